@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 with a report, 1 if nothing could be collected."""
+    """Print a report and return 0. If nothing could be collected, raise an error: exit code 1."""
     loaded = load(LocalConfig, options.config)
     show = _print_line if options.ndjson else None
     state = StateDirectory(loaded.state_dir)
@@ -76,10 +76,10 @@ async def collect_report(
     *,
     show: Callable[[Progress], None] | None = None,
 ) -> ReportPayload:
-    """Collect and build the payload like the daemon. Raises CollectorError.
+    """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
-    ``show`` is called with the progress; by default a bar shows it. Ctrl-C ends the collection with
-    the facts so far, a second one ends the command.
+    ``show`` is called with the progress; without it, bars show the progress. The first Ctrl-C ends
+    the collection, and the report contains the facts so far. The second one ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)
@@ -110,7 +110,10 @@ def show_report(payload: ReportPayload) -> None:
 def write_page(
     path: Path, payload: ReportPayload, write: Callable[[bytes], object] | None = None
 ) -> None:
-    """Write a page, by ``write`` if this process lacks the rights. Raises AgentError."""
+    """Write the report as a page. Raises AgentError.
+
+    ``write`` writes the content, if this process lacks the rights to write to ``path``.
+    """
     try:
         (write or path.write_bytes)(report_page(payload).encode())
     except OSError as error:
@@ -125,7 +128,7 @@ def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[ReportPayload] | N
 
 
 def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
-    """Return the machine's identity, as far as its state can be read."""
+    """Return the machine's identity. Parts that cannot be read are "unenrolled"."""
     record = DeviceRecordFile(state).peek()
     binding = None if record is None or record.binding is None else record.binding.record
     named = config.device.legacy_install_id

@@ -25,16 +25,16 @@ DEFAULT: Final = "default"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 ACTIONS: Final = {
-    "check": "validate it, and print the place of each problem",
+    "check": "validate the configuration, and print the place of each problem",
     "show": "print every value in force and its origin; secrets are masked",
-    "schema": "print its JSON Schema, for editors",
+    "schema": "print the JSON Schema of the configuration, for editors",
     "example": "print an example with every key, its meaning and its default",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One effective value. ``origin``: default, a file's path or a variable's name."""
+    """A value in force. ``origin`` is "default", a file's path or a variable's name."""
 
     section: str
     key: str
@@ -69,7 +69,7 @@ def schema() -> dict[str, Any]:
     """Return the configuration's JSON Schema."""
     document = Config.model_json_schema()
     for each in (document, *document["$defs"].values()):
-        each.pop("description", None)  # a docstring, which the package does not have
+        each.pop("description", None)  # a docstring; the packaged agent has no docstrings
     return {
         "$schema": SCHEMA_DIALECT,
         **document,
@@ -78,7 +78,10 @@ def schema() -> dict[str, Any]:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Print that the configuration is valid, or raise ConfigError. With `--json`, print both."""
+    """Print that the configuration is valid, or raise ConfigError.
+
+    With `--json`, the problems are printed as well instead of raised.
+    """
     try:
         source = _checked(options.config)
     except ConfigError as error:
@@ -96,7 +99,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _checked(path: Path | None) -> Path | None:
-    """Return the path of the valid file. Raises ConfigError."""
+    """Check the configuration and return the path of its file. Raises ConfigError."""
     try:
         loaded = load(Config, path)
     except ConfigMissing:
@@ -120,7 +123,7 @@ def _checked(path: Path | None) -> Path | None:
 
 
 def _external_checks(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Yield the keys that name files and directories, each with its check."""
+    """Yield the keys whose values depend on files or the system, each with its check."""
     service = loaded.config.service
     key = key_place(service.api_key_file, loaded.path)
     if service.proxy or getproxies():
@@ -132,7 +135,7 @@ def _external_checks(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[],
 
 
 def _check_service(service: Service) -> None:
-    from agent.adapters.http_client import client_for  # half of the verb's time
+    from agent.adapters.http_client import client_for  # its import takes half of the verb's time
 
     client_for(service)
 
@@ -150,7 +153,7 @@ def _require_directory(path: Path) -> None:
 
 
 def _show_in_force(loaded: Loaded[LocalConfig], *, as_json: bool) -> int:
-    """Show the values of a manual collection. Return 2 if there is no configuration."""
+    """Show the values that `collect` would use. Return 2 if there is no configuration."""
     _show(loaded, as_json=as_json)
     if loaded.path is not None or loaded.config.service is not None:
         return 0

@@ -48,7 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if nothing failed, 1 otherwise, 3 if checks failed for lack of access only."""
+    """Return 0 if no check failed, 1 if one failed.
+
+    Return 3 if no check failed, but this user may not see the results of all checks.
+    """
     if options.bundle is None:
         return _examine(options)
     # The bundle is written with the rights of the caller.
@@ -85,13 +88,16 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
 
 
 def _check_as_caller(context: Context, *, for_bundle: bool) -> tuple[CheckResult, ...]:
-    """Check configuration and key, then continue as the owner of the state directory."""
+    """Check the configuration and the key with the caller's rights.
+
+    After that, a process of root continues as the owner of the state directory.
+    """
     results = run_checks([check for check in CHECKS if check.name in AS_CALLER], context)
     if for_bundle:
         from agent.doctor.bundle import read_config
         from agent.doctor.logs import read_logs
 
-        with contextlib.suppress(ConfigError):  # [service] is not needed here
+        with contextlib.suppress(ConfigError):  # LocalConfig: reports do not need [service]
             context.local = context.local or load(LocalConfig, context.config_path).config
         context.config_text, context.log_text = read_config(context.config_path), read_logs()
     if context.state is not None:

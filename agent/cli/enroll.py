@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     """Return 0 with a binding, 1 if the service refused, 2 for an invalid configuration."""
     loaded = load(Config, options.config)
     config = loaded.config
-    # This process may not read the key any more when it has become the agent's user.
+    # The key is read before `step_down`: the agent's user may not be able to read it.
     source = key_place(config.service.api_key_file, loaded.path)
     key = ApiKeySource(None, source.read_as_configured())
     state = StateDirectory(loaded.state_dir)

@@ -83,7 +83,11 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _find(state: StateDirectory, start: str) -> KeptReport:
-    """Return the only report that matches. Raises StateError."""
+    """Return the report whose id, or whose request's id, begins with ``start``.
+
+    Raises:
+        StateError: No report or several reports match.
+    """
     reports = find_reports(state, start)
     if len(reports) == 1:
         return reports[0]
@@ -106,7 +110,10 @@ def _find(state: StateDirectory, start: str) -> KeptReport:
 def _show_again(
     options: argparse.Namespace, write: Callable[[bytes], None] = lambda _: None
 ) -> int:
-    """Show a report like `collect`; as JSON its payload as it was sent. Raises AgentError."""
+    """Show a stored report in the same way as `collect`. Raises AgentError.
+
+    With `--json`, print the payload exactly as it was sent.
+    """
     from agent.cli.collect import show_report, write_page  # slow to import
     from agent.rules.reports.sealing import report_of
 
@@ -150,11 +157,11 @@ def _show(screen: Screen, rows: tuple[HistoryRow, ...], *, has_more: bool) -> No
         ],
     )
     if has_more:
-        screen.line((f"there are older ones: see --limit (now {len(rows)})", "quiet"))
+        screen.line((f"there are older rows: see --limit (now {len(rows)})", "quiet"))
 
 
 def result_of(row: HistoryRow) -> str:
-    """Return a request's outcome if the service has the report, else its state."""
+    """Return the outcome of a request whose report the service has; else the request's state."""
     return row.outcome if row.state == SUBMITTED and row.outcome else row.state
 
 

@@ -1,7 +1,8 @@
 """`venue-agent`: runs a verb, and prints errors as one or two plain lines.
 
-Exit codes: 0 success, 1 the checked object has a problem, 2 usage or configuration error, 3 closed
-to this user. Each verb's module is imported only when it runs, so that every verb starts fast.
+Exit codes: 0 success, 1 a problem or an error, 2 an error in usage or configuration, 3 this user
+may not read what the verb needs. Each verb's module is imported only when it runs, so that every
+verb starts fast.
 """
 
 import argparse
@@ -58,9 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
-    """Return the result of ``act``, or the exit code of its error, which is printed.
+    """Run ``act`` and return its exit code. An error is printed and becomes an exit code.
 
-    ``words`` is the command line.
+    ``words`` is the command line, which advice in an error repeats.
     """
     try:
         return act()
@@ -73,14 +74,14 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
     except Exception as error:  # noqa: BLE001 - the outermost boundary; --debug prints a traceback
         if debug:
             sys.stderr.write(redact("".join(traceback.format_exception(error))))
-            return EXIT_BAD  # as Python does after a traceback
+            return EXIT_BAD  # Python's own exit code after a traceback
         for line in _lines_of(error, words):
             sys.stderr.write(f"venue-agent: {redact(without_controls(line))}\n")
         return _code_of(error)
 
 
 def _find_secrets(config: Path | None) -> None:
-    """Find the secrets before anything is printed, also if the configuration is invalid."""
+    """Find the secrets to redact before anything is printed, even with an invalid configuration."""
     from agent.config.model import default_config_path  # not needed for --help
     from agent.redaction.secret_sources import secrets_here
 
@@ -106,7 +107,7 @@ def _code_of(error: Exception) -> int:
 
 
 class _Parser(SuggestingParser):
-    """Repeats invalid arguments in errors, without secrets."""
+    """The agent's parser. Its errors repeat invalid arguments, with secrets in them redacted."""
 
     version = f"venue-agent {__version__}"
 
@@ -116,8 +117,11 @@ class _Parser(SuggestingParser):
 
 
 def _write_any_character() -> None:
-    """Prevent encoding errors. On Windows, pipes and files have a code page that lacks many
-    characters, and readers expect UTF-8; other systems may have locales that lack some."""
+    """Prevent encoding errors on stdout and stderr.
+
+    On Windows, pipes and files have a code page that lacks many characters, and readers expect
+    UTF-8. On other systems, the locale's encoding may lack characters: they are replaced.
+    """
     for stream in (sys.stdout, sys.stderr):
         if not isinstance(stream, io.TextIOWrapper):
             continue

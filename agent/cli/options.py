@@ -1,4 +1,4 @@
-"""Options of several verbs."""
+"""Options that several verbs have."""
 
 import argparse
 from pathlib import Path

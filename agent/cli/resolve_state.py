@@ -1,6 +1,6 @@
-"""The state directory of the agent on this machine, also if the configuration is invalid.
+"""Finds the state directory of the agent on this machine, even if the configuration is invalid.
 
-Root continues as its owner, after the configuration was read.
+A process of root continues as the owner of this directory, once it has read the configuration.
 """
 
 import sys
@@ -17,7 +17,10 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 
 @dataclass(frozen=True, slots=True)
 class ResolvedState:
-    """``guessed_because``: why the directory is only a guess; None if it is configured."""
+    """A state directory.
+
+    ``guessed_because`` is the error that made the directory a guess; None if it is certain.
+    """
 
     state: StateDirectory
     guessed_because: ConfigError | None = None
@@ -35,9 +38,10 @@ class ResolvedState:
 
 
 def resolve_state(config: Path | None) -> ResolvedState:
-    """Return the state directory. Root continues as its owner.
+    """Return the state directory. A process of root continues as the directory's owner.
 
-    Raises StateError if other users could change its content.
+    Raises:
+        StateError: Other users could change the directory's content.
     """
     here = _named_by(config)
     if not here.is_closed:
@@ -47,7 +51,10 @@ def resolve_state(config: Path | None) -> ResolvedState:
 
 
 def _named_by(config: Path | None) -> ResolvedState:
-    """Return the state directory. Problems of the configuration are printed on stderr."""
+    """Return the state directory of a configuration, or a guess if the configuration is invalid.
+
+    The problems of the configuration are printed on stderr.
+    """
     try:
         loaded = load(LocalConfig, config)
     except ConfigError as error:

@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    gc.enable()  # the package starts with it disabled
+    gc.enable()  # the packaged agent starts with garbage collection disabled
     foreground = sys.stderr.isatty()
     try:
         asyncio.run(daemon.run(options.config, foreground=foreground, hangup=sighup_action()))
@@ -50,7 +50,7 @@ def _for_its_manager(error: NotVisible) -> AgentError:
 
 
 def _advice() -> str:
-    """Recommend the service, which has fewer rights than root."""
+    """Return the advice to start the service, which has fewer rights than root."""
     if not has_service_manager():
         return ""
     return f"the service runs as a user of its own: {by_root('venue-agent service start')}"

@@ -1,4 +1,7 @@
-"""`venue-agent service`: the same verbs under systemd, launchd and Windows."""
+"""`venue-agent service`: installs and controls the service.
+
+The actions are the same with systemd, launchd and Windows.
+"""
 
 import argparse
 import contextlib
@@ -67,7 +70,10 @@ def _require_configuration(manager: ServiceManager) -> None:
 
 
 def install(manager: ServiceManager, answers: Answers) -> int:
-    """Install, write the first configuration, and start. Existing parts are kept."""
+    """Install the service, write a first configuration, and start the service.
+
+    An existing configuration is kept.
+    """
     paths = manager.paths
     had_config = paths.config.exists()
     manager.prepare()
@@ -108,7 +114,7 @@ def uninstall(manager: ServiceManager, *, purge: bool) -> int:
     if left:
         _print(f"could not be deleted: {', '.join(left)}")
         return 1
-    with contextlib.suppress(OSError):  # it may contain other files
+    with contextlib.suppress(OSError):  # the directory may contain other files
         paths.config.parent.rmdir()
     deleted = ("identity", "state", "configuration", "API key", *manager.purge())
     _print(f"deleted: {', '.join(deleted[:-1])} and {deleted[-1]}")
@@ -145,7 +151,7 @@ def show(screen: Screen, state: ServiceState, last: LastExit | None, config: Pat
 
 
 def describe(state: ServiceState, last: LastExit | None) -> list[tuple[str, str]]:
-    """Return names and values of the state."""
+    """Return the facts of the state as pairs of a name and a value."""
     if not state.is_installed:
         return [("service", "not installed")]
     boot = "starts at boot" if state.starts_at_boot else "does not start at boot"

@@ -106,7 +106,10 @@ def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
 
 
 def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
-    """Return what `--json` prints if the state is closed: what every user can see."""
+    """Return what `--json` prints if this user may not read the state directory.
+
+    It has only facts that every user can see.
+    """
     from agent.doctor.public_status import public_status  # rarely needed
 
     status = public_status()
@@ -133,7 +136,7 @@ def _show_public(screen: Screen, here: ResolvedState, config: Path | None) -> in
 
 
 def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
-    """Redact the details, because the file may be of an older version."""
+    """Redact the details. An older version may have written the file with secrets."""
     if status is None:
         return None
     problems = tuple(p.model_copy(update={"detail": redact(p.detail)}) for p in status.problems)
@@ -164,8 +167,12 @@ def _show_absent(
 
 
 def _advice(here: ResolvedState, config: Path | None) -> Iterator[str]:
-    """Yield advice that can work: without a valid configuration no agent starts."""
-    from agent.doctor.processes import other_agents  # only if none runs
+    """Yield advice on how to start the agent.
+
+    Without a valid configuration it cannot start, so the advice is to correct the configuration.
+    """
+    # Imported here, because both are only needed if no agent runs.
+    from agent.doctor.processes import other_agents
     from agent.doctor.service_unit import read_unit
 
     if here.guessed_because is not None and (others := other_agents(None)):
@@ -230,7 +237,10 @@ def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
 
 
 def _commands(status: DaemonStatus) -> str:
-    """Describe how commands arrive. A stream may stay open for a while after a refusal."""
+    """Describe how commands arrive.
+
+    A refusal is shown even if the stream is still open: it may stay open for a while.
+    """
     is_refused = status.is_revoked or any(p.code in _REFUSED for p in status.problems)
     by = f"by {status.delivery}" if status.delivery else "not received now"
     received = status.counters.get("commands_received", 0)

@@ -1,4 +1,4 @@
-"""The readable parts of `doctor --bundle`: texts, fresh reports, and a case id."""
+"""The parts of `doctor --bundle` for human readers: texts, fresh reports, and a case id."""
 
 import asyncio
 import io
@@ -27,7 +27,7 @@ from agent.wire.vocabulary import Kind
 
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
-_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # without characters that sound or look alike
+_LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no letters or digits that are easily confused
 AGENT_FIRST_S: Final = 60.0
 POLL_S: Final = 0.2
 
@@ -47,7 +47,10 @@ def make_bundle(
     *,
     fresh: bool,
 ) -> None:
-    """Write the file, and print its content and purpose on stderr. Raises AgentError."""
+    """Write the bundle, and print on stderr what it contains and what to do with it.
+
+    Raises AgentError.
+    """
     reports = tuple(_fresh_reports(context)) if fresh else ()
     texts = {
         "doctor.txt": _doctor_text(results, document),
@@ -86,7 +89,7 @@ def _status_text(context: Context) -> str:
 
 
 def _fresh_reports(context: Context) -> Iterator[FreshReport]:
-    """Collect each enabled kind now, one after the other."""
+    """Collect a report of each enabled kind now, one after the other."""
     local, state = context.local, context.state
     for kind in KINDS:
         if local is None or state is None:
@@ -109,7 +112,10 @@ def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRe
 
 
 def _wait_for_the_daemon(state: StateDirectory) -> bool:
-    """Wait while a daemon collects: receipt printers accept one connection at a time."""
+    """Wait until no daemon collects, because receipt printers accept one connection at a time.
+
+    Return False if the daemon still collects after ``AGENT_FIRST_S`` seconds.
+    """
     until = time.monotonic() + AGENT_FIRST_S
     while state.holder() is not None:
         status = StatusFile(state).read()

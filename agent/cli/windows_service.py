@@ -21,7 +21,7 @@ def main() -> int:
 
 
 def _run_daemon(config: Path, notifier: Notifier) -> int:
-    # Imported here, because the service manager must get its answer first.
+    # Imported here, because the service manager expects a reply before these imports end.
     import asyncio
 
     from agent import daemon

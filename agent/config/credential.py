@@ -1,8 +1,11 @@
-"""The API key: its source, which is read again for each use.
+"""The source of the API key. It is read again for each use.
 
-Sources in order of precedence: the configured file, the systemd credential ``api-key``
-(systemd.exec(5), LoadCredential=), the variable VENUE_AGENT_API_KEY, and the file of the systemd
-credential.
+Sources in order of precedence:
+
+1. the configured file
+2. the systemd credential ``api-key`` (systemd.exec(5), LoadCredential=)
+3. the variable VENUE_AGENT_API_KEY
+4. the file ``api-key`` next to the configuration, from which systemd loads the credential
 """
 
 import os
@@ -25,13 +28,13 @@ SYSTEMD_CREDENTIAL = "api-key"
 
 @dataclass(frozen=True, slots=True)
 class ApiKeySource:
-    """The place of the key. The key of a file is never kept in memory."""
+    """The source of the key: a file, which is read for each use, or the value of the variable."""
 
     file: Path | None
     variable: str | None
 
     def describe(self) -> str:
-        """Return the place, for messages."""
+        """Return the source as text for messages."""
         if self.file is not None:
             return f"the file {self.file}"
         return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
@@ -49,7 +52,7 @@ class ApiKeySource:
         return "group" if mode & stat.S_IRGRP else "owner"
 
     def why_too_open(self) -> str | None:
-        """Return an error if every user can read the key, else None."""
+        """Return an error message if every user can read the key, else None."""
         if self.readers() != "everyone":
             return None
         return f"every user of this machine can read {self.describe()}: run `chmod 600` on it"
@@ -100,8 +103,8 @@ def key_place(
 ) -> ApiKeySource:
     """Return the source of the API key, without reading it.
 
-    The last source is the file of the systemd credential, next to the configuration: systemd passes
-    the credential to the service only, not to commands of a user.
+    The file next to the configuration is for commands that a user runs: systemd passes its content
+    as a credential, but only to the service.
     """
     if api_key_file:
         return ApiKeySource(Path(api_key_file), None)

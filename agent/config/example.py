@@ -1,6 +1,7 @@
 """The example configuration, which is generated from the models.
 
-Each key has one line of comment, and is commented out with its default. Only required keys are set.
+Each key has one line of comment. Required keys are set. Every other key is commented out, and shows
+its default.
 """
 
 import json
@@ -47,7 +48,7 @@ def example() -> str:
 
 
 def _keys(model: type[Section], values: dict[str, str], prefix: str = "") -> Iterator[str]:
-    """Yield the lines of a table: keys of ``values`` are set, the others have their default."""
+    """Yield the lines of a table. Keys in ``values`` are set; other keys show their default."""
     for key, field in model.model_fields.items():
         yield f"{prefix}# {_comment(key, field)}\n"
         if key in values:
@@ -75,7 +76,7 @@ def _sentence(text: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """Return a default as TOML, which has the same strings, numbers and lists as JSON."""
+    """Return a value as TOML. Strings, numbers and lists of JSON are also valid in TOML."""
     if isinstance(value, tuple):
         return json.dumps(list(value))
     return json.dumps(value, ensure_ascii=False)

@@ -122,7 +122,7 @@ def review(
 def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
-    """Return where ``section.key`` is set: file:line:column, a variable or None."""
+    """Return where ``section.key`` is set: file:line:column or a variable; None if it is not."""
     read = _read(Config, path, environment)
     return read.source().place_of(tuple(key.split(".")))[1] if key in read.origins else None
 
@@ -148,7 +148,7 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
 
 
 def guessed_state_dir(path: Path | None = None) -> Path:
-    """Return the likely state directory of an invalid configuration."""
+    """Return the state directory that an invalid or unreadable configuration probably names."""
     source = path or default_config_path()
     try:
         named = tomllib.loads(_text(path)[0]).get("device", {}).get("state_dir", "")
@@ -189,7 +189,8 @@ def _overrides(
 
 
 def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
-    """Parse a variable as TOML, unless the key is a string."""
+    """Parse the text of a variable as TOML. It stays text if the key is a string, or if it is not
+    valid TOML."""
     table = sections_of(model).get(section)
     field = None if table is None else table.model_fields.get(key)
     if field is not None and is_text(field.annotation):

@@ -56,7 +56,7 @@ def _service_url(text: str) -> str:
 
 
 def _no_control_characters(text: str) -> str:
-    """Refuse control characters in an id: the service would reject every call."""
+    """Refuse control characters in an id, because the service would reject every call with it."""
     if any(unicodedata.category(character) == "Cc" for character in text):
         raise ValueError("must not contain control characters")
     return text
@@ -94,7 +94,7 @@ def _subnet_or_address(text: str) -> str:
 def _cron(text: str) -> str:
     if not text:
         return text
-    from apscheduler.triggers.cron import CronTrigger  # only where it is used
+    from apscheduler.triggers.cron import CronTrigger  # slow to import
 
     try:
         CronTrigger.from_crontab(text)
@@ -149,7 +149,8 @@ class DeviceSection(Section):
         default="",
         description=(
             "Directory of identity, journal and outbox. Default: /var/lib/venue-agent or the"
-            " platform's equivalent, and a directory of the user if not root. Needs a restart."
+            " platform's equivalent; for users other than root, a directory of the user. A change"
+            " needs a restart."
         ),
     )
     legacy_install_id: Annotated[
@@ -329,8 +330,8 @@ class Limits(Section):
         ge=0,
         le=3600,
         description=(
-            "Minimum interval of two collections of a kind. One collection answers all requests"
-            " that arrived meanwhile."
+            "Minimum interval between two collections of a kind. One collection answers all"
+            " requests that arrived in the interval."
         ),
     )
 
@@ -368,7 +369,7 @@ class LocalConfig(Section):
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """What this build can do with this configuration, in the service's terms."""
+        """The capabilities that this configuration enables, by the service's names for them."""
         able = {
             "network": self.network.enabled,
             "application": self.application.enabled,
@@ -414,7 +415,7 @@ def default_config_path() -> Path:
 def config_paths() -> tuple[Path, ...]:
     """Return the possible paths of the configuration, in the order of precedence.
 
-    A user without a configuration of their own gets that of the machine's agent.
+    Without a configuration of their own, users get the configuration of the machine's agent.
     """
     if named := os.environ.get("VENUE_AGENT_CONFIG"):
         return (Path(named),)
@@ -432,7 +433,10 @@ def system_config() -> Path:
 
 
 def is_of_the_machine(path: Path | None) -> bool:
-    """Return whether a configuration, by default the usual one, is that of the machine's agent."""
+    """Return whether ``path`` is the configuration of the machine's agent.
+
+    Without ``path``, it is the default path for this user.
+    """
     return (path or default_config_path()).absolute() == system_config()
 
 
@@ -445,10 +449,10 @@ def is_there(path: Path) -> bool:
 
 
 def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
-    """Return the state directory: configured, systemd's StateDirectory, or the platform's.
+    """Return the configured state directory, systemd's StateDirectory, or the platform's default.
 
-    ``source`` is the configuration's file. That of the machine's agent implies the machine's state
-    directory, for every user.
+    ``source`` is the path of the configuration. With the configuration of the machine's agent, the
+    default is the state directory of this agent, also for users who are not root.
     """
     if device.state_dir:
         return Path(device.state_dir)

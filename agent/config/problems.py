@@ -88,8 +88,10 @@ def _nearest(word: str, known: list[str]) -> str | None:
 def syntax_problem(
     model: type[Section], name: str, error: tomllib.TOMLDecodeError, text: str
 ) -> str:
-    """Describe a syntax error and its place. Only a known key of the line is shown: the rest may be
-    a secret."""
+    """Describe a syntax error and its place.
+
+    Of the line, only a known key is shown, because the rest may be a secret.
+    """
     message = str(error)
     if match := re.search(r" \(at line (\d+), column (\d+)\)$", message):
         line, column = int(match[1]), int(match[2])
@@ -109,7 +111,7 @@ def _key_in_line(model: type[Section], lines: Sequence[str]) -> str | None:
 def positions_of(text: str) -> dict[Path, tuple[int, int]]:
     """Map each table and key of a TOML text to its line and column.
 
-    It supports what this configuration needs: tables, arrays of tables and bare keys.
+    Only the syntax of this configuration is supported: tables, arrays of tables and bare keys.
     """
     positions: dict[Path, tuple[int, int]] = {}
     table: Path = ()
@@ -143,7 +145,7 @@ def _message(model: type[Section], issue: Issue) -> str:
 
 
 def _redacted_value(issue: Issue) -> str:
-    """Return the value, redacted before it is cut: a part of a password cannot be recognized."""
+    """Return the value, redacted and then cut. In a cut value, a password may not be recognized."""
     key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
     return repr(redact_value(key, issue.value))[:80]
 

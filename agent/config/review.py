@@ -1,8 +1,8 @@
-"""Settings that are valid, but surely unintended.
+"""Finds settings that are valid, but certainly unintended.
 
-The models (`config.model`) refuse what no agent can run with. A daemon runs with these settings,
-possibly with fewer results, and only warns; `config check` refuses them. The functions are pure and
-accept any tree of TOML values, whatever else is wrong in it.
+The models (`config.model`) refuse settings with which no agent can run. With the settings that are
+found here, a daemon runs and warns, possibly with fewer results; `config check` refuses them. The
+functions are pure. They accept any tree of TOML values, including invalid configurations.
 """
 
 import ipaddress
@@ -111,7 +111,10 @@ def _host_and_port_problem(address: str) -> str | None:
 
 
 def _is_host(text: str) -> bool:
-    """Return whether ``text`` can be a name or an IPv4 address. Numeric names are neither."""
+    """Return whether ``text`` can be a host name or is an IPv4 address.
+
+    A text of digits and dots is no host name.
+    """
     labels = text.removesuffix(".").split(".")
     if all(label.isascii() and label.isdigit() for label in labels):
         return parse_ip(text) is not None
@@ -149,7 +152,7 @@ def _proxy(text: str) -> str | None:
 
 
 def _relative_path(path: str) -> str | None:
-    """A relative path means different files, depending on where the agent is started."""
+    """Refuse a relative path: which file it means depends on where the agent is started."""
     is_absolute = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
     return None if is_absolute else "must be an absolute path"
 
@@ -169,7 +172,7 @@ def _schedule(text: str) -> str | None:
     try:
         trigger = CronTrigger.from_crontab(text, UTC)
     except ValueError:
-        return None  # the models report it
+        return None  # `config.model` reports an invalid expression
     next_time = trigger.get_next_fire_time(None, datetime.now(UTC))
     return "names a time that never comes" if next_time is None else None
 

@@ -8,11 +8,11 @@ from typing import Final
 from agent.config.model import config_paths, is_privileged, is_there
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
-"""Set in the environment of a verb that root started and that continues as another user. Its
-messages are for root.
+"""Variable that `step_down` sets in a process that root started and that continues as another user.
+Root still reads its messages, so advice in them contains no "sudo". The variable has no other use.
 
-It is a variable, because setuid(2) leaves no trace in the process; `step_down` passes the paths of
-the configuration and the state directory in the same way. It only removes "sudo" from advice."""
+After setuid(2), a process cannot find out that root started it. `step_down` also passes the paths
+of the configuration and of the state directory as variables."""
 _INSTALL: Final = "venue-agent service install --base-url URL --location ID --api-key-file FILE"
 
 
@@ -44,7 +44,7 @@ def as_root(words: str) -> str:
 
 
 def how_to_start(*, is_installed: bool, is_of_the_machine: bool) -> str:
-    """Return how to start an agent that does not run: as a service, if there is a manager."""
+    """Return advice on how to start the agent: as a service, if there is a service manager."""
     by_hand = by_root("venue-agent run") if is_of_the_machine else "`venue-agent run`"
     if is_installed:
         return f"start it: {by_root('venue-agent service start')}, or by hand {by_hand}"
@@ -55,8 +55,10 @@ def how_to_start(*, is_installed: bool, is_of_the_machine: bool) -> str:
 
 
 def no_configuration() -> str:
-    """Return a sentence, without its full stop, on where a configuration is expected and how to
-    create one."""
+    """Return where a configuration is expected and how to create one.
+
+    The result is a sentence without its full stop.
+    """
     candidates = config_paths()
     paths = " or ".join(str(path) for path in candidates)
     if has_service_manager() and "VENUE_AGENT_CONFIG" not in os.environ:

@@ -1,7 +1,7 @@
 """The bundle for support: one zip file of redacted texts, without keys.
 
-Only the members named here are included. Of the quarantine these are the bodies of reports, never
-other files such as an old identity key.
+Only the files that this module names are included. From the quarantine directory it takes only the
+bodies of reports, never other files, such as an old identity key.
 """
 
 import contextlib
@@ -48,7 +48,10 @@ Member = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FreshReport:
-    """A report for the bundle. ``left_out`` is the reason if there is none."""
+    """A report that was collected for the bundle.
+
+    If it could not be collected, ``payload`` is None and ``left_out`` is the reason.
+    """
 
     kind: Kind
     payload: ReportPayload | None
@@ -64,10 +67,15 @@ def write_bundle(
     texts: Mapping[str, str] = MappingProxyType({}),
     reports: Sequence[FreshReport] = (),
 ) -> tuple[str, ...]:
-    """Write the file, readable by its owner only, and return its members. Raises AgentError.
+    """Write the bundle, readable by its owner only, and return the names of the files in it.
 
-    ``write`` writes the content if this process may not do so itself. ``texts`` are further files
-    by their names.
+    Args:
+        doctor: The results of doctor as a document.
+        write: Writes the content, if this process lacks the rights to write to ``path``.
+        texts: Further files by their names.
+
+    Raises:
+        AgentError: The bundle cannot be written.
     """
     redactor = Redactor(_secrets(context))
     content, names = io.BytesIO(), []
@@ -108,16 +116,17 @@ def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
     if report.payload is None:
         yield f"{name}.txt", redactor.redact(f"left out: {report.left_out}\n")
         return
-    from agent.presentation.page.html import report_page  # rarely used, and large
+    from agent.presentation.page.html import report_page  # slow to import, and rarely used
 
     document = redactor.redact_value("", to_plain(report.payload))
     yield f"{name}.json", _json(document)
-    with contextlib.suppress(ValidationError):  # an id that looked like a secret was redacted
+    # The redacted payload is invalid if an id looked like a secret: then there is no page.
+    with contextlib.suppress(ValidationError):
         yield f"{name}.html", report_page(validate(document, PAYLOADS[report.kind]))
 
 
 def _read(read: Callable[[StateDirectory], Any], state: StateDirectory) -> Any:
-    """Return the content of the state directory, or the error."""
+    """Return what ``read`` returns, or a document with its error."""
     try:
         return read(state)
     except StateError as error:
@@ -134,7 +143,7 @@ def _history(state: StateDirectory) -> list[dict[str, Any]]:
 
 
 def _without_secrets(body: str, redactor: Redactor) -> str:
-    """Redact a refused report, which may be any text."""
+    """Redact the body of a report. A body that is not JSON is redacted as text."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -177,7 +186,10 @@ def _reports_waiting(state: StateDirectory) -> Iterator[Member]:
 
 
 def _secrets(context: Context) -> Iterator[str]:
-    """Yield what must not leave this machine: the API key, proxy passwords, the identity key."""
+    """Yield the secrets that the bundle must not contain.
+
+    Among them are the API key, passwords of proxies, and the lines of the identity key.
+    """
     yield from known_secrets()
     yield from secrets_here(context.config_path or default_config_path(), context.environment)
     if context.api_key:

@@ -1,4 +1,4 @@
-"""The fields of a certificate, whether or not it is trusted."""
+"""Reads the fields of a certificate, whether or not the certificate is trusted."""
 
 import warnings
 from dataclasses import dataclass
@@ -18,12 +18,16 @@ INSPECTORS: Final = (
     "checkpoint", "cisco umbrella", "untangle", "smoothwall", "kaspersky", "eset ssl", "avast",
     "avg technologies", "bitdefender", "dr.web", "adguard", "mitmproxy", "charles proxy", "fiddler",
 )  # fmt: skip
-"""Names of certificate authorities of products that inspect TLS."""
+"""Names of products that inspect TLS, in lower case, as the issuers of their certificates contain
+them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """``issuer`` is its organization or common name, free of control characters."""
+    """The fields of a certificate.
+
+    ``issuer`` and ``subject`` are the organization and the common name, without control characters.
+    """
 
     issuer: str
     subject: str
@@ -39,9 +43,9 @@ class Certificate:
 
 def parse_certificate(der: bytes) -> Certificate | None:
     """Parse an X.509 certificate (RFC 5280); None if it is invalid."""
-    from cryptography import x509  # takes a sixth of a second, and few checks need it
+    from cryptography import x509  # the import takes 0.17 s, and few checks need it
 
-    with warnings.catch_warnings(action="ignore"):  # of a negative serial number, and the like
+    with warnings.catch_warnings(action="ignore"):  # such as one about a negative serial number
         try:
             certificate = x509.load_der_x509_certificate(der)
             return Certificate(

@@ -1,8 +1,7 @@
 """A check: a name, its dependencies, and a function that returns an outcome.
 
-Three rules keep the result short. A check whose dependency failed is not run. An outcome may name
-checks that explain it: if one of those failed as well, only that one is shown. And each problem has
-a fix.
+A check whose dependency failed is not run. An outcome may name checks that explain it. If one of
+them failed as well, only the explaining check is shown as a problem. Each problem has a fix.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,8 +24,8 @@ class Outcome:
     Args:
         detail: What is wrong, or the normal state.
         fix: What to do; empty if nothing is to be done.
-        explained_by: Checks that are the cause of this outcome if they failed.
-        may_cause: A warning that becomes a failure if it explains one.
+        explained_by: Names of checks. If one of them failed, it is the cause of this outcome.
+        may_cause: For a warning. It becomes a failure if it is the cause of a failure.
         facts: What the check learned, by the names of `Context` fields. The runner stores them for
             the checks that depend on this one.
     """
@@ -48,10 +47,10 @@ class Check:
 
     Args:
         run: May block for ``deadline_s``; after that the check counts as failed.
-        depends_on: Checks that must not have failed. If this user may not see one of them, this
-            check is not visible either, unless it ``uses_public_facts``.
+        depends_on: Checks that must not have failed. If this user may not see the outcome of one
+            of them, this check is not run and not visible either, unless it ``uses_public_facts``.
         after: Checks that must have ended, whatever their outcome.
-        fix: For a check that hangs or raises; otherwise the outcome has its own.
+        fix: What to do if ``run`` hangs or raises. Otherwise, the outcome has the fix.
     """
 
     name: str
@@ -100,10 +99,10 @@ def fail_by(error: AgentError) -> Outcome:
 
 
 def unseen(detail: str) -> Outcome:
-    """This user may not see it, so it is neither good nor bad."""
+    """Return the outcome of a check whose subject this user may not see: neither good nor bad."""
     return Outcome("unseen", f"not visible to you: {detail}")
 
 
 def skipped(detail: str) -> Outcome:
-    """Not applicable here. Checks that depend on it are run."""
+    """Return the outcome of a check that does not apply. Checks that depend on it are run."""
     return Outcome("skipped", detail)

@@ -1,7 +1,7 @@
 """The input of the checks: configuration, environment, and the facts of earlier checks.
 
-Checks only read it. The runner stores the facts of an outcome before it starts the checks that
-depend on it.
+Checks only read the context. The runner stores the facts of a check's outcome before it starts the
+checks that depend on this check.
 """
 
 import os
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Answer:
     """The service's reply to one request.
 
-    ``current`` is valid only if ``error`` is None; None then means that there is no binding.
+    If ``error`` is None, ``current`` is what the service returned; None means that there is no
+    binding.
     """
 
     current: "EnrollmentRecord | None" = None
@@ -37,32 +38,33 @@ class Answer:
 
 @dataclass(slots=True)
 class Context:
-    """The configuration file, the environment, the service manager, and facts."""
+    """The input of all checks, and the facts that checks have returned so far."""
 
     config_path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     unit_reader: "UnitReader | None" = None
     config_text: str | None = field(default=None, repr=False)
     log_text: str | None = field(default=None, repr=False)
-    """Both are for the bundle, and were read before root's privileges were dropped."""
+    """``config_text`` and ``log_text`` are for the bundle. They are read before root drops its
+    privileges."""
 
     @property
     def is_of_the_machine(self) -> bool:
-        """Whether the checks are for the machine's agent and not for this user's own."""
+        """Whether the checks are for the agent of the machine, not for an agent of this user."""
         return is_of_the_machine(self.config_path)
 
-    # Facts, each with the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; also without [service]
+    # Facts. The comment of each one names the check that returns it.
+    local: "LocalConfig | None" = None  # configuration; for a bundle also without [service]
     config: "Config | None" = None  # configuration
-    is_hidden: bool = False  # configuration; this user may not read it
-    state: "StateDirectory | None" = None  # configuration; a guess if it failed
+    is_hidden: bool = False  # configuration; whether this user may not read it
+    state: "StateDirectory | None" = None  # configuration; a guess if the check failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon
     daemon: "DaemonStatus | None" = None  # daemon
     facts: "NetworkFacts | None" = None  # collector
     route: Route | None = None  # route
-    answer: Answer | None = None  # service
+    answer: Answer | None = None  # captive-portal
     challenge_answer: Answer | None = None  # write-grant
     contact_age_s: float | None = None  # daemon; since the last reply of the service
     unit: "UnitFacts | None" = None  # boot

@@ -15,7 +15,7 @@ _STATUSES: Final = get_args(Status)
 def document_of(
     results: Sequence[CheckResult], *, made_at: str, duration_s: float
 ) -> dict[str, Any]:
-    """Return the document; its keys are stable, checks may be added."""
+    """Return the document. Its keys are stable; later versions may add checks."""
     counts = Counter(result.status for result in results)
     return {
         "version": VERSION,

@@ -1,4 +1,4 @@
-"""Root causes: which outcomes only repeat another one. Pure."""
+"""Finds root causes: the results that follow from another failed check are marked. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,14 +17,14 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
-    """Return the check that this user may not see among ``results``."""
+    """Return the first check whose result this user may not see, or the check that explains it."""
     return next((each.because or each.name for each in results if each.status == "unseen"), None)
 
 
 def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
-    """Mark results that another failed one explains as skipped because of it.
+    """Mark each result that a failed check explains as skipped because of this check.
 
-    A warning that may be a cause becomes a failure if it is one.
+    A warning with ``may_cause`` becomes a failure if it explains a failure.
     """
     for index in range(len(results)):
         effect = results[index]

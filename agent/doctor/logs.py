@@ -1,4 +1,4 @@
-"""The agent's recent log lines, from the journal or a file."""
+"""The agent's recent log lines, from the systemd journal or a file."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from collectors.programs import find_program
 
 LINES: Final = 2000
 LOG_MAX: Final = 1_000_000
-"""Bytes of a file, characters of the journal."""
+"""Maximum length of a log: in bytes for a file, in characters for the systemd journal."""
 READ_WITHIN_S: Final = 3.0
 
 FILES: Final = (

@@ -1,6 +1,6 @@
 """Connections to the service, step by step: TCP, the proxy's tunnel, TLS, one request.
 
-The socket's timeout limits the time of each step, and the runner that of all steps.
+The socket's timeout limits the time of each step. The runner limits the time of all steps together.
 """
 
 import socket
@@ -16,7 +16,7 @@ STEP_S: Final = 3.0
 
 
 class ProxyRefused(Exception):
-    """The proxy's reply to CONNECT; ``status`` is 0 if the reply was not HTTP."""
+    """The proxy refused CONNECT. ``status`` is that of its reply; 0 if the reply was not HTTP."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -32,9 +32,9 @@ def connect(host: str, port: int, timeout_s: float = STEP_S) -> socket.socket:
 def request(
     sock: socket.socket, host: str, port: int, method: str, target: str, **headers: str
 ) -> Iterator[HTTPResponse]:
-    """Send a request over an open connection, which stays open, and read the head of the reply.
+    """Send a request over an open connection and read the head of the reply.
 
-    Raises OSError, or HTTPException if the reply is not HTTP.
+    The connection stays open. Raises OSError, or HTTPException if the reply is not HTTP.
     """
     connection = HTTPConnection(host, port)
     connection.sock = sock
@@ -46,7 +46,7 @@ def request(
 
 @contextmanager
 def connect_to_service(route: Route, tls: ssl.SSLContext) -> Iterator[socket.socket]:
-    """Connect to the service, through the proxy's tunnel if there is one; with TLS for https.
+    """Connect to the service: through the proxy if there is one, and with TLS if it uses https.
 
     Raises OSError, ssl.SSLError and ProxyRefused.
     """
@@ -67,7 +67,8 @@ def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
     """
     headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
     try:
-        # Closing the reply loses no bytes of the service: in TLS the client sends first.
+        # Closing the reply may drop buffered bytes. The service has sent none yet, because in TLS
+        # the client sends first.
         with request(sock, route.host, route.port, "CONNECT", route.authority, **headers) as reply:
             status = reply.status
     except HTTPException as error:
@@ -85,7 +86,7 @@ def unverified_tls() -> ssl.SSLContext:
 
 
 def request_date(sock: socket.socket, route: Route) -> str:
-    """Return the Date of the service's first page; "" if it has none. No credential is sent.
+    """Return the Date header of the service's reply; "" if it has none. No credential is sent.
 
     Raises OSError.
     """

@@ -4,15 +4,16 @@ import os
 from typing import Final
 
 WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
-"""Programs whose command line contains that of an agent which they started."""
+"""Programs that start an agent. Their own command line contains the command line of the agent."""
 
 
 def other_agents(holder: int | None) -> tuple[int, ...] | None:
-    """Return the ids of agents besides ``holder`` and this process; None if unknown.
+    """Return the process ids of agents; None if processes cannot be listed.
 
-    Command lines of other users' processes may be hidden.
+    The process ``holder``, this process and its parent are left out. The system may hide the
+    command lines of other users' processes.
     """
-    import psutil  # only needed if the configuration is invalid or inaccessible
+    import psutil  # slow to import, and rarely needed
 
     mine = {holder, os.getpid(), os.getppid()}
     try:
@@ -26,7 +27,7 @@ def other_agents(holder: int | None) -> tuple[int, ...] | None:
 
 
 def is_agent(words: tuple[str, ...]) -> bool:
-    """Return whether it is a daemon's command line: `venue-agent run`, `python -m agent run`."""
+    """Return whether ``words`` start a daemon, like `venue-agent run` or `python -m agent run`."""
     for index, word in enumerate(words[:-1]):
         starts = _name(word) == "venue-agent" or (word == "agent" and words[index - 1] == "-m")
         if starts:

@@ -8,7 +8,7 @@ from agent.doctor.service_unit import UnitFacts, read_unit
 
 @dataclass(frozen=True, slots=True)
 class PublicStatus:
-    """``is_running`` is None if unknown. ``by`` is the source."""
+    """Whether the agent runs, as every user can see; None if unknown. ``by`` names the source."""
 
     is_running: bool | None
     pids: tuple[int, ...] = ()
@@ -20,7 +20,10 @@ def public_status() -> PublicStatus:
 
 
 def judge_public_status(unit: UnitFacts | None, processes: tuple[int, ...] | None) -> PublicStatus:
-    """Use the service manager first: processes of other users may be hidden (proc(5))."""
+    """Judge by the service manager, or else by the list of processes.
+
+    The list comes second, because the system may hide processes of other users (proc(5)).
+    """
     if unit is not None and unit.is_running:
         pids = (unit.pid,) if unit.pid else processes or ()
         return PublicStatus(True, pids, unit.manager)
@@ -32,7 +35,7 @@ def judge_public_status(unit: UnitFacts | None, processes: tuple[int, ...] | Non
 
 
 def describe(status: PublicStatus) -> str:
-    """Return a sentence without its full stop."""
+    """Return a sentence about the status, without its full stop."""
     if status.is_running is None:
         return "this user can see no process of an agent"
     if not status.is_running:

@@ -14,7 +14,8 @@ from agent.doctor.checks import (
 )
 
 AS_CALLER: Final = ("configuration", "api-key")
-"""Checks of files that only root may be able to read. They run before root drops its privileges."""
+"""Checks that read files which only root may be able to read. They run before root drops its
+privileges."""
 
 CHECKS: Final = (
     Check("configuration", "configuration", configuration.configuration),

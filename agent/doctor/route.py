@@ -1,8 +1,9 @@
 """The route to the service: direct or through a proxy, and the setting that defines it. Pure.
 
-Environment variables are read as the daemon's HTTP library reads them: lower case wins, and
-NO_PROXY names hosts, domains, addresses and subnets, or `*`. A service on this machine is always
-called directly, because over http a proxy could read the API key.
+Environment variables are read as the daemon's HTTP library reads them. A variable in lower case
+takes precedence over the same one in upper case. NO_PROXY lists hosts, domains, addresses and
+subnets, or is `*`. A service on this machine is always called directly, because over http a proxy
+could read the API key.
 """
 
 import base64
@@ -18,7 +19,7 @@ _PORTS = {"https": 443, "http": 80}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """``authorization`` is the value of its header, if it has one."""
+    """A proxy. ``authorization`` is the value of the Proxy-Authorization header, if it has one."""
 
     scheme: str
     host: str
@@ -31,7 +32,7 @@ class Proxy:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``why`` is the setting that names the proxy, or the reason why there is none."""
+    """A route. ``why`` is the setting that names the proxy, or the reason why none is used."""
 
     is_tls: bool
     host: str
@@ -47,7 +48,7 @@ class Route:
 
     @property
     def first_host(self) -> str:
-        """The host that is connected to first."""
+        """The host of the TCP connection: that of the proxy, or else of the service."""
         return self.proxy.host if self.proxy else self.host
 
     @property
@@ -58,9 +59,15 @@ class Route:
 def route_of(
     base_url: str, configured: str, environment: Mapping[str, str], system: Mapping[str, str]
 ) -> Route:
-    """Return how ``base_url`` is reached. ``system`` are the operating system's own proxies.
+    """Return the route to ``base_url``.
 
-    Raises ValueError when a proxy's URL cannot be understood.
+    Args:
+        configured: The proxy of the configuration; "" if it has none.
+        environment: The environment variables.
+        system: The proxies of the operating system's settings, by scheme.
+
+    Raises:
+        ValueError: The URL of a proxy is invalid.
     """
     parts = urlsplit(base_url)
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
@@ -76,7 +83,7 @@ def _proxy_of(
     environment: Mapping[str, str],
     system: Mapping[str, str],
 ) -> tuple[str, str]:
-    """Return (proxy URL or "", reason)."""
+    """Return the URL of the proxy ("" if none is used), and the reason."""
     if is_loopback(host):
         return "", "this machine itself, for which no proxy is used"
     if configured:

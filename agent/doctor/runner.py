@@ -1,7 +1,7 @@
-"""Runs checks in parallel, each within its own deadline and all within a common one.
+"""Runs checks in parallel. Each check has its own deadline, and all of them have a common one.
 
-A check may hang in a system call that cannot be interrupted (a dead mount, a resolver), so each has
-its own thread, which is abandoned after the deadline.
+A check may hang in a system call that cannot be interrupted, such as one of a dead mount or of the
+resolver. Therefore each check has its own thread, which is abandoned after the deadline.
 """
 
 import queue
@@ -102,7 +102,7 @@ class _Runner:
                     check, fail(f"no result after {now - began:.1f} s", check.fix), now - began
                 )
             return
-        if name in self._running:  # otherwise it exceeded its deadline
+        if name in self._running:  # a check that exceeded its deadline has ended already
             check, began = self._running.pop(name)
             self._end(check, outcome, time.monotonic() - began)
 

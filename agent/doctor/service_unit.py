@@ -18,7 +18,7 @@ ASK_WITHIN_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class UnitFacts:
-    """``pid`` is that of the main process."""
+    """The state of a unit. ``pid`` is the id of its main process."""
 
     manager: str
     is_installed: bool
@@ -33,7 +33,7 @@ UnitReader = Callable[[], UnitFacts | None]
 
 
 def read_unit() -> UnitFacts | None:
-    """Return the unit's state; None without a supported service manager."""
+    """Return the unit's state; None if there is no supported service manager."""
     try:
         if sys.platform != "linux":
             manager = "launchd" if sys.platform == "darwin" else "the service manager"
@@ -46,7 +46,7 @@ def read_unit() -> UnitFacts | None:
 
 
 def parse_systemctl(text: str) -> UnitFacts | None:
-    """Parse the output of `systemctl show` (systemctl(1)); None if it has no state."""
+    """Parse the output of `systemctl show` (systemctl(1)); None if it has no LoadState."""
     properties = parse_properties(text)
     load = properties.get("LoadState", "")
     if not load:

@@ -48,7 +48,10 @@ class FieldRow:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The fields of one thing in a group (a disk, a program). The group's own have no title."""
+    """The fields of one thing in a group, such as a disk or a program.
+
+    The section with the fields of the group itself has an empty title.
+    """
 
     title: str
     rows: tuple[FieldRow, ...]
@@ -62,9 +65,9 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceRow:
-    """Facts that are missing with the same status and reason.
+    """The missing facts that have the same status and reason.
 
-    ``facts`` are their keys, with one entry for a common prefix:
+    ``facts`` has their keys. Keys with a common prefix share one entry:
     ``browser.permission: camera, microphone``.
     """
 
@@ -76,7 +79,7 @@ class AbsenceRow:
 
 
 def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
-    """Return the available fields by group: known groups in their order, then others."""
+    """Return the available fields by group: the groups of `_TITLES` first, in that order."""
     by_prefix: dict[str, list[SnapshotField]] = {prefix: [] for prefix in _TITLES}
     for field in payload.snapshot.fields:
         if field.status == "available":
@@ -97,7 +100,7 @@ def thing_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
 
 
 def absence_rows(payload: ApplicationPayload) -> tuple[AbsenceRow, ...]:
-    """Return missing facts by status and reason, failures first.
+    """Return one row for each status and reason of missing facts, failures first.
 
     Facts that this machine does not have or support have the severity "muted" and come last.
     """
@@ -135,7 +138,12 @@ def snapshot_limitation_lines(payload: ApplicationPayload) -> tuple[str, ...]:
 
 
 def _group(prefix: str, fields: list[SnapshotField]) -> Group:
-    """Split a group's fields into its own and those of each thing between the dots."""
+    """Create a group with one section for each of its things.
+
+    The middle of a key names the thing: ``disk./home.sizeBytes`` belongs to ``/home``. A key
+    without a middle part belongs to the group itself. A thing with a single field gets no section:
+    its field becomes a row of the group itself.
+    """
     things: dict[str, list[SnapshotField]] = {"": []}
     for field in fields:
         between = field.key.partition(".")[2].rpartition(".")[0]
@@ -154,7 +162,7 @@ def _group(prefix: str, fields: list[SnapshotField]) -> Group:
 
 
 def _thing(name: str) -> str:
-    """Return ``core.0`` as ``core 0``; a path or a name with its own dots stays as it is."""
+    """Return the title of a thing: ``core 0`` for ``core.0``. A path keeps its dots."""
     is_path = name.startswith("/") or "\\" in name
     return shorten(name if is_path else name.replace(".", " "), NAME_LENGTH)
 

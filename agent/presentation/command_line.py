@@ -1,4 +1,7 @@
-"""Common parts of both command lines: `--version` for every verb, and suggestions."""
+"""Common parts of the command lines of agent and control plane.
+
+Every verb has `--version`, and a misspelled word gets a suggestion.
+"""
 
 import argparse
 import re
@@ -16,7 +19,8 @@ _NEAR: Final = 0.6
 class SuggestingParser(argparse.ArgumentParser):
     """A parser with `--version` for every verb. After a mistake it suggests the nearest word.
 
-    argparse creates the parsers of verbs with the class of their parent.
+    argparse creates the parser of each verb with the class of its parent parser, so each verb uses
+    this class.
     """
 
     version: ClassVar[str]

@@ -1,4 +1,4 @@
-"""The headline of a report: its most severe problem in one sentence, and how it ended."""
+"""The headline of a report: its most severe finding in one sentence, and how complete it is."""
 
 from collections import Counter
 from collections.abc import Iterator

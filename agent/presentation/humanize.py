@@ -1,4 +1,7 @@
-"""Values with units, durations and ages for users. The last word of a field's key is its unit."""
+"""Formats values with units, durations and ages for users.
+
+The last words of a field's key name its unit: ``memory.totalBytes``.
+"""
 
 import re
 from collections.abc import Callable
@@ -50,7 +53,7 @@ def format_seconds(seconds: float, units: int = 2) -> str:
 
 
 def format_milliseconds(milliseconds: float) -> str:
-    """Return a latency: ``0.4 ms``, ``12 ms``, and seconds from one second on."""
+    """Return a latency: ``0.4 ms``, ``12 ms``. From 1000 ms on, it is in seconds."""
     if abs(milliseconds) >= 1000:  # a second
         return format_seconds(milliseconds / 1000)
     if 0 < milliseconds < 0.1:
@@ -64,7 +67,7 @@ def percent(fraction: float) -> str:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """Parse an ISO 8601 date-time, UTC without an offset. Return None if it is invalid."""
+    """Parse an ISO 8601 date-time; None if it is invalid. Without an offset, it is in UTC."""
     try:
         read = datetime.fromisoformat(text)
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
@@ -79,7 +82,10 @@ def age_s(text: str, now: datetime | None = None) -> float | None:
 
 
 def ago(text: str | None, now: datetime | None = None) -> str:
-    """Return the age of an ISO 8601 date-time: ``3 h ago``. Future times are described too."""
+    """Return the age of an ISO 8601 date-time: ``3 h ago``.
+
+    A time in the future becomes ``3 h ahead of this machine's clock``.
+    """
     if text is None:
         return "never"
     seconds = age_s(text, now)
@@ -136,7 +142,7 @@ def format_value(key: str, value: Value) -> str:
     if isinstance(value, tuple):
         return ", ".join(filter(None, map(plain, value))) or "none"
     if isinstance(value, str):
-        # A text without a T, such as a year, can be valid in ISO 8601 as well.
+        # Only a text with a T is a date-time: a text such as "2026" is also valid ISO 8601.
         return (format_timestamp(value) if "T" in value else plain(value)) or "(empty)"
     unit, _ = _split_unit(key)
     if unit:
@@ -181,5 +187,5 @@ def counted(count: int, noun: str) -> str:
 
 
 def with_more(sentence: str, more: int, noun: str) -> str:
-    """Return a sentence and, if there are more of its kind, their number."""
+    """Return a sentence; if ``more`` is not 0, add "And 2 more findings." with this number."""
     return f"{sentence} And {counted(more, f'more {noun}')}." if more else sentence

@@ -58,7 +58,7 @@ LABELS: Final[Mapping[str, str]] = {
     "printqueue.stuckJobs": "Jobs stuck",
     "printqueue.oldestJobSeconds": "Oldest job waits for",
     "printqueue.accepting": "Takes new jobs",
-    "printqueue.reasons": "The printer says",
+    "printqueue.reasons": "The printer reports",
     "agent.uptimeSeconds": "Running for",
     "agent.lastExit": "How it ended last time",
     "agent.outboxReports": "Reports waiting to be sent",
@@ -75,7 +75,7 @@ LABELS: Final[Mapping[str, str]] = {
     "kiosk.painted": "Page has drawn something",
     "kiosk.localNetworkPermission": "May reach local network",
     "kiosk.loopbackPermission": "May reach this machine",
-    "kiosk.localNetworkPolicies": "Policies that rule this",
+    "kiosk.localNetworkPolicies": "Local network policies",
     "interface.mtu": "Largest packet, in bytes",
     "interface.receivedPackets": "Packets received",
     "interface.sentPackets": "Packets sent",
@@ -102,8 +102,9 @@ LABELS: Final[Mapping[str, str]] = {
     "browser.bluetoothAuthorizedDevices": "Bluetooth devices allowed",
     "browser.usbAuthorizedDevices": "USB devices allowed",
 }
-"""Labels by key. The name of a thing (a disk, a queue) between the first and the last part of a key
-is left out. It is a star if the key without it belongs to another fact."""
+"""Labels by key. The name of a disk, queue or program is left out of a key: ``disk.health`` stands
+for ``disk.drive.sda.health``. A star stands for the name if the key without it is a different fact:
+``cpu.*.useFraction``."""
 
 THINGS: Final[Mapping[str, str]] = {
     "network.service": "Connection to the service",

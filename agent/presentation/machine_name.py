@@ -8,7 +8,8 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 _NAMES_NOTHING: Final = re.compile(
     r"(unenrolled)?|(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 )
-"""A generated install id: not enrolled, or enrolled on a host without a name."""
+"""An install id that is no name: the device is not enrolled, or its id was generated because the
+host had no name."""
 
 
 def machine_name(install_id: str) -> str | None:

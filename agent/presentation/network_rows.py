@@ -1,6 +1,6 @@
 """The rows of a network report, for every kind of output.
 
-Every string in a row is plain text. Names are bounded, reasons are complete.
+Every string in a row is plain text. Long names are cut; reasons are complete.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from agent.wire.payloads.network import (
 
 @dataclass(frozen=True, slots=True)
 class PrinterRow:
-    """``discovered_at`` is the address of the printer if it differs from the configured one."""
+    """A printer. ``discovered_at`` is its actual address if it is not the configured one."""
 
     name: str
     status: Status
@@ -65,7 +65,10 @@ def interface_rows(payload: NetworkPayload) -> tuple[InterfaceRow, ...]:
 
 
 def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
-    """Return the state of each source: from the map, or else from the discovery."""
+    """Return the state of each source.
+
+    It comes from the network map, or from the discovery if the report has no map.
+    """
     if payload.network_map is not None:
         sources = payload.network_map.sources
         return (
@@ -82,7 +85,7 @@ def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
 
 
 def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
-    """Return what was not tried, cut or unreadable, without duplicates."""
+    """Return sentences about what was not tried, was cut, or could not be read."""
     lines = [*payload.limitations]
     if payload.network_map is not None:
         lines += payload.network_map.limitations

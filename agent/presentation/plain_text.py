@@ -1,4 +1,6 @@
-"""Untrusted text made safe for output: no control characters, no overrides, bounded marks.
+"""Makes untrusted text safe for output.
+
+It removes control characters and bidirectional overrides, and limits stacked combining marks.
 
 Device names, models and reasons come from the network. Terminals interpret control characters
 (ECMA-48), terminals and browsers interpret bidirectional overrides (Unicode TR 36, section 2.5),
@@ -15,8 +17,8 @@ MARKS_IN_A_ROW_MAX: Final = 3
 NAME_LENGTH: Final = 120
 """Maximum length of a displayed name. Reasons are displayed completely."""
 
-# Joiners change only the shape of the letters beside them, and variation selectors only the picture
-# of a sign. Terminals disagree about the width of the result.
+# Zero-width joiners only change the shape of neighbouring letters, and variation selectors only the
+# look of a symbol. They are removed, because terminals disagree about the width of the result.
 _DROPPED: Final = dict.fromkeys(map(ord, "\u200c\u200d\ufe0e\ufe0f"))
 _MARKS: Final = frozenset({"Mn", "Me"})
 
@@ -25,7 +27,7 @@ def plain(text: str) -> str:
     """Return ``text`` on one line, without characters that a terminal or browser interprets.
 
     White space becomes one space. A run of other unprintable characters becomes one U+FFFD, so that
-    readers see that something was there. Idempotent.
+    readers see that something was there. Making plain text plain again does not change it.
     """
     cleaned = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
     if cleaned.isascii():

@@ -32,8 +32,8 @@ def described_name(printer: Printer) -> str:
 def status_of(printer: Printer) -> Status:
     """Return "moved" for an unreachable printer that was matched at another address.
 
-    Only addresses of one family are compared: a printer with a configured name, or with an IPv4
-    address that was discovered by IPv6, may still be at its place.
+    Two addresses are compared only if both are IPv4 or both are IPv6. A printer that is configured
+    by a host name, or by IPv4 and discovered by IPv6, may still have its configured address.
     """
     if printer.status != "unreachable" or not printer.matched_endpoint:
         return printer.status
@@ -41,7 +41,10 @@ def status_of(printer: Printer) -> Status:
 
 
 def is_other_address(one: str | None, other: str | None) -> bool:
-    """Return whether these are two different IP addresses of one family, with or without port."""
+    """Return whether these are two different IPv4 or two different IPv6 addresses.
+
+    Both may have a port, which is ignored.
+    """
     first, second = (parse_ip(split_host_port(address or "")[0]) for address in (one, other))
     return bool(first and second and first.version == second.version and first != second)
 

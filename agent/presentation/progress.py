@@ -1,4 +1,6 @@
-"""The progress of a run: the current steps on a terminal, or a line for each finished step.
+"""Shows the progress of a run, on a terminal or in another output.
+
+A terminal shows the current steps. Any other output gets a line for each finished step.
 
 On a terminal, the elapsed time of each unfinished step and of the whole run is updated
 continuously. Everything goes to stderr, so that the output of a command can be piped.
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 STEPS_MAX: Final = 64
-"""Maximum number of displayed steps; events of further ones are ignored."""
+"""Maximum number of displayed steps. Events of further steps are ignored."""
 
 _STEP_LENGTH: Final = 22
 _BAR_FROM: Final = 66
@@ -41,7 +43,7 @@ _LABELS: Final = {
     "enrichment": "queries to devices",
     "sources": "facts of this machine",
 }
-"""Labels of the collectors' steps on a terminal; elsewhere their own names are used."""
+"""Labels of the collectors' steps on a terminal. Output that is no terminal shows their names."""
 
 
 class RunProgress:

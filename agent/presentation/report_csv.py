@@ -39,7 +39,7 @@ PRINTER: Final = (
 )  # fmt: skip
 FACT: Final = ("of", "key", "status", "value", "reason", "source")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""Spreadsheets run a cell that begins with one of these as a formula."""
+"""First characters of a cell that make a spreadsheet run it as a formula."""
 
 
 def tables_of(payload: NetworkPayload | ApplicationPayload) -> tuple[str, ...]:
@@ -48,7 +48,11 @@ def tables_of(payload: NetworkPayload | ApplicationPayload) -> tuple[str, ...]:
 
 
 def report_csv(payload: NetworkPayload | ApplicationPayload, table: str) -> str:
-    """Return one of ``tables_of(payload)`` with a line of headings. Raises KeyError."""
+    """Return a table as CSV with a line of headings.
+
+    Raises:
+        KeyError: ``table`` is not in ``tables_of(payload)``.
+    """
     headings, rows = _tables(payload)[table]
     identity = (
         payload.identity.location_id,
@@ -101,7 +105,7 @@ def _endpoints(payload: NetworkPayload) -> Iterator[Row]:
 
 
 def _hosts(payload: NetworkPayload) -> Iterator[Row]:
-    """Yield the hosts as ``host_rows`` orders them: those of the map come first."""
+    """Yield the hosts in the order of ``host_rows``: hosts of the network map come first."""
     mapped = payload.network_map.hosts if payload.network_map else ()
     for row, host in zip_longest(host_rows(payload), mapped):
         yield (

@@ -1,4 +1,7 @@
-"""The severity of a finding or change. It sets the colour, and the text always expresses it too."""
+"""The severity of a finding or change.
+
+It sets the colour of a text. The text itself always expresses the severity as well.
+"""
 
 from typing import Final, Literal
 

@@ -1,1 +1,4 @@
-"""Pure decisions: values, `now` and `rng` in, values out. No I/O, no clock, no logging."""
+"""Pure decisions. The functions do no I/O, read no clock and log nothing.
+
+They get the time as `now` and a source of random numbers as `rng`.
+"""

@@ -14,7 +14,7 @@ class BindingVerdict(StrEnum):
     KEEP = "keep"  # the binding is unchanged
     ADOPT = "adopt"  # the service has created a new binding
     GONE = "gone"  # the service has no binding for this credential
-    SHARED = "shared"  # the reply is about another device: heartbeats decide
+    SHARED = "shared"  # the reply is about another device; only a heartbeat can check the binding
 
 
 def judge(

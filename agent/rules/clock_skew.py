@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 TOLERANCE: Final = timedelta(seconds=2)
-"""Smaller differences are ignored: Date has a resolution of one second, and takes time."""
+"""Smaller differences are ignored: Date has a resolution of one second, and a reply takes time to
+arrive."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockSkew:
-    """``offset`` is the service's time minus this machine's."""
+    """The difference of the clocks. ``offset`` is the service's time minus this machine's."""
 
     offset: timedelta = timedelta(0)
 
@@ -25,13 +26,13 @@ class ClockSkew:
 
     def is_past(self, timestamp: datetime, local_time: datetime) -> bool:
         """Return whether the service's clock is past ``timestamp``."""
-        # Differences only, because a sum may overflow for the year 9999.
+        # Only differences are computed, because a sum may overflow for a time in the year 9999.
         return local_time - timestamp >= -self.offset
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceClock:
-    """One reading of the service's clock; ``read_at_s`` is the time of the monotonic clock.
+    """One reading of the service's clock. ``read_at_s`` is the monotonic clock at this time.
 
     The reading advances with the monotonic clock, so setting this machine's clock neither expires
     nor extends a request.
@@ -41,7 +42,7 @@ class ServiceClock:
     read_at_s: float
 
     def skew(self, *, local_time: datetime, monotonic_s: float) -> ClockSkew:
-        """Return the present difference of the service's clock and the local one."""
+        """Return the present difference between the service's clock and the local clock."""
         passed = timedelta(seconds=monotonic_s - self.read_at_s)
-        # Differences only, as in `is_past`.
+        # Only differences of timestamps are computed, as in `is_past`.
         return ClockSkew.of(self.service_time - local_time + passed)

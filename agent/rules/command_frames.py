@@ -1,8 +1,9 @@
-"""Bytes of an `onCommands` reply → commands.
+"""Parses the body of an `onCommands` reply into commands.
 
 The contract does not define the body, so every plausible form is accepted: one command, an array,
-an object with an array under ``commands``, ``requests`` or ``items``, null, nothing, or a line for
-each of these (NDJSON). Invalid entries are counted and described, and do not affect the others.
+an object with an array under ``commands``, ``requests`` or ``items``, null, an empty body, or lines
+each of which has one of these forms (NDJSON). Invalid entries are counted and described; valid
+entries beside them are accepted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,8 @@ IGNORED_EVENTS: Final = frozenset({"error", "done"})
 class Frame:
     """The commands of one frame, and a line for each invalid entry.
 
-    ``reconnect_s`` is the time over which the service wants its callers to return, if it sent one.
+    ``reconnect_s`` is the number of seconds over which the service asks its callers to spread their
+    reconnections; None if it sent no number.
     """
 
     commands: tuple[Command, ...] = ()
@@ -33,7 +35,7 @@ class Frame:
 
 
 def parse_frame(data: str | bytes) -> Frame:
-    """Parse one frame: a JSON document, or several on lines of their own. Never raises."""
+    """Parse one frame: a JSON document, or several JSON documents, one a line. Never raises."""
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
     if len(content) > FRAME_MAX_BYTES:
         return Frame(rejected=(f"a frame of {len(content)} bytes is too long",))

@@ -1,7 +1,7 @@
 """The conditions that make an agent unhealthy: code, severity, title and fix.
 
-A condition names those that it depends on. While one of these holds, the condition is hidden: an
-unresolved name also prevents connections, and without a connection there is no binding.
+A condition may depend on others, which explain it. While one of them holds, the condition is not
+shown. For example, if the service's name cannot be resolved, the device cannot enroll either.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -58,7 +58,7 @@ _ERRORS: Final = {
         "check this machine's clock and, where TLS is inspected, set service.ca_file",
     ),
     "proxy": (
-        "the proxy refuses the way to the service",
+        "the proxy refuses connections to the service",
         "check service.proxy and the HTTPS_PROXY and NO_PROXY variables",
     ),
     "redirect": (
@@ -75,7 +75,7 @@ _ERRORS: Final = {
     ),
     "not-enrolled": (
         "this device is not enrolled",
-        "the agent keeps trying; see the reason beside this",
+        "the detail has the reason; the agent keeps trying",
     ),
     "revoked": (
         "the service has revoked this device",
@@ -131,7 +131,7 @@ _WARNINGS: Final = {
     ),
     "requests-flooding": (
         "more requests wait than this device accepts",
-        "tell the service's operator; the others are accepted once there is room",
+        "tell the service's operator; further requests are accepted when others have ended",
     ),
     "disk-scarce": (
         "there is little room on the disk",

@@ -9,15 +9,15 @@ from agent.wire import limits
 
 _LOCAL_DOMAINS: Final = (".localdomain", ".local", ".lan", ".home")
 _DEFAULT_NAMES: Final = re.compile(r"(localhost\d?|\(none\))?", re.IGNORECASE)
-"""Default host names: hostname(7), and that of the kernel."""
+"""Host names of a machine that nobody named: ``localhost``, and ``(none)`` of the Linux kernel."""
 _MARK_LENGTH: Final = 5
 
 
 def install_id_for(host_name: str, unique: UUID, *, taken: str | None = None) -> str:
     """Return the host name, or a name made from ``unique`` if the host has none.
 
-    ``taken`` is the name of the machine whose disk was copied. If the copy has the same name, four
-    digits are appended.
+    ``taken`` is the install id of the machine from which this machine's disk was copied, if any. If
+    the host name is the same, a hyphen and four digits are appended.
     """
     name = " ".join(clip(host_name.strip(), limits.LEGACY_INSTALL_ID_MAX).split())
     for domain in _LOCAL_DOMAINS:

@@ -29,7 +29,10 @@ Learned = tuple[LearnedPrinter, ...]
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Another device at a printer's address, since when, and in how many reports."""
+    """A device at a printer's address that is not this printer.
+
+    ``since`` is when it was first seen there; ``reports`` counts the reports that saw it there.
+    """
 
     printer: LearnedPrinter
     since: str
@@ -89,7 +92,7 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
 
 
 def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
-    """Return the devices that may have replaced a printer, also those that are off now."""
+    """Return the devices that may have replaced a printer, including devices that are off now."""
     waiting = {each.printer.id: each for each in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
         was = waiting.get(id_)
@@ -119,7 +122,10 @@ def _marks(printer: LearnedPrinter) -> tuple[str | None, ...]:
 
 
 def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
-    """Add the earlier details of the same printer that this report lacks."""
+    """Return the details of this report. Earlier details fill in what this report lacks.
+
+    They are not used if the printer's setup has changed.
+    """
     if before is None or before.setup != now.setup:
         return now
     missing = {f.name: getattr(before, f.name) for f in fields(now) if not getattr(now, f.name)}

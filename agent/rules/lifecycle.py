@@ -5,9 +5,9 @@ Rules:
   service, but never behind.
 - A request ends in one of three states: SUBMITTED (the service has the report), EXPIRED (it expired
   before it started) or REJECTED (the service refused it).
-- RUNNING is written before the child starts. A clean stop returns the row to ACKNOWLEDGED, so a row
-  that is RUNNING at start means that the agent crashed. It gets one more attempt, then a failed
-  report with ``execution-interrupted``.
+- RUNNING is written before the child process starts. A clean stop returns the row to ACKNOWLEDGED,
+  so a row that is RUNNING at start means that the agent crashed. The collection is then repeated
+  once. If the agent crashes again, it sends a failed report with ``execution-interrupted``.
 - REPORTED means that the sealed report is in the outbox. It is sent unchanged, and nothing is
   collected again for it.
 - Every state has a boot action; every transition that is not in the table is an error.
@@ -43,11 +43,11 @@ class Event(StrEnum):
     CAME_AGAIN = "came-again"  # the service has lost the acknowledgement
     STARTED = "started"  # the child is about to start
     STOPPED = "stopped"  # the agent is stopping
-    RETRIED = "retried"  # the agent crashed
+    RETRIED = "retried"  # the agent crashed during the collection and has started again
     REPORT_SEALED = "report-sealed"
     REPORT_TAKEN = "report-taken"  # the service has the report
     RAN_OUT = "ran-out"  # expiresAt has passed
-    REFUSED = "refused"  # the service refused it
+    REFUSED = "refused"  # the service refused the request or its report
 
 
 class BootAction(StrEnum):

@@ -1,8 +1,9 @@
-"""Status and headers of a reply → an error, or None.
+"""Classifies a reply of the service: an error, or None for a success.
 
-The contract defines no error bodies for the facade, so only the status decides. A problem body (RFC
-9457) provides the text, if there is one. A page of HTML never comes from the service, but from a
-captive portal, a proxy or a wrong address, so it is no decision about this device.
+The contract defines no bodies of errors for the device's operations, so only the status determines
+the class. The text of the error comes from a problem body (RFC 9457), if there is one. A page of
+HTML never comes from the service, but from a captive portal, a proxy or a wrong address, so it is
+no decision about this device.
 """
 
 import email.utils
@@ -30,13 +31,13 @@ DETAIL_MAX: Final = 300
 REFUSALS: Final = frozenset({403, 404, 409, 410})
 TRY_AGAIN: Final = frozenset({408, 425})
 SENT_BY_GATEWAYS: Final = frozenset({408, 413, 425, 429})
-"""Statuses that gateways before the service send, often with a page of HTML."""
+"""Statuses that gateways in front of the service send, often with a page of HTML."""
 
 
 def error_of(
     status: int, headers: Mapping[str, str], body: bytes, now: datetime
 ) -> ServiceError | None:
-    """Return the error of a reply, or None if its body is valid.
+    """Return the error of a reply, or None if the reply is a success.
 
     The names of ``headers`` are in lower case; ``body`` may be cut.
     """
@@ -105,7 +106,7 @@ def _problem(body: bytes) -> Problem:
 
 
 def _words(status: int, body: bytes, otherwise: str) -> str:
-    """Return the service's description of a failure, printable and short."""
+    """Return the service's description of a failure, or ``otherwise``; printable and short."""
     problem = _problem(body)
     parts = [problem.detail or problem.title or otherwise]
     for field, messages in (problem.errors or {}).items():
@@ -114,5 +115,5 @@ def _words(status: int, body: bytes, otherwise: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Redact untrusted text, then cut it: a part of a secret cannot be recognized."""
+    """Redact untrusted text, then cut it. In a cut text, a secret may not be recognized."""
     return redact(text)[:DETAIL_MAX]

@@ -1,7 +1,7 @@
-"""Waits before retries: growing, jittered, capped.
+"""Waits before retries: they grow up to a maximum, and half of each is random (jitter).
 
-The jitter prevents a fleet from retrying in step. Half of each wait is fixed, to bound the number
-of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter": equal jitter).
+The jitter prevents that many devices retry at the same time. Half of each wait is fixed, to limit
+the number of attempts (AWS Architecture Blog, "Exponential Backoff And Jitter": equal jitter).
 """
 
 from dataclasses import dataclass
@@ -25,28 +25,29 @@ class Backoff:
 
 
 UNAVAILABLE: Final = Backoff(base_s=1.0, cap_s=24.0)
-"""After no usable reply. A device tries at most 25 times in 3 minutes, and is back at most half a
-minute after an outage."""
+"""Waits after calls without a usable reply. A device tries at most 25 times in 3 minutes, and
+reaches the service again at most half a minute after the end of an outage."""
 
 CREDENTIAL: Final = Backoff(base_s=10.0, cap_s=900.0)
-"""After 401, until a user replaces the key. The key is read again before each try."""
+"""Waits after 401, until a user replaces the key. The key is read again before each try."""
 
 REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
-"""Between two checks whether the device is still revoked."""
+"""Waits between two checks of whether the device is still revoked."""
 
 RETRY_AFTER_MIN_S: Final = 2.0
-"""Minimum of the first requested wait: at most 30 calls a minute."""
+"""Minimum of the first wait that the service requests. It allows at most 30 calls a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
-"""Minimum of later requested waits."""
+"""Minimum of each further wait that the service requests."""
 JUST_BOOTED_S: Final = 120.0
 FIRST_CONTACT_SPREAD_S: Final = 10.0
-"""Spreads the first calls, because a power cut restarts many machines together."""
+"""The first calls of machines that just booted are spread over this time, because many machines
+boot together after a power cut."""
 RECONNECT_OVER_MAX_S: Final = 60.0
-"""Maximum time over which a service can spread its callers."""
+"""Maximum time over which a service can spread the reconnections of its callers."""
 
 
 def reconnect_over_s(requested_s: float) -> float:
-    """Return the time over which all callers return: the service's value within limits.
+    """Return the time over which callers spread their reconnections: the service's, within limits.
 
     A service sends it as the reconnection time of server-sent events (HTML standard, 9.2), because
     only the service knows the number of its devices.
@@ -55,21 +56,27 @@ def reconnect_over_s(requested_s: float) -> float:
 
 
 def unavailable_delay_s(attempt: int, over_s: float, rng: Random) -> float:
-    """Return the wait after no reply, if callers return over ``over_s`` seconds."""
+    """Return the wait after a call without a reply.
+
+    Callers spread their reconnections over ``over_s`` seconds.
+    """
     return max(UNAVAILABLE.delay_s(attempt, rng), over_s * rng.uniform(0.5, 1.5))
 
 
 def first_contact_delay_s(uptime_s: float, rng: Random) -> float:
-    """Return the wait before the first call of a daemon, by the machine's uptime."""
+    """Return the wait before the first call of a daemon. It is 0 unless the machine just booted."""
     return rng.uniform(0.0, FIRST_CONTACT_SPREAD_S) if uptime_s < JUST_BOOTED_S else 0.0
 
 
 RETRY_AFTER_MAX_S: Final = 3600.0
-"""Maximum of a requested wait."""
+"""Maximum of a wait that the service requests."""
 
 
 def throttled_delay_s(retry_after_s: float | None, attempt: int, rng: Random) -> float:
-    """Return the wait after 429 or 503: the requested one within limits, plus up to a tenth."""
+    """Return the wait after 429 or 503.
+
+    It is the wait that the service requests, within limits, plus a random part of up to a tenth.
+    """
     if retry_after_s is None:
         return UNAVAILABLE.delay_s(attempt, rng)
     least = RETRY_AFTER_MIN_S if attempt <= 1 else RETRY_AFTER_AGAIN_MIN_S

@@ -1,7 +1,7 @@
 """Detects jumps of time between two readings of the clocks.
 
 Connections do not survive the machine's sleep, and setting the wall clock moves every timer that
-uses it. Nothing notifies the agent of either.
+uses it. The system does not notify the agent of a sleep or of a new time.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,11 @@ from datetime import datetime
 from typing import Final
 
 SLEEP_WORTH_S: Final = 30.0
-"""A busy machine is late by seconds only, and connections survive shorter pauses."""
+"""Minimum delay that counts as a sleep. On a busy machine, a timer is late by a few seconds only,
+and connections survive shorter pauses."""
 STEP_WORTH_S: Final = 5.0
-"""Slewing (adjtime(3)) stays far below this between two readings."""
+"""Minimum change of the wall clock that counts as a jump. Gradual adjustment (adjtime(3)) changes
+the clock by far less between two readings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,8 @@ class ClockReading:
 
 @dataclass(frozen=True, slots=True)
 class TimeJump:
-    """``slept_s``: duration of a sleep. ``stepped_s``: change of the wall clock."""
+    """A jump of time. ``slept_s`` is how long the machine slept. ``stepped_s`` is the change of the
+    wall clock; it is negative if the clock was set back."""
 
     slept_s: float = 0.0
     stepped_s: float = 0.0
@@ -40,7 +43,10 @@ class TimeJump:
 
 
 def jump_between(before: ClockReading, after: ClockReading, *, meant_s: float) -> TimeJump | None:
-    """Compare two readings with an intended interval of ``meant_s``."""
+    """Return the jump between two readings; None if there was none.
+
+    ``meant_s`` is the intended time between the readings.
+    """
     passed_s = after.monotonic_s - before.monotonic_s
     slept_s = passed_s - meant_s
     stepped_s = (after.wall - before.wall).total_seconds() - passed_s

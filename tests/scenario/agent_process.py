@@ -1,4 +1,4 @@
-"""The agent as a real process, with a configuration and state of its own."""
+"""Runs the agent as a real process, with its own configuration and state."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,10 @@ from tests.fakes.strict_service import API_KEY
 
 
 def write_config(home: Path, base_url: str, **sections: str) -> Path:
-    """Write a configuration that stays on this machine; ``sections`` add lines to each table."""
+    """Write the configuration of an agent that sends no packets to the network.
+
+    ``sections`` are further lines of the configuration, by the name of their table.
+    """
     key = home / "api-key"
     if not key.exists():
         key.write_text(API_KEY + "\n")
@@ -36,7 +39,7 @@ def write_config(home: Path, base_url: str, **sections: str) -> Path:
 def environment() -> dict[str, str]:
     """Return the environment of the tests without the variables that configure an agent.
 
-    Those that a service manager or a container sets are left out as well.
+    Variables that a service manager or a container sets are left out as well.
     """
     strange = ("VENUE_AGENT_", "NOTIFY_SOCKET", "SYSTEMD_EXEC_PID", "INVOCATION_ID", "WATCHDOG_")
     return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
@@ -57,7 +60,7 @@ class AgentProcess:
         return loaded
 
     async def until_logged(self, text: str, within_s: float = 120) -> None:
-        """Wait until the agent has logged ``text``. Only its log file shows what it does."""
+        """Wait until the agent has logged ``text``."""
         async with asyncio.timeout(within_s):
             while text not in self.log:
                 assert self.process.returncode is None, self.log
@@ -71,7 +74,7 @@ class AgentProcess:
 
 @contextlib.asynccontextmanager
 async def running_agent(config: Path, *words: str) -> AsyncIterator[AgentProcess]:
-    """Run `venue-agent run` with ``config``; end it in every case."""
+    """Run `venue-agent run` with ``config``. Kill it at the end if it still runs."""
     home = config.parent
     log = home / "agent.log"
     with log.open("ab") as output:

@@ -12,14 +12,14 @@ MEMORY = Path("/dev/shm")
 
 @pytest.fixture
 def memory_home() -> Iterator[Path]:
-    """An empty directory, in memory if such a file system exists: there, a sync costs nothing."""
+    """An empty directory. It is in memory if there is /dev/shm, because fsync is fast there."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as path:
         yield Path(path)
 
 
 @pytest.fixture(scope="module")
 def selected(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
-    """The parameters of those tests of a module that this run selected."""
+    """The parameters of the tests of a module that this run has selected."""
     return [
         item.callspec.params
         for item in request.session.items

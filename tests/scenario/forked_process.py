@@ -1,8 +1,9 @@
-"""Runs modules as programs in forks of a server that has imported them: imports take most time.
+"""Runs modules as programs, in forks of a server process that has already imported them.
 
-A fork is a process of its own, with its own arguments, environment, directory, user and output.
-Only the list of processes shows the server's command line. A test of that list, or of how Python
-finds modules, starts `python -m` instead.
+This is faster than `python -m`, because imports take most of a program's time. Each fork has its
+own arguments, environment, directory, user and output. Only the list of processes differs: it shows
+the server's command line. A test of this list, or of how Python finds modules, must start
+`python -m` instead.
 """
 
 import asyncio
@@ -114,8 +115,8 @@ def start_forked(
     """Start ``module`` as `python -m` does; its output is appended to files.
 
     Args:
-        errors: default: as ``output``.
-        user: id of the user and group to run as.
+        errors: The file for stderr; by default ``output``.
+        user: The id of the user and of the group to run as.
     """
     return ForkedProcess(_Program(module, words, environment, output, errors or output, user))
 
@@ -142,5 +143,8 @@ async def run_forked(
 
 
 def stop_server() -> None:
-    """Stop the server and wait for it, so that the time of its forks counts for the tests."""
+    """Stop the server and wait for it.
+
+    Only then does the CPU time of its forks count as CPU time of this process's children.
+    """
     forkserver._forkserver._stop()

@@ -1,4 +1,4 @@
-"""The whole agent in this process, in virtual time. Only the child and the clock are simulated."""
+"""Runs the whole agent in this process. Only the collector and the clock are simulated."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ from tests.fakes.virtual_clock import VirtualClock
 
 
 class QuickCollectors:
-    """Returns the facts of the quick collector without a process; ``runs`` counts the calls."""
+    """Returns the facts of the quick collector, without a process. ``runs`` counts the calls."""
 
     def __init__(self) -> None:
         self.runs = 0
@@ -53,7 +53,7 @@ class SimulatedApp(App):
         self.collectors = QuickCollectors()
         self._virtual_clock = runtime.clock
         self.conditions_seen: set[str] = set()
-        """The code of every condition that has been shown so far."""
+        """The codes of all conditions that the agent has reported so far."""
         self.health.on_change = self._note_conditions
 
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
@@ -78,7 +78,7 @@ class SimulatedApp(App):
         self.status.changed()
 
     async def _send_heartbeats(self) -> None:
-        """Replace APScheduler, which uses the clock of the machine."""
+        """Send heartbeats by the virtual clock. APScheduler uses the clock of the machine."""
         while True:
             await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
             self._scheduler.send_heartbeat_now()
@@ -99,7 +99,7 @@ class SimulatedApp(App):
 
 
 def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
-    """Return a configuration with the defaults of a real one, except for its paths."""
+    """Return a configuration with the usual defaults. Only the service and the paths are set."""
     key = home / "api-key"
     if not key.exists():
         home.mkdir(parents=True, exist_ok=True)
@@ -129,10 +129,10 @@ def around(home: Path, clock: VirtualClock, seed: int = 0) -> Runtime:
 async def simulated_agent(
     config: Config, home: Path, clock: VirtualClock, seed: int = 0
 ) -> AsyncIterator[SimulatedApp]:
-    """Run an agent as the daemon does; at the end it is stopped cleanly.
+    """Run an agent as the daemon does, and stop it cleanly at the end.
 
-    It does not return memory while idle: this process holds thousands of tests, so that would take
-    longer than the test.
+    The agent does not release memory when it is idle: the process of the tests has so many objects
+    that this would take longer than a test.
     """
     app = SimulatedApp(Loaded(config, None, {}), around(home, clock, seed))
     with patch.object(memory, "settle", autospec=True):

@@ -1,7 +1,7 @@
-"""The service is unreachable for minutes or a month, the machine sleeps, its clock is set.
+"""Tests outages of the service, from minutes to a month, sleep of the machine, and clock changes.
 
-Medium and large runs simulate some outages and some days; `make test-absence` a hundred outages and
-a month.
+Medium and large runs simulate a few outages, and one of a few days. `make test-absence` simulates a
+hundred outages, and one of a month.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ async def enrolled(
 
 @contextlib.contextmanager
 def counted_calls() -> Iterator[list[Failpoint]]:
-    """Record each attempted call, with or without an answer."""
+    """Record each attempt of a call, whether or not the service replies."""
     calls: list[Failpoint] = []
 
     def listener(failpoint: Failpoint, is_over: bool) -> None:
@@ -122,7 +122,7 @@ REQUESTS = 20
 
 
 async def _month(home: Path) -> None:
-    # Age has its own limit; here only the limit of bytes applies.
+    # The maximum age is so long that only the limit of bytes applies.
     limits: dict[str, object] = {"outbox_max_bytes": OUTBOX_MAX_BYTES, "outbox_max_age_days": 365}
     async with enrolled(home, limits=limits) as scene:
         app, service = scene.app, scene.service
@@ -133,7 +133,8 @@ async def _month(home: Path) -> None:
             requests.append(await service.request_report(kind, expires_in_s=DAYS * DAY_S))
         await service.until(lambda: len(service.acknowledged) == 2 * REQUESTS, 600)
         service.faults.clear()
-        # As if nothing answered at the address, without the cost of asking for a month.
+        # Calls fail as if nothing listened at the address. Real connections over a simulated month
+        # would take too long.
         post, commands = app.client._post, app.client.commands
         await service.go_away()
         app.client._post = _nobody_answers  # type: ignore[method-assign]
@@ -152,14 +153,15 @@ async def _month(home: Path) -> None:
         tracemalloc.stop()
         assert "internal-error" not in app.conditions_seen
         assert largest <= OUTBOX_MAX_BYTES
-        # About 2,400 attempts lie between: a leak of 25 bytes for each would be detected.
+        # The agent makes about 2,400 attempts between the first and the last measurement, so a leak
+        # of 25 bytes per attempt would be detected.
         assert max(memory[-3:]) - max(memory[:3]) < 60_000, memory
         waiting = [item.request_id for item in _waiting(app)]
         assert sum(request_id is not None for request_id in waiting) == REQUESTS
         dropped = app._database.counters()["reports_dropped"]
         assert dropped == DAYS * 24 + REQUESTS - len(waiting)
         assert app.health.is_set("reports-dropped")
-        # Back again: everything in the outbox arrives, oldest first, at a limited rate.
+        # The service is back. All reports in the outbox arrive, oldest first, at a limited rate.
         queued = [str(item.report_id) for item in _waiting(app)]
         app.client._post, app.client.commands = post, commands  # type: ignore[method-assign]
         before = len(service.called_at)
@@ -206,7 +208,7 @@ def test_long_outage_stays_within_limits_and_is_caught_up(memory_home: Path) -> 
 async def _sleep_through_the_night(home: Path) -> None:
     async with enrolled(home) as scene:
         streams = scene.service.calls.count("onCommands")
-        # The service forgot the stream long ago; the machine cannot know.
+        # During the sleep the service has dropped the stream. The agent cannot detect this.
         scene.clock.suspend(8 * 3600)
         await scene.service.until(
             lambda: scene.service.calls.count("onCommands") > streams, CHECK_EVERY_S + 5
@@ -224,7 +226,7 @@ def test_after_sleep_a_new_stream_is_opened_at_once(memory_home: Path) -> None:
 async def _wake_up_during_an_outage(home: Path) -> float:
     async with enrolled(home) as scene:
         await scene.service.go_away()
-        await asyncio.sleep(600)  # the waits have grown to their cap
+        await asyncio.sleep(600)  # after this time, the waits between attempts are at their maximum
         await scene.service.come_back()
         scene.clock.suspend(3600)
         request_id = await scene.service.request_report(
@@ -248,7 +250,7 @@ async def _step(home: Path, step_s: float) -> None:
         short = await scene.service.request_report("application", expires_in_s=300)
         await scene.service.until(lambda: len(scene.service.acknowledged) == 4)
         scene.clock.step(step_s)
-        # No reply contains the correct time any more: only the clocks of this machine continue.
+        # From now on, no reply contains the service's time. The agent has only its own clocks.
         for operation in ("heartbeat", "onCommands"):
             scene.service.faults[operation] = hang
         await asyncio.sleep(400)
@@ -318,7 +320,7 @@ async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
     scheduler.start()
     try:
         for job in scheduler._scheduler.get_jobs():
-            # The times after the clock was set back by a day.
+            # After the clock was set back by a day, each timer is a day too late.
             job.modify(next_run_time=job.next_run_time + timedelta(days=1))
         scheduler.plan_anew()
         async with asyncio.timeout(120):

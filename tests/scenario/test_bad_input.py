@@ -1,4 +1,4 @@
-"""Messages for users: a wrong configuration, a wrong key, a missing service."""
+"""Tests the messages for users about a wrong configuration, a wrong key and a missing service."""
 
 import asyncio
 import json

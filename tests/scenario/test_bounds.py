@@ -1,4 +1,4 @@
-"""Memory, disk, requests and quarantine have a limit, and reaching it is reported."""
+"""Memory, disk space, requests and the quarantine have limits. Reaching a limit is reported."""
 
 import asyncio
 import os
@@ -50,7 +50,7 @@ print(os.nice(0), resource.getrlimit(resource.RLIMIT_DATA)[0])
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="uses limits of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="the test reads resource limits of POSIX")
 def test_child_has_low_priority_and_a_memory_limit() -> None:
     words = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60
@@ -69,7 +69,7 @@ async def _full_disk(home: Path) -> None:
             app.collectors.may_end.clear()
             first = await service.request_report("network", expires_in_s=1e5)
             await service.until(lambda: len(service.acknowledged) == 2)
-            # On a full disk, each write raises an sqlite3.OperationalError like this one.
+            # Each write now raises sqlite3.OperationalError, as on a full disk.
             _let_write(app, False)
             app.collectors.may_end.set()
             second = await service.request_report("application", expires_in_s=1e5)

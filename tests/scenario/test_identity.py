@@ -1,4 +1,6 @@
-"""The identity and location of a device: copied disks, old backups, other locations, bad disks."""
+"""Tests the identity and location of a device: copied disks, restored backups, new locations, a
+revoked device, and state directories and keys with wrong rights.
+"""
 
 import asyncio
 import json
@@ -71,7 +73,7 @@ async def _copied_disk(home: Path) -> None:
 def test_copied_disk_enrolls_once_as_a_new_device(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A container has no machine id, and without one a copy is not detected.
+    # The fingerprint is set, because a container may have no machine id to compute it from.
     monkeypatch.setattr("agent.adapters.machine.fingerprint", lambda: "that of this machine")
     run_in_virtual_time(_copied_disk(memory_home))
 
@@ -89,7 +91,7 @@ async def _old_backup(home: Path) -> None:
         assert len(service.reports) == 2
         shutil.rmtree(home / "state")
         shutil.copytree(backup, home / "state")
-        # The restored journal lacks the later request; in the service the request has ended.
+        # The restored journal lacks the later request. At the service, this request has ended.
         service._waiting[later] = {**_command(service, later)}
         service.faults["acknowledge"] = status(409)
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
@@ -150,7 +152,7 @@ async def _another_service(home: Path) -> None:
         assert "submitResult" not in new.calls
         assert len(old.called_at) == call_count
         assert _quarantined(home) == [DATABASE]
-        # Back at the old service, the report can still be read from the file that was kept.
+        # The report for the old service can still be read from the file in quarantine.
         kept = next((home / "state" / "quarantine").iterdir())
         assert request_id.encode() in kept.read_bytes()
 
@@ -200,12 +202,12 @@ async def _revoked(home: Path) -> None:
             assert app.binding_state.is_revoked
             assert app._status_now().is_revoked
             assert "revoked" in {p.code for p in app._status_now().problems}
-            app.collectors.may_end.set()  # the current collection may end; no other starts
+            app.collectors.may_end.set()  # the current collection may end, and no new one may start
             app._executor.schedule("application")
             before = len(service.called_at)
             await asyncio.sleep(1800)
             assert app.collectors.runs == 1
-            # It rechecks this slowly, and does nothing else.
+            # The agent only checks, at long intervals, whether the device is still revoked.
             assert {name for _, name in service.called_at[before:]} == {"current"}
             assert len(service.called_at) - before <= 12
             service.device = device
@@ -276,5 +278,5 @@ async def test_group_readable_key_causes_a_warning(tmp_path: Path) -> None:
     async with running_agent(config) as agent:
         await agent.until_logged("try 1:")
         assert await agent.stop() == 0
-    # Logging is not configured yet: a plain line is enough.
+    # The warning is a plain line, because the agent reads the key before it configures logging.
     assert "a group can read" in agent.log

@@ -1,4 +1,4 @@
-"""Modules that an idle daemon must not load, checked with the imports of a real daemon."""
+"""Checks, with the imports of a real daemon, that an idle daemon does not load certain modules."""
 
 import re
 from pathlib import Path
@@ -14,20 +14,20 @@ NEVER = {
     "zeroconf": "runs in the collector's process",
     "psutil": "runs in the collector's process",
     "netifaces": "runs in the collector's process",
-    "rich": "shows things to people",
-    "jinja2": "shows things to people",
-    "html": "knows the names of 2,231 characters",
-    "agent.presentation": "shows things to people",
-    "agent.cli.collect": "a verb of its own",
-    "agent.cli.doctor": "a verb of its own",
-    "agent.cli.status": "a verb of its own",
-    "agent.wire.operator_operations": "the operator's side of the contract",
-    "controlplane": "another program",
+    "rich": "is for output to users",
+    "jinja2": "is for output to users",
+    "html": "has a table of 2,231 character names",
+    "agent.presentation": "is for output to users",
+    "agent.cli.collect": "is only for `venue-agent collect`",
+    "agent.cli.doctor": "is only for `venue-agent doctor`",
+    "agent.cli.status": "is only for `venue-agent status`",
+    "agent.wire.operator_operations": "is the operator's part of the contract",
+    "controlplane": "is a different program",
     "collectors.network": "runs in the collector's process",
     "collectors.application": "runs in the collector's process",
 }
 READS_ITS_OWN_COMMAND_LINE = {"agent.presentation", "agent.presentation.command_line"}
-ONLY_WHILE_ENROLLING = {"cryptography": "needed for one signature in a device's life"}
+ONLY_WHILE_ENROLLING = {"cryptography": "is only needed to sign the challenge of an enrollment"}
 
 
 async def _imports_of_a_daemon(config: Path, service: StrictService) -> set[str]:

@@ -1,6 +1,6 @@
-"""The service of a fleet restarts: its devices reconnect soon, and not all at once.
+"""The service of a fleet restarts. Its devices reconnect soon, and not all at once.
 
-It runs the agent's own code in virtual time; `make bench-restart` simulates each of 10,000 devices.
+The tests run the agent's code in virtual time. `make bench-restart` simulates 10,000 devices.
 """
 
 import pytest
@@ -10,9 +10,10 @@ from tests.bench.fleet.restart import BACK_WITHIN_S, OUTAGES_S, PEAK_MAX, simula
 
 DEVICES = 300
 CROWD = 34
-"""Number of devices that each simulated one represents: about 10,000 in total."""
+"""Number of devices that each simulated device represents: about 10,000 in total."""
 PEAK_OVER_S = 10
-"""With so few devices, a second can be busy by chance."""
+"""Seconds over which the load is averaged to find its peak. With so few devices, a single second
+can be busy by chance."""
 
 
 @pytest.mark.parametrize("outage_s", sizes.large_except({0.0, 60.0}.__contains__, OUTAGES_S))

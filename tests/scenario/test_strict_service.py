@@ -1,7 +1,8 @@
-"""The agent with an independent service, in every reading of `onCommands`.
+"""Runs the agent with an independent service, for every reading of the contract.
 
-Every reading runs in virtual time. A medium run also tests a pushed and a polled one with real
-processes.
+The contract does not define the body of `onCommands`; a `Reading` is one way to send commands in
+it. Every reading is tested in virtual time. A medium run also tests a reading with a stream and a
+reading with polls in real processes; a large run tests all of them.
 """
 
 from pathlib import Path

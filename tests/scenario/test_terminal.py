@@ -1,4 +1,4 @@
-"""`run` on a terminal ends when the terminal is closed. Elsewhere SIGHUP does not end it."""
+"""`run` on a terminal ends when the terminal is closed. Without a terminal, SIGHUP reloads."""
 
 import asyncio
 import contextlib
@@ -30,8 +30,8 @@ async def agent_on_a_terminal(
 ) -> AsyncIterator[Running]:
     """Run the agent as the leader of a terminal's session.
 
-    Yields it after its first heartbeats, with its service and the other end of the terminal. The
-    agent is stopped in every case.
+    Yield its service, the agent's process after its first heartbeat, and the other end of the
+    terminal. At the end, the process is killed if it still runs.
     """
     master, slave = pty.openpty()
 
@@ -59,12 +59,12 @@ async def agent_on_a_terminal(
 
 
 def ignore_hangups() -> None:
-    """Do what nohup(1) does."""
+    """Ignore SIGHUP, as nohup(1) does."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 async def child_of(pid: int) -> psutil.Process:
-    """Return the collector once it exists. No event reports a new process, so this polls."""
+    """Poll until the collector's process exists, and return it."""
     async with asyncio.timeout(GONE_WITHIN_S):
         while not (children := psutil.Process(pid).children()):  # noqa: ASYNC110
             await asyncio.sleep(0.005)

@@ -1,6 +1,6 @@
 """Plain text output: wrapped, coloured on terminals only, without control characters.
 
-The fast verbs use it, because importing the library for reports would take as long as they run.
+The fast verbs use it instead of rich, because importing rich takes as long as they run.
 """
 
 import os
@@ -59,10 +59,10 @@ class Screen:
             head = " " * NAME_WIDTH
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[tuple[str, Style]]]) -> None:
-        """Write columns as wide as their content. The last column is wrapped, or written below the
-        others if they leave no room.
+        """Write a table whose columns are as wide as their content.
 
-        Blank headings set minimum widths, and are not written.
+        The last column is wrapped. If there is little space for it, it is written below the other
+        columns. Headings that consist of blanks set a minimum width and are not written.
         """
         lines = [[(plain(text), style) for text, style in row] for row in rows]
         widths = [

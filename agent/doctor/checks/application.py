@@ -91,7 +91,7 @@ def _spooler() -> Outcome:
         output = run_program("sc", "query", "Spooler", timeout_s=STEP_S)
     except ServiceManagerError as error:
         return warn(f"the spooler's state cannot be read ({error})", "run `sc query Spooler`")
-    # The state's number is not localised, its name is: 4 is running (sc.exe query).
+    # `sc query` translates the name of the state, but not its number. 4 means running.
     if any(part.split()[-2:-1] == ["4"] or " 4 " in part for part in output.stdout.splitlines()):
         return ok("the print spooler runs")
     return fail("the print spooler does not run", "start it: `sc start Spooler`")

@@ -97,7 +97,7 @@ def _key_source(context: Context) -> ApiKeySource:
 
 
 def _too_open(path: Path, mask: int) -> str | None:
-    """Return a file's mode as text if it grants rights in ``mask``."""
+    """Return a file's mode as text if it grants a right in ``mask``; otherwise None."""
     if sys.platform == "win32":
         return None
     try:

@@ -131,9 +131,10 @@ def clock(context: Context) -> Outcome:
 
 
 def judge_clock(now: datetime, service_time: datetime) -> Outcome:
-    """Compare two aware timestamps of one instant."""
+    """Judge this machine's clock by two timestamps of the same instant, both with a time zone."""
     ahead_s = (now - service_time).total_seconds()
-    distance = format_seconds(round(abs(ahead_s), -1))  # a Date has whole seconds only
+    # Rounded to 10 s, because a Date has only whole seconds.
+    distance = format_seconds(round(abs(ahead_s), -1))
     text = f"{distance} {'ahead of' if ahead_s > 0 else 'behind'} the service's"
     if abs(ahead_s) > CLOCK_FAIL_S:
         return fail(f"this machine's clock is {text}", _SET_CLOCK)
@@ -184,9 +185,11 @@ def _judge_trusted(cert: Certificate | None, tls: str | None, ca_file: str) -> O
 def judge_untrusted(
     why: str, cert: Certificate | None, now: datetime, *, is_malformed: bool = False
 ) -> Outcome:
-    """Return what is wrong with a certificate that was refused, and what to do.
+    """Return the outcome for a certificate that this machine does not accept.
 
-    ``is_malformed``: a certificate violates RFC 5280, whether or not its authority is trusted.
+    Args:
+        why: The reason, from OpenSSL.
+        is_malformed: The certificate violates RFC 5280. Its authority may still be trusted.
     """
     if cert is None:
         return fail(f"not trusted: {why}", "check service.base_url and service.ca_file")
@@ -221,7 +224,7 @@ def judge_untrusted(
 
 
 def _fetch_certificate(route: Route) -> Certificate | None:
-    """Fetch an untrusted certificate, over a connection that carries nothing else."""
+    """Fetch an untrusted certificate. Nothing else is sent or read over this connection."""
     try:
         with connect_to_service(route, unverified_tls()) as sock:
             return _read_certificate(sock)[0]

@@ -17,7 +17,7 @@ from agent.errors import StateError
 from agent.presentation.humanize import age_s, ago
 
 NO_REPLY_S: Final = 300.0
-"""A running agent receives a reply of the service at least this often."""
+"""Maximum time between two replies of the service to an agent that works, in seconds."""
 
 OWN_CHECKS: Final = frozenset(
     {
@@ -56,7 +56,7 @@ def daemon(context: Context) -> Outcome:
 
 
 def _by_public_facts(context: Context) -> Outcome:
-    """Use what the system shows to every user; this user may not read the daemon's status."""
+    """Judge by facts that every user can see: this user may not read the daemon's status."""
     status = judge_public_status(context.unit, other_agents(None))
     if status.is_running is False:
         return _not_running(context, describe(status))
@@ -74,7 +74,7 @@ def _not_running(context: Context, detail: str) -> Outcome:
 
 
 def _of_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[Context], Outcome]:
-    """Skip a check of the daemon's status if no daemon runs."""
+    """Decorate a check of the daemon's status so that it is skipped if no daemon runs."""
 
     @functools.wraps(check)
     def checked(context: Context) -> Outcome:
@@ -125,7 +125,7 @@ def _judge_unit(unit: UnitFacts | None) -> Outcome:
 
 
 def other_agent(context: Context) -> Outcome:
-    """Check for a second agent, or one that the service manager did not start."""
+    """Check for a second agent, or for an agent that the service manager did not start."""
     holder, unit = context.daemon_pid, context.unit
     others = other_agents(holder)
     if others is None:
@@ -146,7 +146,7 @@ def other_agent(context: Context) -> Outcome:
 
 @_of_running
 def conditions(_: Context, status: DaemonStatus) -> Outcome:
-    """Return problems that the daemon reports and no other check covers."""
+    """Return the problems that the daemon reports and that no other check covers."""
     rest = [problem for problem in status.problems if problem.code not in OWN_CHECKS]
     if not rest:
         return ok("none")

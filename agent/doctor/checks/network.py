@@ -1,4 +1,4 @@
-"""Checks of this machine's network, with a collector's facts and a few sockets."""
+"""Checks of this machine's network. They use the facts of a collector and a few sockets."""
 
 import asyncio
 import socket
@@ -32,7 +32,7 @@ _JOB: Final = NetworkJob(
 
 
 def collector(context: Context) -> Outcome:
-    """Start a collector as the daemon does, for this machine only."""
+    """Start a collector as the daemon does. It reads this machine's network and scans nothing."""
     try:
         collected = asyncio.run(CollectorProcess().collect(_JOB, lambda _: None))
     except CollectorError as error:
@@ -43,7 +43,7 @@ def collector(context: Context) -> Outcome:
 
 
 def confinement(context: Context) -> Outcome:
-    """Check whether the kernel confined the collector, by the collector's own facts."""
+    """Check whether the kernel confined the collector, as the collector itself reports."""
     confinement = _facts(context).confinement
     match confinement.state:
         case "confined":
@@ -96,7 +96,7 @@ def gateway(context: Context) -> Outcome:
 
 
 def neighbours(context: Context) -> Outcome:
-    """Check that the neighbour table, with the hardware addresses, can be read."""
+    """Check that the neighbour table can be read. It has the hardware addresses of hosts."""
     facts = _facts(context)
     reason = facts.unavailable.mac_address
     if not facts.interfaces:
@@ -169,7 +169,7 @@ def mdns_port(context: Context) -> Outcome:
 
 
 def local_network(context: Context) -> Outcome:
-    """macOS 15 and later ask the user whether a program may access the local network."""
+    """Check that macOS permits access to the local network. It asks the user since macOS 15."""
     if sys.platform == "darwin":
         return _ask_for_local_network()
     return skipped("only macOS requires it")
@@ -210,6 +210,9 @@ def _leaves_arp_unanswered(address: str, table: Path = Path("/proc/net/arp")) ->
 
 
 def parse_unanswered_arp(table: str, address: str) -> bool:
-    """Read /proc/net/arp (arp(7)): flags 0x0 is an entry without an answer."""
+    """Return whether the table has ``address`` with the flags 0x0, which mean no answer.
+
+    ``table`` is the content of /proc/net/arp (arp(7)).
+    """
     rows = (line.split() for line in table.splitlines()[1:])
     return any(row[:1] == [address] and row[2:3] == [NUD_INCOMPLETE] for row in rows)

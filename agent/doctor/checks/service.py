@@ -67,7 +67,11 @@ def credential(context: Context) -> Outcome:
 
 
 def write_grant(context: Context) -> Outcome:
-    """Check the write grant by a running agent's heartbeats, or else by a challenge."""
+    """Check that the key has a write grant.
+
+    If the service accepts a running agent's heartbeats, the key has it. Otherwise, the check
+    requests a challenge.
+    """
     status = context.daemon
     is_recent = context.contact_age_s is not None and context.contact_age_s < RECENT_S
     if status is not None and is_recent and status.binding and not status.is_revoked:
@@ -102,7 +106,7 @@ def location(context: Context) -> Outcome:
 
 
 def binding(context: Context) -> Outcome:
-    """Check that the service still has this device under its binding."""
+    """Check that the binding of this device still exists at the service."""
     record, answer = context.record, context.answer
     if answer is None or answer.error is not None:
         return skipped(f"the service gave no answer: {answer.error if answer else 'not called'}")

@@ -26,7 +26,7 @@ from agent.doctor.check import Outcome, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
 
 FREE_BYTES_FAIL: Final = 8 * 2**20
-"""Below this, the journal may fail."""
+"""With less free space than this, writing the journal may fail."""
 FREE_BYTES_WARN: Final = 128 * 2**20
 PROBE_BYTES: Final = 64 * 1024
 FREE_INODES_FAIL: Final = 64
@@ -49,7 +49,7 @@ def state_directory(context: Context) -> Outcome:
 def _writable(path: Path) -> Outcome:
     reason = _why_not_writable(path)
     if reason in {0, errno.ENOSPC}:
-        return ok(str(path))  # a full disk has its own check
+        return ok(str(path))  # `disk_space` reports a full disk
     if reason in {errno.EACCES, errno.EPERM} and not _is_own(path):
         return ok(f"{path}, which belongs to another user")
     return fail(
@@ -134,7 +134,10 @@ def journal(context: Context) -> Outcome:
 def _unsafe(context: Context) -> Outcome | None:
     """Return an outcome if other users could change the directory or replace a file in it.
 
-    Another check reports what this user may not read. Raises StateError.
+    Files that this user may not read are ignored: another check reports them.
+
+    Raises:
+        StateError: A file of the agent is unsafe, for example because another user owns it.
     """
     with contextlib.suppress(OSError):
         if context.state is not None:
@@ -163,7 +166,10 @@ def _is_own(path: Path) -> bool:
 
 
 def _why_not_writable(path: Path) -> int:
-    """Return the errno of writing a file without a name (open(2), O_TMPFILE), or 0."""
+    """Try to write a file without a name (open(2), O_TMPFILE). Return the errno; 0 on success.
+
+    Where such files are not supported, judge by the access rights.
+    """
     by_rights = 0 if os.access(path, os.W_OK) else errno.EACCES
     if not hasattr(os, "O_TMPFILE"):
         return by_rights

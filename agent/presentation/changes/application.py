@@ -18,20 +18,24 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
-# Thresholds. A figure with a finding (a weak Wi-Fi, a slow reply) is reported with the finding.
+# Thresholds of the figures that are compared here. Figures that have a rule, such as the strength
+# of the Wi-Fi, are not: if they cross the rule's threshold, the finding is the change.
 DISK_LEVELS: Final = (0.8, DISK_FILLING, DISK_FULL)
 """Used shares of a disk. Crossing one is a change if the share moved by `DISK_MOVED` or more."""
 DISK_MOVED: Final = 0.02
-"""It prevents repeated changes of a disk whose use varies around a level."""
+"""Minimum change of a disk's used share. Without it, a disk whose use varies around a level would
+be reported again and again."""
 BOOT_MOVED_S: Final = 60.0
-"""Minimum difference of two starts of the machine or agent. They are computed from clocks, which
-may have been set."""
+"""Minimum difference between two start times of the machine or the agent, in seconds. They are
+computed from the machine's clock, which may have been corrected in between."""
 STARTED_MOVED_S: Final = 10.0
-"""Minimum difference of two starts of a program or service, which the system itself reports."""
+"""Minimum difference between two start times of a program or service, in seconds. The system
+reports these times, so a small tolerance is enough."""
 MEMORY_MOVED: Final = 0.1
-"""Minimum relative change. Kernel versions differ in the memory that they reserve."""
+"""Minimum relative change of the installed memory. A smaller one may come from a new kernel
+version, which reserves a different amount of memory."""
 RENEWED_S: Final = 86400.0
-"""Minimum change of a certificate's end. A renewal moves it by weeks."""
+"""Minimum change of a certificate's expiry, in seconds. A renewal moves it by weeks."""
 
 _BROWSER: Final = re.compile(r"(?:Edg|Chrome|Chromium|Firefox)/[\d.]+")
 _NAMED: Final = re.compile(r"<\w+>")
@@ -39,14 +43,14 @@ _KEY: Final = re.compile(r"[a-z]+(?:\.(?:\w+|<\w+>))+")
 
 
 def _browser(fields: Fields, key: str) -> str:
-    # The last name is the browser's own: Edge also contains Chrome's name.
+    # A user agent can name several browsers: Edge names Chrome first. The last name is its own.
     names = _BROWSER.findall(fields.text(key))
     return names[-1].replace("/", " ") if names else ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text of the machine of which every new value is a change."""
+    """A text field of the machine. Each new value is reported as a change."""
 
     key: str
     label: str
@@ -216,7 +220,10 @@ def _figures(was: Fields, now: Fields) -> Iterator[Change]:
 def _checked(
     one: ApplicationPayload, facts: SnapshotFacts, other: ApplicationPayload
 ) -> Callable[[Match[SnapshotFacts]], bool]:
-    """Return a function: could ``one`` read the fields of a finding of ``other``?"""
+    """Return a function that returns whether ``one`` has the fields of a finding of ``other``.
+
+    Without these fields, it is unknown whether the problem existed at the time of ``one``.
+    """
     is_whole = not one.snapshot.truncated and covers(one, other)
 
     def was_checked(match: Match[SnapshotFacts]) -> bool:
@@ -234,7 +241,10 @@ def _checked(
 
 
 def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | BrowserField]:
-    """Return the machine's fields by key, and those of links and peripherals by id and key."""
+    """Return the machine's fields by key, and those of interfaces and peripherals by ``ID KEY``.
+
+    If an interface or peripheral has the id ``name``, the fields of all others are left out.
+    """
     things = (*facts.interfaces, *facts.peripherals)
     named = [each for each in things if each[0] == name] or things
     return dict(facts.machine.by_key) | {
@@ -245,7 +255,10 @@ def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | Bro
 def _matching(
     fields: dict[str, SnapshotField | BrowserField], pattern: str, name: str
 ) -> list[SnapshotField | BrowserField]:
-    """Return the fields of ``pattern``: of the named thing, or else of all."""
+    """Return the field that ``pattern`` means for the thing ``name``.
+
+    If the thing has no such field, return the fields of all things that ``pattern`` matches.
+    """
     own = fields.get(_NAMED.sub(lambda _: name, pattern))
     if own is not None:
         return [own]

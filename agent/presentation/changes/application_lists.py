@@ -14,7 +14,7 @@ from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload
 
 Taken = tuple[ApplicationPayload, SnapshotFacts]
-"""A report, and its facts."""
+"""A report and the facts in it."""
 
 _LISTS: Final[tuple[tuple[str, str, str, Severity], ...]] = (
     ("printqueue.queues", "The print queue", "Print queues", "warn"),
@@ -23,11 +23,11 @@ _LISTS: Final[tuple[tuple[str, str, str, Severity], ...]] = (
     ("process.watched", "The watched program", "Watched programs", "muted"),
     ("network.dnsServers", "The name server", "Name servers", "warn"),
 )
-"""Lists: key, label of one member, label of all, severity of a removed member."""
+"""The compared lists: key, label of one member, label of all, severity of a removed member."""
 _ESSENTIAL: Final = frozenset(
     {"printer", "barcode-scanner", "scale", "card-reader", "payment-terminal", "cash-drawer"}
 )
-"""Devices that a till needs."""
+"""Kinds of devices that a till needs. Removing one is a warning."""
 
 
 def list_changes(before: Taken, after: Taken) -> tuple[list[Change], tuple[str, ...]]:
@@ -109,7 +109,7 @@ def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[C
 
 
 def _addresses(link: Fields) -> str:
-    """Return the IPv4 addresses; those of IPv6 change regularly (RFC 8981)."""
+    """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
     known = (each.partition("/")[0] for each in link.texts("interface.addresses"))
     return ", ".join(sorted(each for each in known if ":" not in each and is_routable(each)))
 
@@ -119,7 +119,7 @@ def _addresses(link: Fields) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """A peripheral. ``identity`` does not depend on its port."""
+    """A peripheral. ``identity`` is the same at every port, unless only the port is known."""
 
     identity: str
     name: str

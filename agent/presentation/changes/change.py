@@ -14,7 +14,7 @@ from agent.wire.payloads.network import NetworkPayload
 NOT_CHECKED: Final = "not checked"
 """The state of a thing in a report that did not check it."""
 LISTED_MAX: Final = 12
-"""Changes that are listed for users; the others are counted."""
+"""Maximum number of changes that are listed for users. Further changes are only counted."""
 
 _NUMBERS: Final = re.compile(r"\d+")
 Key = TypeVar("Key")
@@ -27,10 +27,10 @@ class Change:
 
     Args:
         code: The kind of change.
-        thing: The thing that changed; the same in both directions of a comparison.
+        thing: Identifies what changed. It does not depend on which report is the earlier one.
         before: The earlier state; "" if the thing did not exist, or `NOT_CHECKED`.
         after: The later state.
-        severity: bad or warn if it became worse, good if it became better, otherwise muted.
+        severity: bad or warn if the thing became worse, good if it became better, otherwise muted.
         sentence: Plain text.
     """
 
@@ -58,7 +58,7 @@ class Changes:
 
     @property
     def verdict(self) -> str:
-        """Return one sentence: the most severe change and the number of others."""
+        """Return one sentence: the most severe change and the number of further changes."""
         if not self.changes:
             return "No change in what was compared." if self.not_compared else "Nothing changed."
         return with_more(self.changes[0].sentence, len(self.changes) - 1, "change")
@@ -101,10 +101,12 @@ def differences(
 def covers(
     one: NetworkPayload | ApplicationPayload, other: NetworkPayload | ApplicationPayload
 ) -> bool:
-    """Return whether ``one`` would contain what ``other`` contains, if it still existed.
+    """Return whether ``one`` checked everything that ``other`` checked.
 
-    A partial report never does. A limited one does if it has no limitation that ``other`` lacks: a
-    machine with restricted rights is limited in each of its reports.
+    If it did, a thing that only ``other`` contains did not exist when ``one`` was created. A
+    complete report covers every other report; a partial report covers none. A limited report covers
+    ``other`` if ``other`` has all of its limitations as well: on a machine with restricted rights,
+    each report is limited.
     """
     if one.completeness == "complete":
         return True

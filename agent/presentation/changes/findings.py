@@ -12,7 +12,8 @@ _NAMES: Final = (
     "printer", "queue", "program", "service", "mount", "drive", "device", "interface", "gateway",
     "address", "what", "mac",
 )  # fmt: skip
-"""Placeholders that identify the thing of a match; the others are measured values."""
+"""Placeholders of a rule's sentence that identify the thing of a match. All other placeholders
+stand for measured values."""
 _COMPARED_ELSEWHERE: Final = frozenset(
     {
         "printer-moved",
@@ -23,14 +24,16 @@ _COMPARED_ELSEWHERE: Final = frozenset(
         "report-cut",
     }
 )
-"""Rules whose subject is compared directly, or that are about the report itself."""
+"""Codes of rules that are not compared here. Some are about the report itself; of the others,
+this package compares the subject itself, a printer or a program."""
 _DEGREES: Final = {
     "disk-nearly-full": "disk-full",
     "drive-doubtful": "drive-failing",
     "print-queue-stopped": "print-queue-stuck",
     "certificate-expiring": "certificate-expired",
 }
-"""Rules for a lower degree of another rule's problem: from one to the other is one change."""
+"""The rule for a mild degree of a problem, and the rule for its severe degree. If a problem moves
+from one to the other, this is one change, not two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Match(Generic[Facts]):
 
 
 WasChecked = Callable[[Match[Facts]], bool]
-"""Returns whether a report would contain this match, if it existed."""
+"""Returns whether a report checked enough to contain this match if the problem existed."""
 
 
 def finding_changes(
@@ -64,7 +67,7 @@ def finding_changes(
 def _matches(
     rules: tuple[Rule[Facts], ...], facts: Facts
 ) -> Mapping[tuple[str, str], Match[Facts]]:
-    """Return the matches by rule and thing, the most severe degree of each."""
+    """Return the matches by rule and thing. Of two degrees of a problem, return the severe one."""
     matches: dict[tuple[str, str], Match[Facts]] = {}
     for rule, matched in detect(rules, facts):
         if rule.code not in _COMPARED_ELSEWHERE:

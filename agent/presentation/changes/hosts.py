@@ -1,4 +1,7 @@
-"""Hosts that are new, gone, or have another address or other open ports."""
+"""The differences in hosts between two network reports.
+
+A host can be new or gone, or have a new address or other open ports.
+"""
 
 import ipaddress
 from collections import Counter
@@ -40,7 +43,7 @@ class _Host:
 
     @property
     def is_transient(self) -> bool:
-        """Return whether it is a phone or a nameless device: they come and go all day."""
+        """Return whether it is a phone or a nameless device. Such hosts come and go all day."""
         if self.row.kind == "phone":
             return True
         has_name = self.row.is_recognisable and self.row.maker != RANDOM_ADDRESS
@@ -79,14 +82,18 @@ def host_changes(
 
 def _hosts(payload: NetworkPayload) -> list[_Host]:
     hosts = payload.network_map.hosts if payload.network_map else ()
-    # Rows of hosts that only endpoints mention follow those of the map.
+    # host_rows() adds hosts that only endpoints mention after the hosts of the map. zip() drops
+    # them.
     known = (_Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False))
-    # A host on two interfaces counts once.
+    # A host that is listed at two interfaces counts once.
     return list({each.identity: each for each in known}.values())
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
-    """Return the hosts that the other report covered (without this machine), and the others."""
+    """Return the hosts that the other report covered, and those that it did not cover.
+
+    This machine is left out of the covered hosts.
+    """
     covered = [each for each in hosts if is_covered(each.host)]
     uncovered = [each for each in hosts if not is_covered(each.host)]
     return [each for each in covered if not each.is_local], uncovered
@@ -98,7 +105,7 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 def _paired(
     before: list[_Host], after: list[_Host]
 ) -> tuple[list[_Pair], list[_Host], list[_Host]]:
-    """Return the pairs of hosts in both reports, and the hosts of only one: earlier, later.
+    """Return pairs of the hosts in both reports, then the hosts only in ``before``, then ``after``.
 
     A device is identified by its MAC address, unless several hosts have it. Without a MAC address
     in one of the reports, it is identified by its address.
@@ -129,7 +136,10 @@ def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
 
 
 def _routers(gone: list[_Host], new: list[_Host]) -> tuple[list[Change], list[_Host], list[_Host]]:
-    """Return changes of gateways whose address is now another device's, and the other hosts."""
+    """Return the replaced routers as changes, and ``gone`` and ``new`` without these routers.
+
+    A router is replaced if the gateway at its address is now a different device.
+    """
     by_address = {each.address: each for each in new if "gateway" in each.host.sources}
     swapped = [
         (each, by_address[each.address])
@@ -217,7 +227,7 @@ def _is_whole(network: NetworkMap) -> bool:
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> Callable[[MapHost], bool]:
-    """Return a function: would ``one`` contain this host of ``other``, if it still existed?"""
+    """Return a function that returns whether ``one`` checked for a host of ``other``."""
     network = one.network_map
     if network is None or one.scope != other.scope or not covers(one, other):
         return lambda _: False

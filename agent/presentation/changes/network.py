@@ -157,7 +157,7 @@ def _address_change(name: str, label: str, old: str, new: str) -> Change:
 
 
 def _addresses(link: MapInterface | None) -> str:
-    """Return the IPv4 addresses; those of IPv6 change regularly (RFC 8981)."""
+    """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
     known = (each.address for each in link.addresses if each.family == "ipv4") if link else ()
     return ", ".join(sorted(filter(is_routable, known)))
 

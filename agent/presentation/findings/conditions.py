@@ -1,4 +1,4 @@
-"""Conditions on a single field of the snapshot, which several rules share."""
+"""Conditions on fields of the snapshot that several rules use."""
 
 from collections.abc import Callable, Iterator
 

@@ -27,7 +27,8 @@ _NAME_ERRORS: Final = (
     "the service's name does not resolve",
     "the name was not resolved in time",
 )
-"""The collector's errors for a problem with the name and not with the service."""
+"""The collector's errors if the service's name was not resolved. Its other errors are about the
+connection."""
 
 
 def is_routable(address: str) -> bool:
@@ -145,7 +146,7 @@ def _link_slow(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _lossy(facts: SnapshotFacts) -> Iterator[Values]:
-    # A tunnel counts packets without a peer as errors.
+    # Tunnels are skipped, because they count packets without a peer as errors.
     real = ((n, i) for n, i in facts.interfaces if i.text("interface.type") in REAL_LINKS)
     for name, link in real:
         for way, errors_key, packets_key in (

@@ -21,7 +21,12 @@ _WRITTEN_TO: Final = ("/home", "/opt", "/srv", "/tmp", "/var")  # noqa: S108 - n
 
 
 def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
-    """Yield the writable disks that are used beyond one limit and free below the other."""
+    """Yield the writable disks that have too little free space.
+
+    Args:
+        used: A share from 0 to 1. At least this share must be used.
+        free: A number of bytes. Less than this must be free.
+    """
     disk = facts.machine
     for mount in disk.names("disk", "usedFraction"):
         used_there = disk.number(f"disk.{mount}.usedFraction")
@@ -61,7 +66,7 @@ def _unreadable(facts: SnapshotFacts) -> Iterator[Values]:
     for mount in facts.machine.names("disk", "sizeBytes"):
         why = facts.machine.why_failed(f"disk.{mount}.sizeBytes")
         kind = f"disk.{mount}.fileSystem"
-        # A card reader without a card is a disk without a file system.
+        # A card reader without a card is reported as a disk without a file system.
         is_empty = facts.machine.is_known(kind) and not facts.machine.text(kind)
         if why is not None and not is_empty:
             yield {"mount": mount, "why": why}

@@ -23,7 +23,7 @@ APPLICATION_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     *MACHINE_RULES,
 )
 NETWORK_RULES: Final = (*PRINTER_RULES, *LOCAL_NETWORK_RULES)
-"""Both in the order in which findings of one severity are listed."""
+"""Findings of the same severity are listed in the order of their rules in these two tuples."""
 
 
 def findings_of(payload: NetworkPayload | ApplicationPayload) -> tuple[Finding, ...]:
@@ -34,7 +34,10 @@ def findings_of(payload: NetworkPayload | ApplicationPayload) -> tuple[Finding, 
 
 
 def verdict_of(findings: tuple[Finding, ...]) -> str:
-    """Return one sentence: the most severe finding and the number of others; "" for none."""
+    """Return one sentence: the most severe finding and the number of further findings.
+
+    Return "" if there are no findings.
+    """
     if not findings:
         return ""
     more = sum(finding.count for finding in findings) - 1

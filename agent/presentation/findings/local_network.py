@@ -26,7 +26,7 @@ from agent.wire.payloads.network import (
 GATEWAY_SLOW_MS: Final = 100
 
 _NO_ROUTE: Final = "this machine has no default route"
-"""The collector's reason for a missing gateway; other reasons mean that it was unreadable."""
+"""The collector's reason if there is no gateway. With any other reason, it could not be read."""
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 
@@ -115,7 +115,7 @@ def _alone(payload: NetworkPayload) -> Iterator[Values]:
 
 
 def _same_address(payload: NetworkPayload) -> Iterator[Values]:
-    """Yield addresses of two interfaces of this machine, or of two MAC addresses."""
+    """Yield each address that two interfaces of this machine or two MAC addresses have."""
     network = payload.network_map
     if network is None:
         return

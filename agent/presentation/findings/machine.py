@@ -94,7 +94,7 @@ def _battery_low(facts: SnapshotFacts) -> Iterator[Values]:
 
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Values]:
     for _, device in facts.peripherals:
-        # Devices that may belong to people have no name.
+        # The report has no names of devices that may belong to people. Skip these devices.
         name, level = device.text("bluetooth.name"), device.number("bluetooth.batteryFraction")
         if name and level is not None and level <= DEVICE_BATTERY_LOW:
             yield {"device": name, "level": percent(level)}

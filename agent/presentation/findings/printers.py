@@ -9,11 +9,11 @@ from agent.presentation.printer_status import Status, described_name, status_of
 from agent.wire.payloads.network import NetworkPayload, Printer
 
 _QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) (?:reports|says): ([^;]+)")
-"""Older agents wrote "says"."""
+"""A message of the printer or the spooler. Reports of older agents have "says" for "reports"."""
 _HARMLESS: Final = re.compile(r"low on |asked to |holds new jobs|.* nearly ")
 _STOPPED: Final = (
     "the printer reports that it is stopped",
-    "the printer says that it is stopped",  # of older agents
+    "the printer says that it is stopped",  # in reports of older agents
     "its queue is stopped on this machine",
 )
 

@@ -21,7 +21,7 @@ _SERVICES: Final = {
 _STOPPED: Final = frozenset({"inactive", "failed", "stopped"})
 _SWITCHED_OFF: Final = frozenset({"disabled", "masked"})
 _CONNECTING: Final = "connecting-to-device"
-"""A queue reports it briefly for each job as well."""
+"""A queue that works also reports this reason, for a short time with each job."""
 _ATTENTION: Final = {
     # IPP: RFC 8011, section 5.4.12, and PWG 5100.9
     "media-empty": "out of paper", "media-needed": "needs paper", "media-jam": "paper jam",
@@ -36,7 +36,7 @@ _ATTENTION: Final = {
     "no-paper": "out of paper", "no-toner": "out of toner", "jammed": "paper jam",
     "service-requested": "needs service", "output-bin-full": "output tray full",
 }  # fmt: skip
-"""Reasons for which a user has to go to the printer."""
+"""Reasons that a user can only fix at the printer, with their texts for users."""
 
 
 def _missing(facts: SnapshotFacts) -> Iterator[Values]:
@@ -138,7 +138,10 @@ def _complaining(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
-    """Return the number of stuck jobs. Other rules skip a queue with stuck jobs."""
+    """Return the number of stuck jobs.
+
+    Other rules skip a queue with stuck jobs, because `print-queue-stuck` reports it.
+    """
     return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 
 

@@ -8,9 +8,10 @@ from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 
 LABELS: Final[Mapping[Severity, str]] = {"bad": "problem", "warn": "warning", "muted": "note"}
-"""Labels for users. A problem: it does not work. A warning: it works badly or will fail soon."""
+"""Labels for users. "problem": something does not work. "warning": something works badly or will
+fail soon."""
 SENTENCES_MAX: Final = 5
-"""Matches of one rule that get a sentence each; the others are counted."""
+"""Maximum number of a rule's matches that get a sentence each. Further matches are counted."""
 
 Facts = TypeVar("Facts")
 Values = Mapping[str, str]
@@ -31,7 +32,8 @@ class Rule(Generic[Facts]):
         when: The condition that ``detect`` checks, for the documentation.
         sentence: What is wrong, with placeholders for the values of one match.
         fix: What to do: an imperative without a full stop.
-        explained_by: Codes of rules that are the cause if they match. Then this rule is not shown.
+        explained_by: Codes of rules for causes of this problem. If one of them matches, this rule
+            is left out.
     """
 
     severity: ClassVar[Severity]
@@ -63,7 +65,7 @@ class NoteRule(Rule[Facts]):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The matches of one rule: ``sentences`` of the first ones, and the number of the others."""
+    """The matches of one rule: a sentence for each of the first ones; ``more`` counts the rest."""
 
     code: str
     severity: Severity
@@ -90,7 +92,7 @@ def detect(
 ) -> list[tuple[Rule[Facts], tuple[Values, ...]]]:
     """Return the rules that match and their matches, most severe first.
 
-    A rule is left out if a rule that explains it matches.
+    A rule is left out if a rule in its ``explained_by`` matches as well.
     """
     matches = [(rule, values) for rule in rules if (values := tuple(rule.detect(facts)))]
     codes = {rule.code for rule, _ in matches}

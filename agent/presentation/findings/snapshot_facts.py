@@ -9,12 +9,15 @@ from agent.presentation.humanize import parse_timestamp
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
 _LARGEST: Final = 1e18
-"""Larger values are invalid; a float can represent all others."""
+"""Numbers of this size or more are treated as missing. All smaller ones fit into a float."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of one thing. A value of another type than requested counts as missing."""
+    """The fields of the machine, an interface or a peripheral.
+
+    A value whose type is not the requested one counts as missing.
+    """
 
     by_key: Mapping[str, SnapshotField | BrowserField]
 
@@ -41,7 +44,7 @@ class Fields:
         return self._value(key) is not None
 
     def why_failed(self, key: str) -> str | None:
-        """Return why reading the field failed; None if it did not."""
+        """Return the reason why the field could not be read; None if reading did not fail."""
         field = self.by_key.get(key)
         if field is None or field.status != "collection-failed":
             return None
@@ -66,7 +69,11 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotFacts:
-    """``machine`` has the fields of snapshot and browser, ``taken_at`` the time of the snapshot."""
+    """The facts of a snapshot, taken at ``taken_at``.
+
+    ``machine`` has the fields of the machine and of its browser. The other fields are pairs of an
+    id and its facts.
+    """
 
     machine: Fields
     interfaces: tuple[tuple[str, Fields], ...]
@@ -75,7 +82,10 @@ class SnapshotFacts:
 
 
 def all_fields(payload: ApplicationPayload) -> Iterator[tuple[str, SnapshotField | BrowserField]]:
-    """Yield every field with the id of its interface or peripheral; "" for the machine's own."""
+    """Yield the id of each field's interface or peripheral, and the field.
+
+    The id is "" for the fields of the machine and its browser.
+    """
     snapshot = payload.snapshot
     yield from (("", field) for field in snapshot.fields)
     for link in snapshot.interfaces:

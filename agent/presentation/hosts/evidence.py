@@ -1,6 +1,7 @@
 """The kinds of hosts and the evidence for each. In each table, the first matching line decides.
 
-Words are parts of regular expressions, separated by blanks, in any case; ``~`` stands for a blank.
+In the tables of patterns, a line has a kind and then regular expressions, separated by blanks. They
+ignore case; ``~`` stands for a blank.
 """
 
 import re
@@ -32,7 +33,7 @@ Patterns = tuple[tuple[HostKind, re.Pattern[str]], ...]
 
 
 def _patterns(table: str) -> Patterns:
-    """Compile lines of a kind and words. An indented line continues the one before it."""
+    """Compile a table of patterns. An indented line continues the line before it."""
     kinds: dict[str, HostKind] = {kind: kind for kind in HOST_KINDS}
     rows = (line.split() for line in re.sub(r"\n +", " ", table).strip().splitlines())
     return tuple(
@@ -50,7 +51,7 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "router": "network",
     "range extender": "network",
 }
-"""Announced roles that decide. For other roles, the types of services decide."""
+"""Announced roles that determine the kind. With any other role, the services determine it."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
 
@@ -73,7 +74,7 @@ _TYPES: Final[tuple[tuple[HostKind, str], ...]] = (
     ("camera", "_rtsp"),
     ("speaker", "_raop"),
 )
-"""DNS-SD types; those of many kinds of devices come last."""
+"""DNS-SD types. The types that many kinds of devices announce come last."""
 
 TYPES: Final = tuple((kind, frozenset(types.split())) for kind, types in _TYPES)
 
@@ -91,7 +92,8 @@ server    ^(i?mac|macbook|virtualmac|powermac|powerbook|xserve|rackmac)(pro|mini
 server    synology readynas qnap truenas
 """
 )
-"""Models. The first lines are Apple's boards, which phones and tablets announce."""
+"""Models. The first four lines match names of Apple's boards, such as ``J42dAP``, which phones and
+tablets announce as their model."""
 
 PAGES: Final = _patterns(
     r"""
@@ -119,7 +121,7 @@ network   router gateway access~point \bswitch\b fritz! open-?wrt \bluci\b mikro
           range~extender powerline
 """
 )
-"""Titles, realms and servers of web pages."""
+"""Titles of web pages, realms of their HTTP authentication, and names of web servers."""
 
 PORTS: Final[tuple[tuple[HostKind, frozenset[int]], ...]] = (
     ("printer", frozenset({515, 631, *range(9100, 9117)})),
@@ -129,7 +131,8 @@ PORTS: Final[tuple[tuple[HostKind, frozenset[int]], ...]] = (
     ("server", frozenset({22, 139, 445, 3389, 53})),
     ("screen", frozenset({7000})),
 )
-"""Without 80 and 443, which most devices have. Macs listen on 7000 as well."""
+"""Open ports. 80 and 443 are not listed, because most devices have them. 7000 comes last, because
+Macs listen on it as well."""
 
 NAMES: Final = _patterns(
     r"""

@@ -1,9 +1,16 @@
 """The most likely kind of a host, from its services and how it was discovered.
 
-The evidence in order: this machine and the gateway are known; a host that shares the queue of
-another printer is a computer; a matched printer is a printer; then the role and model that a device
-announces (``X (speaker)``), announced services (DNS-SD types, RFC 6763), the title of its web page,
-open ports, and its host name. A web server alone is no evidence: most devices have one.
+The first evidence that a host has determines its kind:
+
+1. It is this machine, or the gateway.
+2. It shares the queue of a printer that is a different device: it is a computer.
+3. A print queue of this machine was matched to it: it is a printer.
+4. It announces a model or a role (``X (speaker)``), or services (DNS-SD types, RFC 6763).
+5. Its web page has a title that reveals the kind.
+6. Its open ports. If they only show a server, the host name takes precedence.
+7. Its host name.
+
+A web server alone is no evidence, because most devices have one.
 """
 
 import re
@@ -22,7 +29,11 @@ _ROLE: Final = re.compile(r"(?:(.*) \()?([a-z ]+)\)?", re.DOTALL)
 def kind_of(
     host: MapHost, endpoints: Iterable[Endpoint] = (), *, is_matched: bool, is_gateway: bool
 ) -> HostKind:
-    """Return the kind of a host. ``is_matched``: a printer of this machine was matched to it."""
+    """Return the kind of a host.
+
+    Args:
+        is_matched: A printer of this machine was matched to the host.
+    """
     own = tuple(endpoints)
     if "local" in host.sources:
         return "machine"
@@ -47,14 +58,14 @@ def kind_of(
 
 
 def descriptive_title(endpoints: Iterable[Endpoint]) -> str:
-    """Return the title of a web page that reveals the kind of the host; "" for none."""
+    """Return the title of a web page that reveals the kind of the host; "" if none does."""
     labels = (e.label for e in endpoints if "mdns" not in e.discovered_by)
     titles = (label for label in labels if not is_port_name(label))
     return next((label for label in titles if _by_pattern(evidence.PAGES, (label,))), "")
 
 
 def split_role(model: str) -> tuple[str, str]:
-    """Split ``X (speaker)`` into model and role. A text may also be only a role."""
+    """Split ``X (speaker)`` into the model and the role. A text without a model is only a role."""
     match = _ROLE.fullmatch(model)
     return (match[1] or "", match[2]) if match else (model, "")
 
@@ -78,7 +89,7 @@ def _role(endpoint: Endpoint) -> str:
 
 
 def _types(host: MapHost, port: int | None = None) -> set[str]:
-    """Return the types announced, of one port or of all: ``_ipp`` for ``_ipp._tcp.local``."""
+    """Return the announced types of one port or of all ports: ``_ipp`` for ``_ipp._tcp.local``."""
     services = (s for s in host.services if port is None or s.port == port)
     return {(service.type or "").partition(".")[0].lower() for service in services}
 

@@ -24,11 +24,16 @@ BLOCK_BITS: Final = (24, 28, 36)
 RANDOM_ADDRESS: Final = "randomised address"
 _MAC: Final = re.compile(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}", re.IGNORECASE)
 _GROUP, _LOCAL = 1, 2
-"""Bits of the first octet (IEEE 802): a group address; an address that the machine chose itself."""
+"""Bits of the first octet (IEEE 802). `_GROUP` marks a group address, and `_LOCAL` an address that
+the machine chose itself."""
 
 
 class Registry:
-    """The packed list. Raises ValueError for other content."""
+    """The packed registry.
+
+    Raises:
+        ValueError: ``packed`` is not a registry, or is cut short.
+    """
 
     def __init__(self, packed: bytes) -> None:
         if len(packed) < HEADER.size or not packed.startswith(MAGIC):
@@ -41,7 +46,7 @@ class Registry:
             raise ValueError("the registry of makers is cut short")
 
     def maker_of(self, mac: bytes) -> str:
-        """Return the maker of an interface by its 6 bytes; "" if the registry has none."""
+        """Return the maker for a MAC address of 6 bytes; "" if the registry has none."""
         wanted = mac[:4] + bytes([mac[4] | 0x0F])
         at = bisect_right(range(self._count), wanted, key=lambda n: self._record(n)[0]) - 1
         if at < 0:
@@ -62,15 +67,15 @@ class Registry:
 
 @lru_cache(maxsize=1)
 def registry() -> Registry:
-    """Return the list of this program. It is read at the first call."""
+    """Return the registry that is installed with this program. The first call reads the file."""
     return Registry((files("agent.presentation.hosts") / "makers.bin").read_bytes())
 
 
 def maker_of(mac_address: str) -> str:
     """Return the maker of an interface; "" if it is unknown.
 
-    It is `RANDOM_ADDRESS` for an address that the device chose itself, as telephones do for each
-    network.
+    The result is `RANDOM_ADDRESS` for an address that the device chose itself, as telephones do for
+    each network.
     """
     if not _MAC.fullmatch(mac_address):
         return ""

@@ -1,4 +1,7 @@
-"""The state of the printers, and those on the network if none is configured."""
+"""One sentence about the printers of a report.
+
+If this machine has no printer, the sentence names the printers on the network.
+"""
 
 from typing import Final
 

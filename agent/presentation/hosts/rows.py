@@ -1,6 +1,6 @@
 """The hosts of a network report: one row each, with name, kind, model, maker and services.
 
-Every string in a row is plain text. Names are bounded.
+Every string in a row is plain text. Long names are cut.
 """
 
 import re
@@ -20,7 +20,7 @@ from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPa
 
 FIRST_MIN: Final = 24
 FIRST_MAX: Final = 40
-"""The minimum and maximum number of hosts in the first list."""
+"""The minimum and maximum number of hosts in the first list that `by_interest` returns."""
 
 _TECHNICAL: Final = re.compile(
     r"[0-9a-f]{12}|([0-9a-f]{2}[:-]){5}|[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE
@@ -28,7 +28,8 @@ _TECHNICAL: Final = re.compile(
 """A name that was generated from a MAC address or UUID."""
 
 _WORD_MIN: Final = 4
-"""Minimum letters of a word: makers put shorter prefixes before a MAC address (BRN, NPI)."""
+"""Minimum number of letters of a word. The prefixes that makers put before a MAC address (BRN, NPI)
+are shorter and are no words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class HostRow:
 
     Args:
         name: The announced name, or else the host name.
-        maker: The maker by the MAC address.
+        maker: The maker that the IEEE's registry names for the MAC address.
         printers: Names of the printers that are matched to it, or that are configured with its
             address and have no match.
     """
@@ -61,7 +62,10 @@ class HostRow:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """Return the kind, model and maker that are known, without a maker that the model names."""
+        """Return what is known of kind, model and maker.
+
+        The maker is left out if the model contains a word of its name.
+        """
         kind = "" if self.kind == "unknown" else KIND_LABELS[self.kind]
         words = self.model.casefold().split()
         is_repeated = any(word in words for word in self.maker.casefold().split())
@@ -69,7 +73,7 @@ class HostRow:
 
     @property
     def where(self) -> tuple[str, ...]:
-        """Return its addresses, and its host name if that differs from its name."""
+        """Return the addresses, the latency, and the host name if ``name`` differs from it."""
         is_repeated = _letters(self.hostname) == _letters(self.name)
         facts = (self.address, "" if is_repeated else self.hostname, self.mac_address, self.latency)
         return tuple(filter(None, facts))
@@ -88,7 +92,7 @@ class HostRow:
 
 
 def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
-    """Return the hosts of the map in its order, then those that only endpoints mention."""
+    """Return the hosts of the network map in its order, then hosts that only endpoints mention."""
     endpoints: dict[str, list[Endpoint]] = {}
     for endpoint in payload.endpoints:
         endpoints.setdefault(endpoint.address, []).append(endpoint)
@@ -112,8 +116,10 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
 
 
 def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
-    """Return the most relevant hosts, and the rest. This machine, the router, printers and hosts
-    with a name or model come first."""
+    """Return the most relevant hosts, and the rest.
+
+    This machine, the router, printers and hosts with a name or model come first.
+    """
     ordered = sorted(rows, key=_rank)
     named = sum(_rank(row) < _NAMELESS for row in ordered)
     first = min(max(named, FIRST_MIN), FIRST_MAX)
@@ -121,7 +127,7 @@ def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[Hos
 
 
 def makers_note(rows: Iterable[HostRow]) -> str:
-    """Return the source and date of the makers; "" if no row has one."""
+    """Return a sentence about the source of the makers; "" if no row has a maker."""
     if not any(row.known_maker for row in rows):
         return ""
     return f"Makers are looked up by MAC address in the IEEE's list of {registry().date}."
@@ -166,7 +172,7 @@ def _host_row(
 
 
 def _own_name(payload: NetworkPayload) -> str:
-    """Return the name of the installation; "" if it is only a number."""
+    """Return the installation's id if it is a name; "" if it was generated."""
     name = shorten(payload.identity.install_id, NAME_LENGTH)
     return "" if name == "unenrolled" or _TECHNICAL.search(name) else name
 

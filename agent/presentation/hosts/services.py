@@ -9,7 +9,7 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.wire.payloads.network import Endpoint, MapService
 
 SERVICES_LISTED_MAX: Final = 24
-"""Services of one host that are listed; the rest is counted."""
+"""Maximum number of services that are listed for one host. Further services are only counted."""
 
 _NAMES: Final[Mapping[str, str]] = {
     "prints by IPP": "ipp ipps ipp~printing",
@@ -38,17 +38,20 @@ _NAMES: Final[Mapping[str, str]] = {
     "Apple device": "companion-link apple-mobdev2 rdlink remotepairing iphone~sync",
 }
 _ORDER: Final = {words: place for place, words in enumerate(_NAMES)}
-"""The purpose of a device comes first, then common services, then unknown ones."""
+"""The order of the descriptions: the purpose of a device, then common services. Services that are
+not in `_NAMES` follow."""
 _LABELS: Final = {
     name.replace("~", " "): words for words, names in _NAMES.items() for name in names.split()
 }
-"""DNS-SD types without underscores, and the names that collectors give ports, in small letters."""
+"""The description of each DNS-SD type (without its underscore) and of each name that collectors
+give to a port. The keys are in lower case."""
 
 _NO_SERVICE: Final = frozenset({"device-info"})
-"""Types that announce no service."""
+"""DNS-SD types that do not announce a service."""
 
 _PORT_NAME: Final = re.compile(r"port \d+|.* \(\d+\)")
-"""What collectors call a port that has no better name: ``port 4711``, ``HTTP (8008)``."""
+"""The names that collectors give to a port if they know no better one: ``port 4711``,
+``HTTP (8008)``."""
 
 
 @dataclass(slots=True)
@@ -62,8 +65,9 @@ def describe_services(
 ) -> tuple[str, ...]:
     """Return the services of a host with their ports: ``web page “Login” (80, 443)``.
 
-    The label of an endpoint is added once, unless a ``known`` text contains it. A service without
-    an answer is "announced only"; one without a description keeps its name.
+    The label of an endpoint is added once, unless one of the texts in ``known`` contains it. A
+    service whose port did not answer is marked "announced only". A service without a description
+    keeps its name.
     """
     known_text = "\n".join(known).casefold()
     titles: dict[float, str] = {each.port: _title(each) for each in endpoints}

@@ -25,7 +25,8 @@ from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
 _PRINTERS_FIRST: Final = 12
-"""Printers that are visible at first. Printers that need attention are always visible."""
+"""Number of printers that are visible at first; the rest is in a list that can be opened. Printers
+that need attention are always visible."""
 
 _TEMPLATES: Final = files("agent.presentation.page") / "templates"
 
@@ -100,7 +101,7 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Make every text plain when it is written. Only the style sheet is markup."""
+    """Return a value of a template as plain text. Only the style sheet is markup and kept as is."""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -13,7 +13,7 @@ from agent.presentation.printer_status import STATUS_ORDER, Status
 from agent.wire.payloads.network import NetworkPayload
 
 LABELLED_MAX: Final = 60
-"""Up to this number, every host has a label; beyond it, only the important ones."""
+"""Maximum number of hosts that all have a label. With more hosts, only important ones have one."""
 
 LINKED_MAX: Final = 24
 IMPORTANT_MAX: Final = 40
@@ -32,7 +32,10 @@ NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A host at a position. A dot has no text. ``marker``: a printer of this machine is there."""
+    """A host at a position: a box with a label, or a dot without text.
+
+    ``marker`` is the state of this machine's printers at the host; "" if it has none.
+    """
 
     host: HostRow
     place: Point
@@ -51,7 +54,12 @@ class LegendEntry:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """``missing_printers`` belong to no host; ``not_drawn`` is a number of hosts."""
+    """The drawing of a network map.
+
+    Args:
+        missing_printers: Names of network printers that belong to no host of the drawing.
+        not_drawn: Number of hosts beyond the maximum, which are left out.
+    """
 
     layout: Layout
     centre: Node
@@ -68,14 +76,17 @@ class Diagram:
 
     @property
     def links(self) -> tuple[Node, ...]:
-        """Return the nodes with a line: all of a small network, otherwise the important ones."""
+        """Return the nodes that have a line to the centre.
+
+        In a small network these are all nodes; otherwise this machine and hosts with its printers.
+        """
         if not self.dots and len(self.boxes) <= LINKED_MAX:
             return self.boxes
         return tuple(node for node in self.boxes if node.marker or node.host.kind == "machine")
 
 
 def network_diagram(payload: NetworkPayload) -> Diagram | None:
-    """Return the drawing of the payload's map; None without hosts."""
+    """Return the drawing of the payload's network map; None if it has no hosts."""
     mapped = len(payload.network_map.hosts) if payload.network_map else 0
     hosts = host_rows(payload)[:mapped]
     if not hosts:
@@ -113,7 +124,7 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
 
 
 def _important(ordered: list[HostRow]) -> int:
-    """Return how many of the first hosts are important enough for a label."""
+    """Return how many hosts at the start of ``ordered`` are important enough for a label."""
     important = sum(
         bool(row.printers) or row.kind in {"printer", "machine", "router"} for row in ordered
     )

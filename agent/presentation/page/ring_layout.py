@@ -26,7 +26,7 @@ _RING_STEP: Final = 2 ** (1 / _EXPONENT) + 0.01
 _BOX_REACH: Final = 0.5 * 2 ** (1 / _EXPONENT)
 _DOT_STEP: Final = 1.35 * DOT_DIAMETER
 _ROOM: Final = {1: 1.3, 2: 1.12}
-"""Factor by which boxes are spaced more widely, by the number of rings."""
+"""Factor for the space of a box, by the number of rings. Boxes on few rings get more space."""
 
 _TOLERANCE: Final = 1e-9
 
@@ -39,10 +39,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``boxes`` and ``dots`` are centres, the innermost ones first; ``rings`` are the closed
-    curves on which the boxes stand.
+    """A layout of ``width`` by ``height``. Its centre is free for one more box.
 
-    The layout is ``width`` by ``height``. In its centre is room for one more box.
+    ``boxes`` and ``dots`` are the positions of their centres, the innermost first. ``rings`` are
+    the closed curves on which the boxes stand.
     """
 
     width: float
@@ -92,8 +92,8 @@ def _shares(boxes: int) -> list[int]:
 def _capacity(ring: int) -> int:
     """Return the maximum number of evenly spread boxes on a ring that do not overlap.
 
-    It counts upwards and stops at the first overlap: at the bends of a ring, more boxes may overlap
-    less, because they have other positions.
+    The function counts upwards and stops at the first number of boxes that overlap. A larger number
+    may fit, because its boxes have other positions at the bends of the ring, but it is not tried.
     """
     radius, turn = ring * _RING_STEP, _turn(ring)
     count = 1
@@ -115,7 +115,7 @@ def _are_apart(points: tuple[Point, ...]) -> bool:
 
 
 def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
-    """Place the dots on rings outside ``inner``. Return them, and half the size of the whole."""
+    """Place the dots on rings outside ``inner``. Return them, and half the size of the layout."""
     placed: list[Point] = []
     half, turn = inner, 0.0
     while len(placed) < dots:
@@ -132,7 +132,8 @@ def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
 def _even_points(half_x: float, half_y: float, count: int, turn: float) -> tuple[Point, ...]:
     """Return ``count`` points at equal distances along the ring, clockwise from its top.
 
-    ``turn`` shifts them by a part of one distance, so that adjacent rings are not aligned.
+    ``turn`` shifts the points by this fraction of the distance, so that points of adjacent rings
+    are not aligned.
     """
     if count == 0:
         return ()

@@ -1,6 +1,7 @@
 """Estimates the width of a text in an unknown proportional sans-serif font.
 
-Estimates are rather too wide, so that a fitted text stays in its place in any common font.
+The estimates are too wide rather than too narrow, so that a text that was cut to a width fits this
+width in any common font.
 """
 
 import unicodedata
@@ -16,7 +17,10 @@ def estimated_width(text: str, font_size: float) -> float:
 
 
 def fit(text: str, width: float, font_size: float, *, keep_end: int = 0) -> str:
-    """Cut ``text`` to ``width``. An ellipsis precedes at most ``keep_end`` last characters."""
+    """Cut ``text`` to ``width``. An ellipsis replaces the removed characters.
+
+    Up to ``keep_end`` characters at the end are kept after the ellipsis.
+    """
     if estimated_width(text, font_size) <= width:
         return text
     end = text[len(text) - keep_end :]

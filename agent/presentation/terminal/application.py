@@ -51,7 +51,7 @@ def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
         yield title("Could not be read", sum(row.count for row in missed))
         yield table(("Status", 17), "Why, and which facts", map(_absence, missed))
     if count := sum(row.count for row in rows if row.severity == "muted"):
-        folded = f"{count} facts are not for this machine; --json says why of each."
+        folded = f"{count} facts do not apply to this machine; --json shows the reasons."
         yield Text.assemble("\n", words(folded, "dim"))
 
 

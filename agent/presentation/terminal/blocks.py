@@ -42,7 +42,7 @@ def columns(
     first_width: int | None = None,
     padding: PaddingDimensions = (0, 2, 0, 0),
 ) -> Table:
-    """Return two columns. The first one has the given width, or that of its longest text."""
+    """Return two columns. The first one is as wide as ``first_width``, or as its longest text."""
     grid = Table.grid(padding=padding)
     grid.add_column(width=first_width, overflow="fold", no_wrap=first_width is None)
     grid.add_column(overflow="fold")
@@ -52,8 +52,11 @@ def columns(
 
 
 def table(first: tuple[str, int], second: str, rows: Iterable[tuple[Text, Text]]) -> Table:
-    """Return a table with headings. ``first`` has the heading and the width of the first column;
-    the second column gets the rest."""
+    """Return a table with headings.
+
+    ``first`` is the heading and the width of the first column. The second column gets the remaining
+    width of the terminal.
+    """
     heading, width = first
     built = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, expand=True)
     built.header_style = "dim"
@@ -90,7 +93,7 @@ def _finding(finding: Finding) -> tuple[Text, Text]:
 
 
 def notes_view(limitations: Sequence[str], failures: Sequence[Failure]) -> Iterator[RenderableType]:
-    """Show limitations and failures; nothing if there are none."""
+    """Yield the limitations and the failures under headings; yield nothing if there are none."""
     if limitations:
         yield title("Limitations", len(limitations))
         lines = ((words("-", "dim"), words(line)) for line in limitations)

@@ -22,7 +22,8 @@ from agent.presentation.terminal.blocks import (
 from agent.wire.payloads.network import NetworkPayload
 
 _FIRST_WIDTH: Final = 17
-"""Width of a MAC address. Both columns are readable at 50 columns as well."""
+"""Width of the first column, which fits a MAC address. On a terminal of 50 characters, the second
+column is still wide enough."""
 
 
 def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
@@ -36,7 +37,7 @@ def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
 
 def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
     if not rows:
-        return  # the verdict mentions it
+        return  # the verdict already reports that there are no printers
     yield title("Printers", len(rows))
     yield columns(map(_printer, rows), first_width=11)
 

@@ -1,7 +1,8 @@
-"""A report on a terminal, for `rich`. It is readable from 50 columns on, dark or light.
+"""Shows a report on a terminal with `rich`.
 
-It uses only the sixteen colours of the terminal's own theme, and no information is in a colour
-alone. Strings become ``Text`` objects, because rich would interpret markup in plain strings.
+It is readable on terminals of 50 columns or more, with a dark or a light background. It uses only
+the sixteen colours of the terminal's theme. No information is expressed by a colour alone. Strings
+become ``Text`` objects, because rich would interpret markup in plain strings.
 """
 
 from rich.console import Group, RenderableType

@@ -1,1 +1,1 @@
-"""Facts → the contract's payloads → sealed bodies, each inside its limits. Pure."""
+"""Builds payloads from facts and seals them, within the limits of the contract. Pure."""

@@ -1,4 +1,4 @@
-"""Application facts → the version-1 payload."""
+"""Builds the version-1 payload of an application report from its facts."""
 
 import math
 from collections.abc import Iterable
@@ -73,7 +73,7 @@ def completeness(collected: facts.ApplicationFacts) -> Completeness:
 
 
 def _browser_fields_kept(collected: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
-    """Return the fields that the contract names: the child may be of another version."""
+    """Return the fields that the contract names. A collector of a newer version may send more."""
     known = (f for f in collected.browser_fields if f.key in _BROWSER_KEYS)
     return tuple(known)[: limits.BROWSER_FIELDS_MAX]
 
@@ -106,7 +106,7 @@ def _browser_field(field: facts.Field) -> wire.BrowserField:
 
 
 def _with_a_number(field: facts.Field) -> facts.Field:
-    """Return the fact, marked as failed if its value is infinity or NaN, which JSON lacks."""
+    """Return the fact. Infinity and NaN mark it as failed, because JSON cannot represent them."""
     if not isinstance(field.value, float) or math.isfinite(field.value):
         return field
     return replace(field, status="collection-failed", value=None, reason=NO_NUMBER)

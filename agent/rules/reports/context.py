@@ -11,7 +11,7 @@ UNENROLLED: Final = "unenrolled"
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """``finished_at`` is ISO 8601 in UTC."""
+    """The parts of one report that are not facts. ``finished_at`` is ISO 8601 in UTC."""
 
     report_id: str
     finished_at: str
@@ -22,7 +22,7 @@ class ReportContext:
 def identity_of(
     *, organization_id: str | None, location_id: str | None, install_id: str | None
 ) -> Identity:
-    """Return the machine's identity, as far as it is known.
+    """Return the machine's identity. Parts that are unknown become "unenrolled".
 
     Texts are clipped: the contract allows longer texts in an enrollment record than in a report.
     """

@@ -30,7 +30,7 @@ def clip(text: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
 
 
 def clip_id(text: str, fallback: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
-    """Like `clip`, for fields that must not be empty."""
+    """Clip a text as `clip` does. Return ``fallback`` if nothing is left."""
     return clip(text, maximum) or fallback
 
 
@@ -53,8 +53,11 @@ def fitted(value: Any) -> Any:
 def take(
     items: Iterable[Item], maximum: int, describe: Callable[[int], Item] | None = None
 ) -> tuple[Item, ...]:
-    """Return the first ``maximum`` items. If some are dropped, ``describe`` may make the last item
-    of their number."""
+    """Return the first ``maximum`` items.
+
+    If items are dropped and there is a function ``describe``, the last returned item is what it
+    returns for the number of dropped items.
+    """
     everything = tuple(items)
     if len(everything) <= maximum:
         return everything

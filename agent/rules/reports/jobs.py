@@ -47,7 +47,7 @@ def network_job(config: LocalConfig) -> NetworkJob:
 
 
 def _address(printer: Printer) -> str | None:
-    """Return a printer's address without a password: collectors never get a secret."""
+    """Return a printer's address without a password, because collectors never get a secret."""
     if printer.transport != "network" or printer.address is None:
         return printer.address
     return address_of(printer.address)

@@ -1,4 +1,7 @@
-"""Network facts → the version-2 payload. Lists start with the best facts and are cut at the end."""
+"""Builds the version-2 payload of a network report from its facts.
+
+The most relevant facts are first in each list, so lists that are too long are cut at the end.
+"""
 
 from collections.abc import Iterator
 
@@ -90,7 +93,10 @@ def outcome_of(completeness: Completeness) -> Outcome:
 
 
 def failures(collected: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
-    """Clip the failures; the last one counts those that did not fit."""
+    """Fit the failures into the contract's limits.
+
+    If some are dropped, the last failure counts them.
+    """
     return take(
         (Failure(step=clip_id(f.step, "unknown"), reason=clip(f.reason)) for f in collected),
         limits.FAILURES_MAX,
@@ -99,7 +105,10 @@ def failures(collected: tuple[facts.Failure, ...]) -> tuple[Failure, ...]:
 
 
 def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Clip the limitations; the last one counts those that did not fit."""
+    """Fit the limitations into the contract's limits.
+
+    If some are dropped, the last line counts them.
+    """
     return take(
         (clip(line) for line in lines),
         limits.LIMITATIONS_MAX,
@@ -108,8 +117,10 @@ def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
-    """Return a limitation if the system refused to confine the collector. No fact is missing, so
-    the report is as complete as without it."""
+    """Return a limitation if the system refused to confine the collector.
+
+    It does not change how complete the report is, because no fact is missing.
+    """
     if confinement.state != "refused":
         return ()
     return (f"the collector was not confined to what it needs to read: {confinement.reason}",)
@@ -125,13 +136,13 @@ def _limitations(collected: facts.NetworkFacts) -> tuple[str, ...]:
 
 
 def _endpoints_kept(collected: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:
-    """Return the endpoints that fit, without those that were announced with an invalid port."""
+    """Return the endpoints that fit. Endpoints with an invalid port are left out."""
     ports = range(limits.PORT_MIN, limits.PORT_MAX + 1)
     return tuple(e for e in collected.endpoints if e.port in ports)[: limits.ENDPOINTS_MAX]
 
 
 def _failed_sources(collected: facts.NetworkFacts) -> Iterator[facts.Failure]:
-    """Yield a failure for each failed source that is not among the failures yet."""
+    """Yield a failure for each failed source that has no entry in the collected failures."""
     listed = {failure.step for failure in collected.failures}
     sources = {
         "interfaces": collected.interfaces_source,

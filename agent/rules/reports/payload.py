@@ -1,4 +1,4 @@
-"""Facts of either kind → the payload of a report, without secrets."""
+"""Builds the payload of a report from facts of either kind, without secrets."""
 
 from collections.abc import Iterable
 from typing import Final

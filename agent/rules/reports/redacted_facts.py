@@ -1,4 +1,4 @@
-"""Facts without secrets, which may be in the names and addresses of untrusted sources."""
+"""Redacts secrets in facts. Names and addresses from untrusted sources may contain them."""
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -11,7 +11,7 @@ Redact = Callable[[str], str]
 
 
 def redacted(facts: T, redact: Redact) -> T:
-    """Return ``facts`` with every free text redacted; fixed words of the contract stay."""
+    """Return ``facts`` with every free text redacted. Fixed words of the contract are kept."""
     kind: Any = type(facts)
     changes = {
         name: new

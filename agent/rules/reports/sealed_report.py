@@ -8,8 +8,9 @@ from agent.wire.vocabulary import Kind, Outcome
 
 @dataclass(frozen=True, slots=True)
 class SealedReport:
-    """``body`` is sent as it is. ``tier`` is how much was dropped to make it fit (see `sealing`).
+    """A sealed report, whose ``body`` is sent as it is.
 
+    ``tier`` is the level of reduction that made the body fit (see `sealing`); at 0, it is whole.
     ``request_id`` is None for a scheduled report.
     """
 

@@ -1,8 +1,9 @@
-"""Payload → the sealed body of `submitResult`, small enough for the service.
+"""Builds the sealed body of `submitResult` from a payload, small enough for the service.
 
-A sealed body never changes: the same report is the same bytes, however often it is sent. Only a
-reply of 413 causes another seal of the same report, one tier smaller. Each tier drops whole parts,
-the least useful for a technician first, and the report mentions it.
+A sealed body never changes: however often a report is sent, it has the same bytes. Only a reply of
+413 causes a new seal of the same report, with a higher tier. Each tier drops more parts of the
+report. The parts that are least useful for a technician are dropped first. The report mentions what
+was dropped.
 """
 
 from typing import Any, Final
@@ -15,7 +16,7 @@ from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.payloads.network import NetworkPayload
 
 LAST_TIER: Final = 4
-"""Tier 0 is the whole report; the last tier has no payload at all."""
+"""Tier 0 is the whole report. The last tier is a failed report without a payload."""
 
 _ENDPOINTS_KEPT: Final = {1: 256, 2: 128, 3: 32}
 _HOSTS_KEPT: Final = {1: 512, 2: 128, 3: 0}
@@ -66,7 +67,7 @@ def report_of(body: bytes) -> SubmitResultRequest:
 
 
 def shrink(payload: ReportPayload, tier: int) -> ReportPayload:
-    """Return ``payload`` without what tier ``tier`` drops; tier 0 drops nothing."""
+    """Return ``payload`` without the parts that ``tier`` drops. Tier 0 drops nothing."""
     if tier == 0:
         return payload
     if isinstance(payload, NetworkPayload):

@@ -1,6 +1,7 @@
-"""The console in a real Chromium, at both widths, by mouse and keyboard, from the key to a report.
+"""Tests the console in a real Chromium, from signing in with a key to reading a report.
 
-axe-core checks every state of the page.
+The tests use the mouse and the keyboard, in a wide and in a narrow window. axe-core checks every
+state of the page.
 """
 
 import csv
@@ -27,9 +28,9 @@ ACTS: Final = {
     "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
     "consented": "consent",
 }  # fmt: skip
-"""The act that each fixture plays."""
+"""The act, a scripted session in the browser, that each fixture plays."""
 IN_MEDIUM: Final = {("play", "narrow")}
-"""`make test-all` plays all acts at both widths."""
+"""The acts and widths of `make test`. `make test-all` plays all acts at both widths."""
 PLAYED: Final = {
     "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
@@ -260,7 +261,7 @@ def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
     assert all(role == "img" and name for role, name in counted["charts"])
     assert counted["touching"] == []
     assert counted["letters"] >= 11.5
-    # Content below the window does not make the page longer: the view scrolls, the bar stays.
+    # If the content is higher than the window, only the view scrolls, and not the navigation bar.
     assert counted["scrolls"] is False
 
 
@@ -351,7 +352,7 @@ def test_support_is_linked_and_unlinked_by_its_token(people: dict[str, Any]) -> 
 
 def test_end_of_a_session_is_explained_with_the_time_to_wait(people: dict[str, Any]) -> None:
     assert people["ended"] == "Your session has ended. Sign in again."
-    # Of ten minutes, some pass on a slow machine before the message is read.
+    # The wait is ten minutes. On a slow machine, some of them pass before the message is read.
     assert re.fullmatch(
         r"Too many attempts\. Try again in ([1-9]|10) minutes?\.", people["too often"]
     )
@@ -367,7 +368,7 @@ def consented(width: str) -> dict[str, Any]:
 
 
 def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) -> None:
-    """With the keyboard and without a script: the service accepts the form that a browser sends."""
+    """The user only uses the keyboard. The page has no script, so the browser sends the form."""
     assert consented["refused"] == "The e-mail address or the password is wrong."
     assert consented["kept"] == "ada@example.com"
     assert consented["asked"] == "Sales assistant"
@@ -414,7 +415,7 @@ def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
         assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
-    # axe-core did run: some rules apply to every page.
+    # This checks that axe-core has run: some of its rules apply to every page and pass.
     assert all(each["axe"]["passes"] >= 5 for each in seen.values())
     violations = {
         (state, rule["rule"], *rule["at"])

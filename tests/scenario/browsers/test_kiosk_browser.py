@@ -1,4 +1,4 @@
-"""A real Chromium displays a page: the collector reports the values that the page observes."""
+"""A real Chromium displays a page. The collector must report the values that the page observes."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.needs("browser")
 
 @pytest.fixture(scope="module")
 def observed() -> dict[str, Any]:
-    """The collector's facts, and the page's own report before and after."""
+    """The collector's facts, and the values that the page observed before and after them."""
     observed = (sys.executable, "-m", "tests.fakes.devtools_browser", browser())
     finished = subprocess.run(
         (*namespaces.entering(), *observed),
@@ -66,7 +66,7 @@ def test_other_fields_have_the_status_that_the_page_observes(observed: dict[str,
 
 
 def test_the_page_is_not_touched(observed: dict[str, Any]) -> None:
-    """No click, no change of the document, no new name in the page's own world."""
+    """The collector causes no click, no change of the document, and no new name in the page."""
     assert observed["after"]["touched"] == observed["before"]["touched"]
     assert observed["after"]["touched"][0] == 0
 

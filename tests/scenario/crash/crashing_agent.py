@@ -1,8 +1,10 @@
-"""`python -m tests.scenario.crash.crashing_agent PLAN TRACE CONFIG`: an agent that dies at a given
-point.
+"""Runs an agent that kills itself at a given failpoint.
 
-PLAN is ``failpoint:before|after:n`` (the n-th time it is passed) or ``never``. The agent appends
-each passed failpoint to TRACE, one per line, before it continues. A fast child with constant facts
+    python -m tests.scenario.crash.crashing_agent PLAN TRACE CONFIG
+
+PLAN is ``failpoint:before|after:n``: the agent dies when it reaches this side of the failpoint for
+the n-th time. With the PLAN ``never`` it does not die. The agent appends the name of each failpoint
+that it passes to TRACE, one per line, before it continues. A fast child process with constant facts
 creates the reports (tests/fakes/collectors/quick.py).
 """
 

@@ -1,4 +1,4 @@
-"""Kill the agent at a failpoint, start it again, and check that the request ends exactly once."""
+"""Kills the agent at a failpoint, starts it again, and returns how the request ended."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,9 @@ WITHIN_S = 240.0
 class Scene:
     """A behaviour of the service, and how often the agent passes each failpoint with it.
 
-    ``outcomes`` are those that the service may store; none means that it accepts no report.
+    Args:
+        outcomes: The outcomes that a stored report may have. If empty, the service stores none.
+        state: The state in the journal with which the request ends.
     """
 
     name: str
@@ -40,7 +42,10 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``plan`` is ``failpoint:before|after:n`` (tests.scenario.crash.crashing_agent)."""
+    """A scene, a kind of report, and the failpoint at which the agent dies.
+
+    ``plan`` is ``failpoint:before|after:n`` (tests.scenario.crash.crashing_agent).
+    """
 
     scene: Scene
     kind: str
@@ -52,7 +57,10 @@ class Case:
 
 @dataclass(slots=True)
 class Ending:
-    """The state of the request when the restarted agent had nothing left to do."""
+    """What the service received, and the state of the request once it had ended.
+
+    ``died`` is whether the first agent was killed at its failpoint.
+    """
 
     violations: list[str]
     reports: list[Json]
@@ -104,7 +112,7 @@ TOO_LARGE = Scene(
     "too-large",
     {Failpoint.REPORT_RESEALED: 1, Failpoint.REPORT_SETTLED: 1},
     _too_large_once,
-    # The only smaller seal of a report this small is the one without a payload.
+    # This report is so small that the only smaller seal is the one without a payload: "failed".
     frozenset({"failed", "completed"}),
 )
 REJECTED = Scene(
@@ -124,10 +132,10 @@ LEARNED = Scene("learned", {Failpoint.PRINTERS_WRITTEN: 1}, kinds=("network",))
 SCENES = (PLAIN, TOO_LARGE, REJECTED, REFUSED, LEARNED)
 
 NOT_IN_A_REQUEST = {
-    Failpoint.ROW_SET_ASIDE: "needs a damaged row: no request is left that could end",
-    Failpoint.REPORTS_KEPT_YOUNG: "needs a clock that is set: moves no request",
-    Failpoint.SENT_DROPPED: "needs reports of weeks ago: moves no request",
-    Failpoint.CHILD_CRASH: "the child's death, not the agent's: the unit tests have it",
+    Failpoint.ROW_SET_ASIDE: "needs a damaged row, and then no request is left that could end",
+    Failpoint.REPORTS_KEPT_YOUNG: "needs a change of the clock, and does not affect a request",
+    Failpoint.SENT_DROPPED: "needs reports that are weeks old, and does not affect a request",
+    Failpoint.CHILD_CRASH: "is a crash of the child and not of the agent; unit tests cover it",
 }
 
 
@@ -144,7 +152,7 @@ def cases() -> list[Case]:
 
 
 async def play(case: Case, home: Path) -> Ending:
-    """Let an agent die as planned, restart it without a plan, and wait for the end."""
+    """Let an agent die as planned. Start it again without a plan, until the request has ended."""
     async with StrictService() as service:
         case.scene.prepare(service)
         config = write_config(home, service.base_url, heartbeat="")
@@ -169,7 +177,7 @@ async def play(case: Case, home: Path) -> Ending:
 
 @contextlib.asynccontextmanager
 async def crashing_agent(plan: str, config: Path, trace: Path) -> AsyncIterator[AgentProcess]:
-    """Run an agent that dies as planned and writes the failpoints it passes to ``trace``."""
+    """Run an agent that dies as planned, and that writes each failpoint it passes to ``trace``."""
     log = config.parent / "agent.log"
     process = start_forked(
         "tests.scenario.crash.crashing_agent", plan, str(trace), str(config),
@@ -193,7 +201,7 @@ async def until_ended(agent: AgentProcess, home: Path, request_id: str) -> str:
 
 
 async def _until_passed(agent: AgentProcess, trace: Path, failpoint: Failpoint) -> None:
-    """Wait until the agent has passed ``failpoint`` in this life."""
+    """Wait until the agent has passed ``failpoint``, as its ``trace`` shows."""
     async with asyncio.timeout(WITHIN_S):
         while not trace.exists() or f"{failpoint}:after" not in _trace(trace):
             assert agent.process.returncode is None, agent.log

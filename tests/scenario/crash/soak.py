@@ -1,8 +1,8 @@
-"""A real agent, killed at random, on a bad network (`make soak`).
+"""Kills a real agent at random times, on a bad network (`make soak`).
 
-The service answers three of ten calls wrongly. Requests arrive all the time; the agent is killed by
-SIGKILL at random times and started again. At the end every request must have ended exactly once,
-and the idle daemon must not need more memory than at the beginning.
+The service answers three of ten calls with a fault. Before each kill, a new request arrives. The
+agent is killed by SIGKILL at a random time and started again. At the end, every request must have
+ended exactly once, and the idle daemon may need at most 10 % more memory than at the beginning.
 """
 
 import argparse
@@ -38,15 +38,16 @@ FAULTS = (
     replies.status(200, b'{"truncated": "'),
 )
 LIVES_S = (0.0, 2.0)
-"""Time until the kill after the agent's first call: from zero to long after a report."""
+"""Minimum and maximum time from the agent's first call to the kill. The maximum is long after a
+report."""
 KILLED_YOUNG = 0.1
-"""This share of the kills happens before the first call, at a random time of the start."""
+"""Share of the kills that happen while the agent starts, at a random time within a second."""
 GROWTH_MAX = 0.10
 DRAIN_WITHIN_S = 900.0
 
 
 class BadNetwork(HostileService):
-    """Returns a fault for three of ten calls; the faults of ``faults`` are not used."""
+    """A service that answers three of ten calls with a random fault while ``is_bad`` is set."""
 
     def __init__(self, rng: Random) -> None:
         super().__init__(lambda: datetime.now(UTC))
@@ -75,7 +76,7 @@ OPERATIONS = ("challenge", "enroll", "current", "heartbeat", "onCommands", "ackn
 async def soak(
     home: Path, kills: int, seed: int, lives_s: tuple[float, float] = LIVES_S
 ) -> list[str]:
-    """Run to the end; return a description of each fault."""
+    """Run the soak test with this number of kills. Return a description of each defect."""
     rng = Random(seed)
     began = time.monotonic()
     async with BadNetwork(rng) as service:
@@ -84,7 +85,8 @@ async def soak(
             limits="min_collection_interval_seconds = 0",
         )  # fmt: skip
         service.is_bad = False
-        await _idle_memory(home, config, service)  # enrolls, which needs additional memory
+        # The first run enrolls, which needs additional memory. It is not measured.
+        await _idle_memory(home, config, service)
         before = await _idle_memory(home, config, service)
         service.is_bad = True
         requests = []
@@ -106,7 +108,7 @@ async def soak(
                 _log(f"{number + 1} kills, {len(service.reports)} of {len(requests)} answered")
         service.is_bad = False
         async with crashing_agent(NEVER, config, home / "trace") as agent:
-            # Reports are sent at a limited rate: the backlog of many restarts takes a while.
+            # The agent sends reports at a limited rate, so sending all that wait takes a while.
             async with asyncio.timeout(DRAIN_WITHIN_S):
                 while sum(_states(home).get(r, "") in FINAL for r in requests) < len(requests):  # noqa: ASYNC110
                     await asyncio.sleep(1)
@@ -143,7 +145,7 @@ def _judge(
 
 
 async def _idle_memory(home: Path, config: Path, service: BadNetwork) -> int:
-    """Start the daemon, let it become idle, return its resident memory in KiB."""
+    """Start the daemon, wait until it is idle, and return its resident memory in KiB."""
     service.heartbeats = 0
     async with running_agent(config) as agent:
         await service.until(lambda: service.heartbeats > 1, 120)

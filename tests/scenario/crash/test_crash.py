@@ -1,8 +1,8 @@
 """The agent is killed at each of its failpoints; its request still ends exactly once.
 
-`make test` kills it at each transaction and at one file, one call and one event of the child. `make
-test-all` kills it after each failpoint. `make test-crash` (CRASH_MATRIX=full) runs the whole
-matrix.
+`make test` kills it at each transaction, at one write of a file, at one call to the service and at
+one event of the child process. `make test-all` kills it after each failpoint. `make test-crash`
+(CRASH_MATRIX=full) runs the whole matrix.
 """
 
 import asyncio
@@ -36,7 +36,11 @@ IS_FULL = os.environ.get("CRASH_MATRIX") == "full"
 
 
 def _played() -> list[Case]:
-    """Return all cases, or the last side of every failpoint, with the kinds in turn."""
+    """Return the cases to play: all of them if the whole matrix is requested.
+
+    Otherwise, the agent dies after each failpoint of the plain scene, with alternating kinds of
+    reports, and at each failpoint of the scene that remembers printers.
+    """
     everything = cases()
     if IS_FULL:
         return everything
@@ -46,7 +50,11 @@ def _played() -> list[Case]:
 
 
 def _class_of(case: Case) -> tuple[str, str]:
-    """Return the class of a case's failpoint. Each transaction is a class of its own."""
+    """Return the scene and the class of a case's failpoint.
+
+    The classes are writes of files, calls, and events of the child. Each transaction is a class of
+    its own.
+    """
     timestamp = case.plan.partition(":")[0]
     classes = {"written": "file", "called": "call"}
     first, last = timestamp.split("-")[0], timestamp.split("-")[-1]
@@ -75,7 +83,7 @@ IN_MEDIUM = _last_of_each_class(PLAYED)
 @pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, PLAYED), ids=str)
 async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: Path) -> None:
     ending = await play(case, tmp_path)
-    assert ending.died, "the moment never came"
+    assert ending.died, "the agent did not die at its failpoint"
     assert ending.violations == []
     assert ending.state == case.scene.state
     assert len(ending.reports) == (1 if case.scene.outcomes else 0)
@@ -112,8 +120,8 @@ async def test_a_collection_that_dies_twice_is_reported_as_interrupted(
 
 
 TOGETHER = 6
-"""Requests of one kind: the first one starts a collection; the next collection answers the others.
-"""
+"""Number of requests of one kind. The first request starts a collection. The next collection
+answers all further requests."""
 
 
 @pytest.mark.parametrize(
@@ -138,7 +146,7 @@ async def test_an_agent_killed_among_many_reports_answers_each_once(
         wanted = [await service.request_report("network") for _ in range(TOGETHER)]
         async with crashing_agent(plan, config, memory_home / "first") as agent:
             code = await asyncio.wait_for(agent.process.wait(), WITHIN_S)
-        assert code == -signal.SIGKILL, "the moment never came"
+        assert code == -signal.SIGKILL, "the agent did not die at its failpoint"
         async with crashing_agent("never", config, memory_home / "second") as agent:
             for request_id in wanted:
                 assert await until_ended(agent, memory_home, request_id) == "submitted"

@@ -1,8 +1,8 @@
-"""The power fails at any time: only a part of the write-ahead log is on the disk.
+"""The power fails, and only a part of the write-ahead log is on the disk.
 
-A whole run is recorded: the length of the log after each transaction, and what the service has
-received by then. Then the log is cut at every frame (sqlite.org/fileformat2.html, "The WAL-Index
-and the WAL File Format"), and the agent is restarted on the rest.
+A whole run is recorded: after each transaction, the length of the log and what the service has
+received so far. Then the log is cut at every frame (sqlite.org/fileformat2.html, "The WAL-Index and
+the WAL File Format"), and the agent is started again with the part before the cut.
 """
 
 import asyncio
@@ -41,7 +41,15 @@ class Mark:
 
 @dataclass
 class Recording:
-    """``device`` is the service's record of the device, ``home`` the content of the disk."""
+    """A recorded run.
+
+    Args:
+        home: The directory with copies of the agent's identity and device record.
+        device: The service's record of the device.
+        marks: The states after each transaction.
+        wal: The write-ahead log at the end of the run.
+        database: The main file of the database at the beginning.
+    """
 
     home: Path
     port: int = 0
@@ -70,7 +78,7 @@ async def _record(home: Path) -> Recording:
     async with HostileService(clock.true_time) as service:  # noqa: SIM117 - the url is needed
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             state = home / "state"
-            # Data that is already in the main file is not lost with the log.
+            # Everything that is in the main file now is not lost when the log is cut.
             app._database._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             recording.database = (state / NAME).read_bytes()
 
@@ -126,7 +134,7 @@ def _restored(recording: Recording, home: Path, wal: bytes) -> None:
 
 
 def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Read a copy: reading a log in place changes its index file."""
+    """Return the rows of a copy, because reading a write-ahead log in place changes its index."""
     copied = home / "look"
     shutil.copytree(home / "state", copied)
     connection = sqlite3.connect(copied / NAME)
@@ -138,13 +146,16 @@ def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 async def _go_on(recording: Recording, home: Path, length: int) -> None:
-    """Start the agent on the remaining files, with the earlier service, and check the end."""
+    """Start the agent after a power cut that left ``length`` bytes of the log.
+
+    The service has its state of that time. Check that each request ends exactly once.
+    """
     mark = recording.last_mark(length)
     clock = VirtualClock()
     service = HostileService(clock.true_time)
     service._port = recording.port
     service.binding_id, service.device = recording.binding_id, dict(recording.device)
-    # The service may be ahead of the disk by the calls between two commits.
+    # The service may have received calls after the last transaction that is on the disk.
     later = next((m for m in recording.marks if m.wal_bytes > length), mark)
     before = later or mark
     assert before is not None
@@ -174,8 +185,8 @@ def test_a_recorded_run_has_a_frame_for_each_case(recording: Recording) -> None:
     assert len(recording.boundaries()) >= 40
     assert (len(recording.wal) - WAL_HEADER) % recording.frame_bytes == 0
     assert recording.marks[-1].wal_bytes == len(recording.wal)
-    # At least five transactions of a request: received, acknowledged, started, handed over,
-    # settled.
+    # A request has at least five transactions: it is received, acknowledged, started, handed over
+    # and settled.
     assert len(recording.marks) >= 5 * len(REQUESTS)
 
 

@@ -1,10 +1,10 @@
-"""Runs a command, ends it by a signal, and reports processes that outlive it, with their time.
+"""Runs a command, ends it by a signal, and reports how many processes outlive it and for how long.
 
     python -m tests.scenario.demo.orphans SIGNAL MARK COMMAND [ARGUMENT ...]
 
 The signal is sent once the file ``MARK`` exists, or at once if ``MARK`` is "". Each descendant of
 the command becomes a child of this process when its own parent dies (PR_SET_CHILD_SUBREAPER), so
-none can hide. Prints JSON; the command's output is passed on.
+this process can wait for all of them. The result is printed as JSON, after the command's output.
 """
 
 import contextlib
@@ -46,7 +46,10 @@ def wait_for(mark: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def reap_all() -> int:
-    """Wait for every descendant; return their number. SIGALRM ends the wait."""
+    """Wait until every descendant has ended, and return their number.
+
+    If this takes longer than ``WITHIN_S``, SIGALRM ends this process.
+    """
     count = 0
     signal.alarm(int(WITHIN_S))
     with contextlib.suppress(ChildProcessError):

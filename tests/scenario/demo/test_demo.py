@@ -1,4 +1,4 @@
-"""`venue-control demo`: its output, its isolation, and its end by a signal."""
+"""Tests `venue-control demo`: its output, its isolation, and that it leaves nothing when killed."""
 
 import fcntl
 import json
@@ -44,7 +44,7 @@ def running(words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # the modules of its child processes, too
+                os.killpg(process.pid, signal.SIGKILL)  # its child processes are in this group
 
 
 def is_free(lock: Path) -> bool:
@@ -57,7 +57,7 @@ def is_free(lock: Path) -> bool:
 
 
 def check_nothing_is_left(outcome: dict[str, Any], home: Path) -> None:
-    """Check that its processes have ended and that its network namespace is empty."""
+    """Check that no process is left in the demo's network namespace, and that no lock is held."""
     assert outcome["in_its_namespace"] == []
     assert all(is_free(lock) for lock in home.glob("**/*.lock"))
 

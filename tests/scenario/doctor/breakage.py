@@ -1,5 +1,5 @@
-"""Creates situations: TLS with an own authority, proxies, shifted clocks, dropped packets, a
-service.
+"""Creates the faults of situations: TLS with a private authority, proxies, wrong clocks, dropped
+packets. It also runs the control plane as a service, and a real agent.
 """
 
 import asyncio
@@ -30,7 +30,10 @@ def always(reply: Reply) -> Callable[[Request], Awaitable[Reply]]:
 
 @contextlib.asynccontextmanager
 async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[str, str]]:
-    """Run the control plane with one key; yield the environment variables for `venue-control`."""
+    """Run the control plane with one API key, and point the agent's configuration to it.
+
+    Yield the environment variables with which `venue-control` calls it.
+    """
     database = ("--database", f"sqlite:///{world.home / 'service.db'}")
     log = world.home / "service.log"
     with log.open("wb") as output:
@@ -91,7 +94,7 @@ def use_name_server(world: World, address: str) -> None:
 
 
 def drop_packets(address: str) -> None:
-    """Send packets for ``address`` to a device that does not exist."""
+    """Make the kernel send packets for ``address`` to a hardware address that no device has."""
     run("ip", "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", "till0")
 
 
@@ -114,8 +117,9 @@ async def over_tls(
 
 @contextlib.asynccontextmanager
 async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
-    """Put a relay before the service that sets every Date ahead and forwards everything else
-    unchanged.
+    """Run a relay in front of the service. It sets each Date header ahead by ``ahead``.
+
+    It forwards everything else unchanged.
     """
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -153,7 +157,11 @@ async def clock_shifted(world: World, ahead: timedelta) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def proxy(decide: Callable[[Request], Reply | None]) -> AsyncIterator[int]:
-    """A proxy on loopback. If ``decide`` returns None, it opens the tunnel, to loopback."""
+    """Run a proxy on loopback, and yield its port.
+
+    ``decide`` returns the proxy's reply. If it returns None, the proxy opens a tunnel to the
+    requested port, but always on loopback.
+    """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Real faults, and the only check that doctor must name for each."""
+"""Situations with a real fault, each with the one check that doctor must name as its cause."""
 
 import contextlib
 import json
@@ -28,7 +28,11 @@ Outcomes = tuple[CheckResult, ...]
 
 @dataclass(frozen=True)
 class Situation:
-    """``named`` is the only check that must fail; its detail and fix contain these texts."""
+    """A situation and the expected result of doctor.
+
+    Only the check ``named`` may have a problem, with ``status``. Its detail and fix contain the
+    texts ``detail`` and ``fix``. With None, no check may have a problem.
+    """
 
     play: Callable[[World], Awaitable[Outcomes]]
     named: str | None

@@ -1,4 +1,4 @@
-"""A bundle with new reports and a running daemon do not disturb each other."""
+"""`doctor --bundle` and a running daemon collect reports without disturbing each other."""
 
 import asyncio
 import json

@@ -1,6 +1,6 @@
 """Doctor names the cause of each real fault, and only the cause.
 
-`make test` runs the first situation of every second named check, and those of `ALWAYS`.
+`make test` runs the situations of `ALWAYS`, and one situation for every second check that has one.
 """
 
 import json

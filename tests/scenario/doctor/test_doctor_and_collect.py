@@ -1,4 +1,4 @@
-"""`collect` and `doctor` as a user runs them: interrupted, as JSON, with a bundle."""
+"""Runs `collect` and `doctor` as a user does: with Ctrl-C, as JSON, and with a bundle."""
 
 import json
 import signal

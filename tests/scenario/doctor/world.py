@@ -1,7 +1,8 @@
 """An isolated environment for doctor: network, file systems, processes, a service, an agent.
 
-Runs inside namespaces of its own (see `main`). A fork with new namespaces creates each situation,
-so it can delete routes, fill disks and mount file systems without an effect on the others.
+This module runs inside namespaces of its own (see `main`). Each situation runs in a fork with new
+namespaces, so it can delete routes, fill disks and mount file systems without an effect on the
+other situations.
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.doctor.world HOME NAME…
 """
@@ -49,7 +50,7 @@ NRestarts=0
 """
 
 PATIENCE = 5
-"""On a busy machine a check takes longer than on a venue's."""
+"""Factor for the deadlines of checks: a machine that runs tests may be busier than a venue's."""
 
 Situation = Callable[["World"], Awaitable[tuple[CheckResult, ...]]]
 
@@ -69,7 +70,7 @@ class World:
         self.is_enrolled = True
         self.is_running = True
         self.hanging: str | None = None
-        """The check that must be abandoned at its deadline."""
+        """The check that hangs and must be abandoned. It keeps its normal deadline."""
 
     async def doctor(self) -> tuple[CheckResult, ...]:
         """Write the state of the situation to files, and run doctor."""
@@ -165,7 +166,10 @@ def run(*words: str) -> None:
 
 
 def lay_the_network() -> None:
-    """Give this namespace a wired network. Its router is only an entry of the neighbour table."""
+    """Create a wired network in this namespace.
+
+    Its router does not exist: it is only an entry in the neighbour table.
+    """
     run("mount", "--make-rprivate", "/")
     run("mount", "-t", "tmpfs", "tmpfs", "/run")
     for line in (
@@ -181,7 +185,7 @@ def lay_the_network() -> None:
 
 
 def play(situation: Situation, home: Path) -> dict[str, Any]:
-    """Return the output of doctor in namespaces of the situation."""
+    """Create a network, run the situation, and return the output of doctor."""
     lay_the_network()
 
     async def played() -> tuple[CheckResult, ...]:
@@ -204,7 +208,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
 
 
 def play_apart(situation: Situation, home: Path) -> str:
-    """Run a situation in a fork; return its line of JSON."""
+    """Run a situation in a fork with new namespaces, and return its result as a line of JSON."""
     read, write = os.pipe()
     if (child := os.fork()) == 0:
         os.close(read)

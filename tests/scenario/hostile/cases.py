@@ -1,4 +1,4 @@
-"""Faults of a service, one operation at a time, and the health conditions that name them."""
+"""Faults of a service in one operation, and the conditions that the agent must report for each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,13 +38,13 @@ ODD_REPLIES: dict[str, Fault] = {
     "compressed": replies.compressed,
     "another-device": replies.another_device,
 }
-"""Faults whose condition depends on the operation: an invalid reply of one is a command of another.
-"""
+"""Replies whose condition depends on the operation: a reply that is invalid for one operation may
+be a valid reply to a different one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A fault, and the conditions of which one must name it (rules.health)."""
+    """A fault, and the codes of conditions (rules.health). The agent must report one of them."""
 
     fault: Fault
     codes: tuple[str, ...]
@@ -129,10 +129,12 @@ STREAMS: dict[str, Fault] = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``codes``: the health must contain one of these; if empty, any condition is correct.
+    """A fault in one operation.
 
-    ``rank``: 0 to 6. Each fault has one operation at each rank, and each operation has every
-    seventh fault, so that the cases of any rank cover all faults and all operations.
+    Args:
+        codes: Conditions of which the agent must report one. If empty, any condition is correct.
+        rank: A number from 0 to 6. The cases of one rank contain each fault exactly once and spread
+            the faults over all operations, so any rank covers all faults and all operations.
     """
 
     operation: str
@@ -148,8 +150,8 @@ class Case:
 def _codes(operation: str, name: str, trouble: Trouble) -> tuple[str, ...]:
     if operation != "onCommands" or not trouble.codes:
         return trouble.codes
-    # A fault after the head breaks a stream. A stream that is cut before its first frame counts as
-    # ended.
+    # A fault after the head of the reply breaks a command stream. If the stream is cut before its
+    # first frame, the agent treats it as ended, which is no condition.
     return () if name == "cut-body" else (*trouble.codes, "stream-broken", "partly-failing")
 
 

@@ -1,14 +1,14 @@
-"""A matrix of verbs, state files, and objects planted in their place. Each cell runs in its own
-process.
+"""Runs each verb with each state file replaced by each kind of hostile object.
 
-Run by `test_hostile_state` in a network namespace without an interface, by a Python that the
-service's user can read, too:
+A cell is a verb, a file and the object in the file's place. Each cell runs in its own process.
+`test_hostile_state` runs this module in a network namespace without an interface, with a Python
+that the service's user can read as well:
 
     unshare --net python -m tests.scenario.hostile.state HOME CALLER STEP [VERBS]
 
-CALLER is `root`, on a directory of the service's user, or `owner`, on a directory of its own.
-STEP is that of `cells`. VERBS are separated by commas.
-Prints a JSON line for each failed cell, and at the end the number of cells.
+CALLER is the user who runs the verbs: `root`, or `owner`, the owner of the state directory. STEP is
+the argument of `cells`. VERBS are separated by commas. The module prints a JSON line for each
+failed cell, and at the end the number of cells.
 """
 
 import contextlib
@@ -41,7 +41,8 @@ from agent.config.file import load
 from agent.config.model import Config
 
 SERVICE, STRANGER = 4711 if os.geteuid() == 0 else os.geteuid(), 4712
-"""Users without an account: the service's, and another one. Without root: the current user."""
+"""Ids of two users without an account: the owner of the state directory, and a different user.
+Without root, SERVICE is the current user."""
 SECRET: Final = "what-nobody-may-see"
 DEADLINE_S: Final = 120.0
 
@@ -62,7 +63,8 @@ READS: Final = {
     "collect": {"device.json"},
     "service": {"last-exit"},
 }
-"""The files that each verb reads. Its messages must name their paths."""
+"""The files that each verb reads. Its output must name the path of such a file if it is replaced by
+a hostile object."""
 
 VERBS: Final = {
     "status": ("status",),
@@ -87,7 +89,8 @@ IMPORTED_LATE: Final = (
     "cryptography.hazmat.primitives.serialization", "asyncio.base_events", "encodings.utf_8_sig",
     "httpcore2", "pydantic.dataclasses", "truststore",
 )  # fmt: skip
-"""Modules that the verbs import at run time: they are imported once here, and not in each fork."""
+"""Modules that the verbs import at run time. They are imported once before the forks, because
+importing them in each fork would take long."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def build(world: World) -> None:
 
 
 def make_template(path: Path) -> None:
-    """Make the state of a device that was never enrolled."""
+    """Create the state directory of a device that was never enrolled."""
     state = StateDirectory(path)
     state.prepare()
     Identity(state).load_or_create()
@@ -184,7 +187,7 @@ def plant(name: str, how: Plant, world: World) -> None:
 
 
 def picture(directory: Path) -> dict[str, tuple[object, ...]]:
-    """Return the state that must not change."""
+    """Return the mode, owner, time of change and content of all files, to compare them later."""
     seen: dict[str, tuple[object, ...]] = {}
     for path in sorted((directory, *directory.rglob("*"))):
         status = path.lstat()
@@ -256,7 +259,7 @@ def _be_the_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: b
 
 @dataclass(frozen=True)
 class Manager:
-    """A service manager that knows only the path of the state."""
+    """A fake service manager. It returns the paths of files, and that the service is installed."""
 
     here: World
 
@@ -316,7 +319,7 @@ def _left_behind(world: World, planted: str) -> Iterator[str]:
 def cells(verbs: Iterable[str], step: int) -> Iterator[tuple[str, str, Plant]]:
     """Yield verb, file and plant of every ``step``-th cell.
 
-    With as many steps as there are plants, each verb still meets each file and each plant.
+    If ``step`` is the number of plants, each verb still occurs with each file and with each plant.
     """
     for row, verb in enumerate(VERBS):
         if verb not in verbs:
@@ -350,7 +353,7 @@ def _import_what_verbs_need(world: World) -> None:
     for module in IMPORTED_LATE:
         importlib.import_module(module)
     load(Config, world.config)
-    gc.freeze()  # a collection in a fork would copy the pages of all these objects
+    gc.freeze()  # garbage collection in a fork would copy the memory pages of all these objects
 
 
 def _prepare(world: World, *, as_owner: bool) -> None:

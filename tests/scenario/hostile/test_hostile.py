@@ -22,12 +22,11 @@ from tests.scenario.simulated_agent import config_for, simulated_agent
 
 IS_FULL = os.environ.get("HOSTILE_CASES") == "full"
 HOSTILE_FOR_S = 400.0
-"""Long enough for three answers of `onCommands` that are abandoned because they are not long polls.
-"""
+"""Duration of the fault, in seconds. It is long enough for three replies of `onCommands` that the
+agent abandons because they are not those of a long poll."""
 BACK_WITHIN_S = 2 * 3600.0
-"""The service may have requested a wait of an hour (Retry-After), and a revoked device polls
-slowly.
-"""
+"""Time after the fault within which the request must end, in seconds. The service may have
+requested a wait of an hour (Retry-After), and a revoked device polls slowly."""
 CALLS_A_MINUTE = 30
 LONG_S = 1e6
 
@@ -55,12 +54,12 @@ def _is_medium(case: Case) -> bool:
 
 
 async def play(case: Case, home: Path) -> Ending:
-    """Request a report while the service is hostile, and another one after its recovery."""
+    """Request a report while the service has the fault, and a second report after the fault."""
     clock = VirtualClock()
     async with HostileService(clock.true_time) as service:
         service.faults[case.operation] = case.fault
         if case.operation == "current":
-            service.faults["heartbeat"] = status(403)  # causes a call of `current`
+            service.faults["heartbeat"] = status(403)  # makes the agent call `current`
         async with simulated_agent(config_for(home, service.base_url), home, clock) as app:
             first = await service.request_report("network", expires_in_s=LONG_S)
             await asyncio.sleep(HOSTILE_FOR_S)
@@ -68,7 +67,7 @@ async def play(case: Case, home: Path) -> Ending:
             service.faults.clear()
             second = await service.request_report("application", expires_in_s=LONG_S)
             await app.until_ended({second}, BACK_WITHIN_S)
-            await asyncio.sleep(30)  # a duplicate report would arrive now
+            await asyncio.sleep(30)  # a duplicate report would arrive in this time
             entry = app.entry(first)
         return Ending(
             conditions=conditions | app.conditions_seen,

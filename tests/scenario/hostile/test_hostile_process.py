@@ -1,5 +1,6 @@
-"""The real process against hostile answers, including TLS: what `status` reports for each, and that
-the agent keeps running.
+"""Runs the real agent against a hostile service, including invalid TLS.
+
+The status must report each fault, and the agent must keep running.
 """
 
 import asyncio
@@ -26,7 +27,10 @@ from tests.scenario.agent_process import AgentProcess, running_agent, write_conf
 
 
 def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
-    """Create a self-signed certificate for ``name`` or an address; return it and its key."""
+    """Create a self-signed certificate for a name or an IPv4 address.
+
+    Return the files of the certificate and of its key.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     names: x509.GeneralName = (
@@ -63,8 +67,9 @@ def certificate(home: Path, name: str, *, days: int = 1) -> tuple[Path, Path]:
 async def tls_service(
     paths: tuple[Path, Path], newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
 ) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Accept TLS connections without an answer; yield the address and the data received after the
-    handshake.
+    """Accept TLS connections and reply with the status 500 to each request.
+
+    Yield the address, and the list of the data that was received after each handshake.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*paths)

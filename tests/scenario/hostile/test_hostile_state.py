@@ -1,4 +1,4 @@
-"""Links, FIFOs, directories and foreign files in place of each state file, for each verb.
+"""Runs each verb with a link, a FIFO, a directory or a foreign file in place of each state file.
 
 `state.py` runs the matrix. A medium run tests each verb with each file and with each planted
 object. A large run also tests every combination of file and object.
@@ -22,9 +22,7 @@ STEP = sizes.amount(medium=len(PLANTS), large=1)
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A directory that the service's user can enter. pytest's own directories are closed to other
-    users.
-    """
+    """A directory that the service's user can enter, unlike the directories that pytest creates."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)

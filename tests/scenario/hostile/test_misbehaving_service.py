@@ -29,7 +29,7 @@ from tests.scenario.crash.matrix import NEVER, crashing_agent
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 REQUESTS = sizes.amount(medium=50, large=150, variable="QUEUED_REQUESTS")
-"""QUEUED_REQUESTS=1000 is the maximum that may wait at the same time."""
+"""Number of requests that wait at the same time. An agent accepts at most 1000."""
 COLLECTIONS_MAX = 3
 
 
@@ -99,7 +99,7 @@ def test_a_stream_of_garbage_costs_few_lines_and_connections(
 
 
 def refusing_streams(refuse: Fault) -> Fault:
-    """Refuse requests for a stream; answer requests for JSON."""
+    """Return a fault that refuses requests for a stream and answers requests for JSON."""
 
     async def fault(x: Exchange) -> None:
         if "event-stream" in x.request.headers["accept"]:
@@ -132,7 +132,10 @@ def gaps(service: HostileService, operation: str) -> list[float]:
 
 
 async def _polled(home: Path, refuse: Fault) -> tuple[list[float], HostileService, set[str]]:
-    """Return the time to answer each of some requests while streams are refused."""
+    """Request reports while the service refuses streams.
+
+    Return the time to answer each request, the service, and the codes of the agent's problems.
+    """
     clock, took = VirtualClock(), []
     async with HostileService(clock.true_time) as service:
         service.reading = Reading.COMMANDS_OBJECT
@@ -233,7 +236,7 @@ async def test_daemon_whose_stream_is_refused_polls_and_sends_heartbeats(tmp_pat
 
 
 class SharedKeyService(StrictService):
-    """Binds every device that uses the key, and sends all commands to each of them."""
+    """A service with one API key for many devices. It sends all commands to each of the devices."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -294,7 +297,7 @@ async def test_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: 
             await service.until(lambda n=number: len(service.heartbeat_counts) == n + 1)  # type: ignore[misc]
         wanted = {await service.ask(binding): binding for binding in service.devices for _ in "12"}
         await service.until(lambda: len(service.reports) == len(wanted), 60)
-        # A refused call makes a device call `current`, which returns another device.
+        # A refused call makes a device call `current`, which returns the record of another device.
         call_count = service.calls.count("current")
         service.once("acknowledge", Reply(409))
         first = next(iter(service.devices))

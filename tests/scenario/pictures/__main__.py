@@ -2,9 +2,9 @@
 
     python -m tests.scenario.pictures [--to FOLDER] [--every FOLDER]
 
-Everything happens in a network namespace of its own; nothing is sent to a real network. ``--every``
-takes the pictures for the review before a release: each one dark and light, terminals at 80 and 50
-columns, pages at 1440 and 360 pixels.
+Everything runs in a network namespace of its own, and nothing is sent to a real network. With
+``--every``, the pictures for the review before a release are taken as well: each one dark and
+light, terminals with 80 and 50 columns, pages with a width of 1440 and 360 pixels.
 """
 
 import argparse
@@ -68,13 +68,13 @@ class Till:
 
 @dataclass(frozen=True)
 class Shots:
-    """The folders for pictures: those of the documents, and every form of each."""
+    """The folder for the pictures of the documents, and the one for each picture in every size."""
 
     to: Path
     every: Path | None
 
     def forms(self, *sizes: int) -> Iterator[tuple[Path, str, int]]:
-        """Yield folder, theme and size; the first size is that of the documents."""
+        """Yield folder, theme and size of each picture. Pictures of the documents have sizes[0]."""
         for theme in THEMES:
             yield self.to, theme, sizes[0]
             for size in sizes if self.every else ():
@@ -167,12 +167,12 @@ def take_audit(home: Path, shots: Shots, tab: Browser) -> None:
 
 
 def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
-    """Take pictures of a week of a location. A service of its own has the generated merchant."""
+    """Take pictures of a location's figures of a week, from a service with a generated merchant."""
     with figures_console(home / "figures.db", tab):
         for folder, theme, width in shots.forms(WIDE, WIDE, PHONE):
             tab.set_view(width, 1000, theme)
-            # The documents show the page down to the items. Below follow the week and further
-            # currencies.
+            # The pictures of the documents end below the list of items. The rest of the page, the
+            # week and further currencies, is only in the other pictures.
             last = ".pair" if folder == shots.to else "#venue"
             bottom = f"document.querySelector('{last}').getBoundingClientRect().bottom"
             tab.set_view(width, int(tab.value(bottom)), theme)
@@ -181,7 +181,7 @@ def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
 
 
 def _height_of(tab: Browser) -> int:
-    """Return the height down to the end of the map, or of the first part if there is no map."""
+    """Return the height of the page down to the end of the map; a fixed one if it has no map."""
     section = "document.querySelector('.map')?.closest('section')"
     bottom = f"{section}?.getBoundingClientRect().bottom ?? 1200"
     return int(tab.value(bottom)) + 24
@@ -239,8 +239,9 @@ def main() -> int:
 
 
 def alone(words: Sequence[str]) -> int:
-    """Take the pictures in a PID namespace: processes of the machine, such as another agent, stay
-    hidden.
+    """Run this module again in a PID namespace.
+
+    There it cannot see processes of the machine, such as another agent.
     """
     as_anybody = [] if os.geteuid() == 0 else ["--map-root-user"]
     spaces = ["--mount", "--pid", "--fork", "--mount-proc"]

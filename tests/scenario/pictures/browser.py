@@ -1,4 +1,4 @@
-"""Pictures of pages, by Chromium and its DevTools protocol."""
+"""Takes pictures of pages with Chromium and its DevTools protocol."""
 
 import base64
 import contextlib
@@ -17,7 +17,7 @@ from tests.fakes.devtools_browser import FLAGS
 
 WITHIN_S: Final = 120.0
 HEIGHT_MAX: Final = 12000
-"""Height in pixels of the tallest picture."""
+"""Maximum height of a picture, in pixels. A longer page is cut."""
 
 
 @dataclass

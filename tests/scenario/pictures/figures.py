@@ -1,4 +1,4 @@
-"""The console with a location's figures, for the picture."""
+"""Opens the console with the figures of a location, to take a picture of it."""
 
 import contextlib
 import json

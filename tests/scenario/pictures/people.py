@@ -1,4 +1,4 @@
-"""The console with the audit log of a small organization, for the picture."""
+"""Opens the console with the audit log of a small organization, to take a picture of it."""
 
 import contextlib
 import io

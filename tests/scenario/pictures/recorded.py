@@ -1,8 +1,8 @@
 """An application report for the documents, without facts of the machine that takes the pictures.
 
-    python -m tests.scenario.pictures.recorded PAYLOAD.json
+The following command shows a payload in the same way as `venue-agent collect`::
 
-shows a payload as `venue-agent collect` does.
+    python -m tests.scenario.pictures.recorded PAYLOAD.json
 """
 
 import sys
@@ -19,7 +19,7 @@ QUEUES = "printqueue."
 
 
 def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
-    """Return the recorded facts of a till, with the print queues of the payload."""
+    """Return ``payload`` with the recorded facts of a till. Only its print queues are kept."""
     till = healthy("linux-till")
     own = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
     queues = [field for field in payload.snapshot.fields if field.key.startswith(QUEUES)]

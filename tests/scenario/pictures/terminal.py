@@ -1,4 +1,4 @@
-"""Pictures of the output of a command on a terminal, as SVG."""
+"""Takes pictures of a command's output on a terminal, as SVG."""
 
 import contextlib
 import fcntl

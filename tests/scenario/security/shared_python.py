@@ -1,4 +1,4 @@
-"""A Python that the service's user can run with our libraries. Not every checkout has one."""
+"""Finds a Python that the service's user can run with our libraries. Some machines have none."""
 
 import os
 import subprocess
@@ -22,7 +22,8 @@ ENVIRONMENT: Final = {
 def shared_python() -> str:
     """Return a Python of this version that the service's user can run with our libraries.
 
-    Raises LookupError.
+    Raises:
+        LookupError: There is no such Python.
     """
     here = f"python{sys.version_info.major}.{sys.version_info.minor}"
     probe = "import agent.app, cryptography, rich"

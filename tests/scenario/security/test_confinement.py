@@ -1,4 +1,4 @@
-"""The confinement of a collector: what it prevents after an exploit, and what it permits."""
+"""Tests the confinement of a collector: what it prevents after an exploit, and what it permits."""
 
 import json
 import os
@@ -17,8 +17,9 @@ from tests.fakes.collectors.command import ROOT
 
 pytestmark = pytest.mark.needs("landlock")
 
-# What an attacker would try after taking over the collector. Each line of the output is an action
-# that the confinement did not prevent. The program imports like the real child, and reports last.
+# A program that tries what an attacker would try after taking over the collector. It imports the
+# same modules as the real child process, confines itself, and tries each action. At the end it
+# prints a JSON object, in which "done" lists the actions that the confinement did not prevent.
 _TAKEN_OVER = """
 import errno, json, os, signal, socket, subprocess, sys
 from collectors.__main__ import collector_of, job_from_json

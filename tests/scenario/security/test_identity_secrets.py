@@ -53,7 +53,7 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
     assert len(written) > len(COMMANDS) + 5
     pem = (tmp_path / "state" / "identity.pem").read_text()
     encoded = "".join(pem.splitlines()[1:-1])
-    secret = base64.b64decode(encoded)[-32:]  # RFC 8410, section 7: the seed ends the structure
+    secret = base64.b64decode(encoded)[-32:]  # the private key is at the end (RFC 8410, section 7)
     secrets = (API_KEY.encode(), encoded.encode(), secret, secret.hex().encode())
     for place, content in written.items():
         for planted in secrets:

@@ -1,6 +1,7 @@
 """No verb runs code that another user planted in the working directory or on a path.
 
-`make test` calls each verb in one of the two ways, alternately.
+One test calls the verbs in the other user's directory, with this directory in PATH. The other test
+sets PYTHONPATH to this directory. `make test` calls each verb in at most one of these two tests.
 """
 
 import os
@@ -44,14 +45,14 @@ VERBS: Final = (
     ("service", "status"),
     ("demo", "--dir", "{home}/demo"),
 )
-CASES: Final = [(words,) for words in VERBS]  # one argument, which is a tuple
+CASES: Final = [(words,) for words in VERBS]  # each test has one argument: a tuple of words
 IN_A_DIRECTORY: Final = sizes.large_except(CASES[1::2].__contains__, CASES)
 WITH_A_PYTHONPATH: Final = sizes.large_except(CASES[:-1:2].__contains__, CASES)
 WITHOUT_CONFIG: Final = {"--help", "service", "demo"}
 
 
 class Trap:
-    """A directory of modules and programs, each of which leaves a trace when it runs."""
+    """A directory of modules and programs. Each of them creates a file when it runs."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -87,7 +88,7 @@ def trap(tmp_path: Path) -> Trap:
 
 
 def test_the_trap_works(trap: Trap) -> None:
-    """Without a working trap, the other tests could not fail."""
+    """Check that planted code leaves a trace. Otherwise, the other tests would always pass."""
     env = trap.environment(PYTHONPATH=str(trap.folder))
     subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
     command = [sys.executable, "-c", "import psutil"]
@@ -107,9 +108,7 @@ def test_from_a_directory_and_a_path_of_another_user(trap: Trap, words: tuple[st
 
 @pytest.mark.parametrize("words", WITH_A_PYTHONPATH, ids=" ".join)
 def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
-    """Start the agent as service managers do. Its own child processes must ignore the variable,
-    too.
-    """
+    """Start the agent as service managers do. Its child processes must ignore PYTHONPATH, too."""
     module = "controlplane" if "demo" in words else "agent"
     command = [sys.executable, "-I", "-m", module, *words]
     _run(trap, command, trap.environment(PYTHONPATH=str(trap.folder)))
@@ -117,7 +116,7 @@ def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -
 
 
 def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:
-    """Run a verb in an empty network. It may fail, but it must print something."""
+    """Run a verb in a network that has only loopback. The verb must print something."""
     config = write_config(trap.home, "http://127.0.0.1:9")
     words = [word.format(home=trap.home) for word in command]
     if not WITHOUT_CONFIG & set(words):

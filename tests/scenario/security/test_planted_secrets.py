@@ -1,9 +1,9 @@
-"""Secrets are planted in every place; the real processes write none of them.
+"""Plants secrets in every input of the agent, and checks that real processes write none of them.
 
-The places are the key's file, the environment, a valid and an invalid configuration, proxies,
+The inputs are the key's file, the environment, a valid and two invalid configurations, proxies,
 printers, arguments of the venue's programs, and texts of the service. The test searches the output
 and errors of every verb, the log, the bundle, the state directory, reports, and the environment of
-every child.
+every child process.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ DAEMON = (("run",), ("--debug", "run"))
 
 
 class Search:
-    """The written data, by place."""
+    """The data that the processes wrote, by the place where it was written."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -116,14 +116,14 @@ class Search:
             for name in archive.namelist():
                 self.add(f"{what}: bundle", archive.read(name))
             fresh = {name for name in archive.namelist() if name.startswith("reports/")}
-        # A wrong configuration prevents collecting: it may contain the exclusions.
+        # With a wrong configuration nothing is collected: it may exclude addresses from the scan.
         assert ("reports/network.json" in fresh) is (what == "running")
         assert ("reports/network.txt" in fresh) is (what != "running")
 
     def add_children(self, pid: int) -> None:
         with contextlib.suppress(OSError):
             for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-                # Between fork and exec, the process is still the agent.
+                # Between fork and exec, the child still has the environment of the agent.
                 if b"collectors" in Path(f"/proc/{child}/cmdline").read_bytes():
                     self.add("environment of a child", Path(f"/proc/{child}/environ").read_bytes())
 
@@ -135,7 +135,10 @@ class Search:
 
 @pytest.fixture
 def till_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A program of the venue with a password among its arguments; secrets in the environment."""
+    """A running program of the venue that has a password among its arguments.
+
+    Secrets are also set in the environment of the tests, which the agent inherits.
+    """
     for name, value in ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "guessed"))
@@ -221,12 +224,12 @@ async def _everything(module: str, home: Path) -> set[tuple[str, str]]:
     return search.matches()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 async def test_no_planted_secret_is_written_anywhere(tmp_path: Path, till_program: None) -> None:
     assert await _everything(AGENT, tmp_path) == set()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 async def test_search_detects_the_secrets_without_redaction(
     tmp_path: Path, till_program: None
 ) -> None:

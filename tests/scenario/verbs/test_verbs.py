@@ -1,7 +1,7 @@
-"""Every verb in every situation, as root and as an ordinary user: its output and exit code.
+"""Checks the output and exit code of every verb in every situation, as root and as ordinary user.
 
-The codes are those of the table in docs/cli.md. `make test` runs each verb in one situation as one
-user, and each situation for each user.
+The expected exit codes are those of the table in docs/cli.md. `make test` runs each verb in one
+situation as one user. Together, these cells contain each situation with each user.
 """
 
 import itertools
@@ -71,7 +71,10 @@ MESSAGES: Mapping[tuple[str, str], str] = {
 
 @pytest.fixture(scope="module")
 def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]:
-    """Results of the selected cells and of those started by hand, by situation, user and verb."""
+    """The results of the selected cells, by situation, user and verb.
+
+    Cells with an agent that was started by hand are always included.
+    """
     wanted = [list(parameters.values()) for parameters in selected]
     command = ["unshare", *NAMESPACES, sys.executable, "-m", "tests.scenario.verbs"]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
@@ -85,7 +88,10 @@ def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]
 
 
 def expected_codes() -> dict[tuple[str, str, str], int]:
-    """Read the table of docs/cli.md: a row a verb, "root / user" in each column."""
+    """Read the expected exit codes from the table in docs/cli.md.
+
+    Its rows are verbs and its columns situations. A cell has the codes for "root / user".
+    """
     section = (
         DOCUMENT.read_text().partition("## Access rights and exit codes")[2].partition("\n## ")[0]
     )
@@ -110,7 +116,7 @@ def test_the_table_holds_every_verb_and_every_situation() -> None:
 
 
 def chosen() -> set[tuple[str, str, str]]:
-    """Return a cell for each verb; the situations and the users take turns."""
+    """Return one cell for each verb, with alternating situations and users."""
     verbs = dict.fromkeys(verb for _, _, verb in CODES)
     turns = itertools.cycle((situation, user) for user in USERS for situation in SITUATIONS)
     return {
@@ -150,7 +156,8 @@ def test_a_cell(
             assert NOWHERE[user] in words
         if cell.code and cell.errors:
             lines = cell.errors.splitlines()
-            messages = lines[-1:] if verb == "run" else lines  # the earlier lines are its log
+            # The lines of `run` before the last one are its log.
+            messages = lines[-1:] if verb == "run" else lines
             assert all(line.startswith("venue-agent: ") for line in messages)
         assert MESSAGES.get((situation, f"{user} {verb}"), "") in words, words
 

@@ -1,13 +1,12 @@
-"""An isolated machine for the verbs: real paths, root and an ordinary user, with or without an
-agent.
+"""Runs verbs on an isolated machine: with the real paths, as root and as an ordinary user.
 
-Runs as root inside namespaces of its own, where /etc, /home, /run and /var/lib are copies in
-memory and the only network is loopback:
+The module runs as root inside namespaces of its own, where /etc, /home, /run and /var/lib are
+directories in memory and the only network is loopback:
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs
 
-Reads from standard input which cells of the table to play, as a JSON list of situation, user and
-verb. Prints a line of JSON for each: situation, user, verb, exit code, output and errors.
+It reads from standard input which cells of the table to play, as a JSON list of situation, user and
+verb. For each cell it prints a line of JSON: situation, user, verb, exit code, output and errors.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ READING: Final = (
     "config check", "config check --json", "config show", "config show --json", "config schema",
     "config example", "collect network", "collect application --json", "service status",
 )  # fmt: skip
-"""Verbs that change nothing, and may run concurrently."""
+"""Verbs that change nothing on the machine, so that they may run concurrently."""
 ACTING: Final = (
     "printers forget kitchen",
     "service start",
@@ -100,7 +99,7 @@ def write_cells(cells: Iterable[Cell]) -> None:
 
 
 async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
-    """Run every wanted verb as each user; verbs with side effects run alone."""
+    """Run the wanted cells of a situation. Verbs with side effects run alone."""
     turns = asyncio.Semaphore(3)
 
     async def run_in_turn(user: str, verb: str) -> Cell:
@@ -122,7 +121,7 @@ def base_of(verb: str) -> str:
 
 
 async def cell(situation: str, user: str, verb: str) -> Cell:
-    """Run a verb to its end; stop a daemon as soon as it runs."""
+    """Run a verb to its end. The verb `run` is stopped as soon as the daemon works."""
     with tempfile.TemporaryDirectory() as directory:
         output, errors = Path(directory, "output"), Path(directory, "errors")
         errors.touch()
@@ -194,7 +193,7 @@ SITUATIONS: Final[dict[str, Situation]] = {
 
 @contextlib.asynccontextmanager
 async def daemon(service: StrictService) -> AsyncIterator[None]:
-    """Run the agent as its service does: as a user of its own, with the key as a credential."""
+    """Run the agent as the service does: as the service's user, with the key as a credential."""
     STATE.mkdir(mode=0o700)
     CREDENTIALS.mkdir(parents=True, exist_ok=True)
     (CREDENTIALS / "api-key").write_text(API_KEY)
@@ -310,7 +309,7 @@ def fake_systemd() -> None:
 
 
 def let_everybody_reach(paths: Iterable[Path]) -> None:
-    """Open the parents of each of ``paths`` to all users: root's home directory is closed."""
+    """Let all users reach ``paths``, even below a closed directory such as root's home."""
     kept = {}
     for number, path in enumerate(paths):
         kept[path] = Path(f"/run/kept/{number}")
@@ -331,7 +330,7 @@ def _closed_parent(path: Path) -> Path | None:
 
 
 def _sockets(directory: str, names: list[str]) -> list[str]:
-    """Ignore everything except files, directories and links."""
+    """Return the names that copytree must skip: all except files, directories and links."""
     return [
         n for n in names
         if not ((p := Path(directory, n)).is_file() or p.is_dir() or p.is_symlink())

@@ -181,7 +181,7 @@ def test_history_shows_the_newest_within_80_columns(
     lines = output.splitlines()
     assert lines[1].startswith("2026-01-01 00:29  application  expired    it ran out")
     assert lines[3].endswith("63a3b2c1-0000-4000-8000-000000000000")
-    assert lines[-1].startswith("there are older ones")
+    assert lines[-1].startswith("there are older rows")
 
 
 def test_the_json_of_history(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

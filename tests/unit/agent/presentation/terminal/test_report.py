@@ -126,7 +126,7 @@ def test_findings_stand_above_all_facts(width: int) -> None:
 
 def test_what_is_not_for_this_machine_is_one_line() -> None:
     output = displayed(application_snapshot())
-    assert "2 facts are not for this machine" in output
+    assert "2 facts do not apply to this machine" in output
     assert "no battery" not in output
 
 
