@@ -28,8 +28,8 @@ NAMES: tuple[By, ...] = ("DNS-SD name", "name")
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device. ``addresses`` has its IPv4 addresses first, then the IPv6 addresses that certainly
-    belong to it."""
+    """One device. ``addresses`` has its IPv4 addresses first, then the IPv6 addresses that are
+    certainly its own."""
 
     addresses: tuple[str, ...]
     mac_addresses: tuple[str, ...]
@@ -165,14 +165,15 @@ def service_names(name: str) -> tuple[str, ...]:
 
 
 def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
-    """Return a printer's values for one kind of evidence, in the form that `DeviceIndex` compares."""
+    """Return a printer's values of one kind of evidence, as `DeviceIndex` compares them."""
     return tuple(dict.fromkeys(_PRINTER_KEYS[by](printer)))
 
 
 def sure_macs(printer: KnownPrinter) -> Iterator[str]:
-    """Yield the MACs that a printer's setup contains: as the MAC itself, or as part of its host name
-    or IPv6 address. Some host names contain only the last three bytes, which are yielded as they
-    are."""
+    """Yield the MACs in a printer's setup: its own MAC, and a MAC in its host name or IPv6 address.
+
+    Some host names contain only the last three bytes of a MAC. Then these three are yielded.
+    """
     host = printer.host
     in_host = (mac_in_hostname(host), mac_in_address(host), mac_tail_in_hostname(host))
     yield from filter(None, (printer.mac_address, *in_host))

@@ -262,8 +262,7 @@ class _Matcher:
         return difference(printer, there, None, "address") is None
 
     def _with_obstacle(self, symptoms: Symptoms, seen: str | None = None) -> Symptoms:
-        """Add the reason if this machine cannot print to the address, and the text ``seen`` for it.
-        """
+        """If this machine cannot print to the address, add the reason and the text ``seen``."""
         obstacle = self._reach.obstacle(symptoms.address)
         if not obstacle:
             return symptoms

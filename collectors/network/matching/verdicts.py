@@ -170,7 +170,10 @@ def _is_foreign(own: str | None, given: Iterable[str]) -> bool:
 
 
 def what_is_there(device: Device) -> str | None:
-    """Return the name of a device without print ports, which may have taken the address; or None."""
+    """Return the name of a device without print ports, which may have taken a printer's address.
+
+    Returns None if the device has a print port or no known name.
+    """
     return None if device.print_ports else _name_of(device)
 
 

@@ -84,8 +84,7 @@ class ArpWindow:
         self._room = room
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
-        """Return the addresses to resolve next: at most ``room``, and as many as the table allows.
-        """
+        """Return the next addresses to resolve: at most ``room``, or fewer if the table is full."""
         resolved = self._total - len(self._unanswered)
         count = max(0, min(room, self._room.left(len(self._sent), resolved), len(self._pending)))
         return tuple(self._pending[index] for index in range(count))
