@@ -29,8 +29,8 @@ ENDPOINTS_AT_ONCE = 32
 """Only this many endpoints of a device come before less important endpoints of other devices."""
 
 LONG_LIST = 256
-"""A longer list may be cut later. In such a list, endpoints with an open port come before those that
-were only announced."""
+"""A longer list may be cut later. In such a list, endpoints with an open port come before endpoints
+that were only announced."""
 
 _NO_MATCHES = PrinterMatches()
 
@@ -110,7 +110,7 @@ def by_worth(
     counts: Counter[str] = Counter()
 
     def turn(endpoint: Endpoint) -> int:
-        """Return the turn of an endpoint. Each device has ``ENDPOINTS_AT_ONCE`` endpoints a turn."""
+        """Return the turn of an endpoint. In a turn, each device has ``ENDPOINTS_AT_ONCE``."""
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:

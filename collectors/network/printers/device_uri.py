@@ -23,7 +23,7 @@ _DEFAULT_PORTS = {"ipp": 631, "ipps": 631, "http": 80, "https": 443, "socket": 9
 _SERVICE_NAME = re.compile(r"(.+)\._[^.]+\._(?:tcp|udp)\.?", re.DOTALL)
 _DNS_ESCAPE = re.compile(r"\\(\d{3}|.)", re.DOTALL)  # RFC 1035, section 5.1
 _USB_NAME = re.compile(r"(.+?)[ _]\(?USB(?:[ _]\d+)?\)?", re.DOTALL)
-"""Matches the names that ipp-usb gives to the printers that it provides on the loopback interface."""
+"""Matches the names of the printers that ipp-usb provides on the loopback interface."""
 
 _SCOPED = re.compile(r"(?i)v1\.(fe80:[0-9a-f:]+)\+(.+)")
 """Matches an IPv6 address with its interface, as CUPS writes it: ``[v1.fe80::1+eth0]``."""
@@ -183,8 +183,10 @@ def _other(parts: SplitResult, scheme: str) -> DeviceUri:
 
 
 def _implicit_class(parts: SplitResult, scheme: str) -> DeviceUri:
-    """Parse ``implicitclass://QUEUE/``. cups-browsed names this queue after the DNS-SD instance, with
-    "_" for special characters."""
+    """Parse ``implicitclass://QUEUE/``.
+
+    cups-browsed names this queue after the DNS-SD instance, with "_" for special characters.
+    """
     name = re.sub(r"[^\w.-]+", "_", unquote(parts.netloc or parts.path.strip("/"))).strip("_")
     device = DeviceUri(scheme=scheme, kind="dns-sd", dns_sd_name=_clean(name))
     return _over_usb(device) if re.search(r"_USB(?:_\d+)?$", name) else device

@@ -1,4 +1,4 @@
-"""Determines whether the device of a USB or serial printer is plugged in, and which device it is."""
+"""Finds the device of a USB or serial printer, and whether it is plugged in."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

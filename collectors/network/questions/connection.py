@@ -43,10 +43,10 @@ async def connect(
 
 
 async def _connected(address: str, port: int) -> socket.socket:
-    """Return a connected socket. If the host does not answer in `AGAIN_S`, a second socket tries, too.
+    """Return a connected socket. If there is no answer in `AGAIN_S`, a second socket tries, too.
 
-    A print port gets only one connection at a time. There the kernel repeats the SYN after a
-    second.
+    A print port gets only one connection at a time, so there is no second socket. Only the kernel
+    repeats the SYN, after a second.
     """
     if port in PRINT_PORTS:
         return await _attempt(address, port)
