@@ -14,7 +14,7 @@ OWN_RANGES = (
     IPv4Network("192.168.0.0/16"),
     IPv4Network("169.254.0.0/16"),  # RFC 3927
 )
-"""A network of this machine in these ranges is scanned even if the configuration does not name it."""
+"""A network of this machine in these ranges is scanned without being named in the configuration."""
 
 SCANNABLE_RANGES = (
     *OWN_RANGES,
@@ -113,7 +113,7 @@ def is_beyond(address: str, networks: Sequence[Network]) -> bool:
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return the networks in ``texts``. A single address is a network. Invalid texts are ignored."""
+    """Return the networks in ``texts``; a single address is a network. Ignores invalid texts."""
     networks: list[Network] = []
     for text in texts:
         try:

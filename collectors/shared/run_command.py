@@ -23,7 +23,7 @@ class NotInstalled(FileNotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """``data`` is the program's standard output. ``error`` is its standard error, at most 64 KiB."""
+    """``data`` is the program's standard output, ``error`` at most 64 KiB of its standard error."""
 
     exit_code: int
     data: bytes
@@ -69,7 +69,7 @@ def output_of(
     deadline_s: float,
     max_bytes: int = OUTPUT_MAX_BYTES,
 ) -> Output:
-    """Wait for a started program, and return its output. Raises the same errors as `run_command`."""
+    """Wait for a started program, and return its output. Raises the errors of `run_command`."""
     late = threading.Event()
 
     def end() -> None:
@@ -101,7 +101,7 @@ def _finish(
 
 
 def release(process: "subprocess.Popen[bytes]") -> None:
-    """Close the pipes of a program that has ended or was killed, and reap the process if possible."""
+    """Close the pipes of a program that has ended or was killed, and reap it if possible."""
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()

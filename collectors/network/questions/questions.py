@@ -40,8 +40,8 @@ QUESTIONS_AT_ONCE = 64
 PORTS_AT_ONCE = 2
 """The most ports of one host that are queried at the same time."""
 PRINTER_PAUSE_S = 1.0
-"""The pause between two connections to one print port. A printer may refuse a second connection just
-after the first. No pause is needed if the scan hands over its open connection."""
+"""The pause between two connections to one print port. A printer may refuse a second connection
+just after the first. No pause is needed if the scan hands over its open connection."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
 """The time for one question. It is short, because the scan has just woken a host that slept."""
 

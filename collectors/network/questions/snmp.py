@@ -124,7 +124,7 @@ def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | Non
 
 
 def _read(asking: socket.socket, target: SnmpTarget, number: int) -> tuple[Evidence | None, bool]:
-    """Read one datagram. Returns the evidence in it, and whether to stop waiting for this target."""
+    """Read one datagram. Returns the evidence in it, and whether this target is done."""
     try:
         data = asking.recv(_DATAGRAM_MAX)
     except BlockingIOError:

@@ -36,7 +36,7 @@ def main() -> None:
             wire.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         )
     if lost:
-        harm.counts["frames that nobody saw"] = lost
+        harm.counts["frames lost before they were checked"] = lost
     print(harm, end="")
 
 
