@@ -119,7 +119,10 @@ def restrict_this_thread(rules: Iterable[Rule]) -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Stop programs that are started later from gaining rights, as by set-user-ID (prctl(2))."""
+    """Stop programs that are started later from gaining rights, for example by set-user-ID.
+
+    See PR_SET_NO_NEW_PRIVS in prctl(2).
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     zero = ctypes.c_ulong(0)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero) != 0:

@@ -62,7 +62,10 @@ def correlate(
 
 
 def announced_addresses(service: MdnsService) -> tuple[str, ...]:
-    """Return the addresses under which a service is listed: IPv4, else the best IPv6 one."""
+    """Return the addresses under which a service is listed.
+
+    These are its IPv4 addresses. If it has none, it is one IPv6 address, preferably not link-local.
+    """
     if ipv4 := tuple(address for address in service.addresses if ":" not in address):
         return ipv4
     ranked = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
@@ -72,9 +75,10 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
 def _without_borrowed_uuids(
     services: Sequence[MdnsService], evidence: Sequence[Evidence], own: frozenset[str]
 ) -> tuple[MdnsService, ...]:
-    """Leave out what a host announces for another one with a UUID that a device itself gives.
+    """Leave out hearsay whose UUID another device gives as its own.
 
-    The UUID belongs to that device, so it is no evidence of what is at the announced address.
+    Hearsay is a service that a host announces at the address of another one. Such an announcement
+    is no evidence of the device at that address, because its UUID belongs to a different device.
     """
     given = {each.uuid for each in evidence if each.address not in own}
     given |= {_uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)}

@@ -8,11 +8,12 @@ Item = TypeVar("Item")
 
 
 class Pool:
-    """An amount of which a holder may take at most as much as is left after that.
+    """A limited amount that several holders share.
 
-    So one holder that takes all it can gets a half, and two such holders get a third each. At least
-    as much is always left for a new holder as the largest holder has. Network switches use this
-    method as "dynamic thresholds" (Choudhury and Hahne, "Dynamic queue length thresholds for
+    A holder may take more only while its part is not larger than the amount that remains free. So a
+    single holder that takes all it can gets half of the amount, and two such holders get a third
+    each. A new holder always finds as much free as the largest holder has. Network switches use
+    this method as "dynamic thresholds" (Choudhury and Hahne, "Dynamic queue length thresholds for
     shared-memory packet switches", IEEE/ACM ToN 6 (2), 1998).
     """
 
@@ -101,7 +102,7 @@ class FairQueue:
 
 
 def in_turns(owned: Iterable[tuple[Hashable, Item]]) -> list[Item]:
-    """Return the items so that each owner's first comes before any owner's second, and so on."""
+    """Return the items in turns: first the first item of each owner, then each second item, etc."""
     turns: defaultdict[int, list[Item]] = defaultdict(list)
     counts: Counter[Hashable] = Counter()
     for owner, item in owned:

@@ -225,7 +225,7 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
 
 
 def venue_of_makers() -> LabPlan:
-    """Return a realistic venue: half of its hosts announce nothing, and a phone has a random MAC."""
+    """Return a realistic venue: half of the hosts announce nothing, and one has a random MAC."""
 
     def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
         name, kind, port, txt = (*announcement, "", "", "", "")[:4]

@@ -25,7 +25,7 @@ NEW_FROM_GET = -2
 """Added to the type of a request, this gives the type of the messages in its reply."""
 
 AF_INET = 2
-AF_INET6 = 10  # Linux's number: these bytes come from a Linux kernel wherever they are parsed
+AF_INET6 = 10  # the number on Linux, because the messages come from a Linux kernel
 
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")

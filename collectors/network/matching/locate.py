@@ -36,7 +36,7 @@ class Located:
 def locate_printers(
     known: Sequence[KnownPrinter], index: DeviceIndex
 ) -> tuple[tuple[KnownPrinter, Located | None], ...]:
-    """Return each printer with its match. It is None for local printers and those not found."""
+    """Return each printer with its match. Local printers and printers without a match have None."""
     first = [(printer, _locate(index, printer)) for printer in known]
     return tuple((p, _by_mac(p, _without_shared(index, p, at, first))) for p, at in first)
 

@@ -53,8 +53,8 @@ NOTHING_WRONG = MachineSymptoms()
 class Symptoms:
     """What was observed of one printer.
 
-    ``seen`` describes what was observed, and by which evidence the printer was matched. ``left``
-    describes what is now at the address from which the printer has moved. ``in_vain`` is the kind
+    ``seen`` describes the observation and the evidence by which the printer was matched. ``left``
+    describes the device that is now at the printer's old address. ``in_vain`` is the kind
     of evidence that matched no device. ``out_of_reach`` is the reason why this machine cannot print
     to ``address``. ``attempts`` are the results of all connections to the printer's port, oldest
     first. ``is_answering``: some port of the address accepts or refuses connections. ``other``

@@ -34,7 +34,7 @@ class Verdict:
 
 
 def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
-    """Add the status of the printer's port, as the connections to it showed it."""
+    """Add the status of the printer's port, which follows from the connections to it."""
     address, number, matched = port.address, port.port, f"matched by {matched_by}"
     status: Status = "unreachable" if port.contact else "unknown"
     if port.contact == "open":
@@ -135,7 +135,10 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
 
 
 def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
-    """Return whether a device has the MAC of a printer, or two of its other identities."""
+    """Return whether a device is certainly the learned printer.
+
+    It is if it has the printer's MAC, or two of the printer's serial number, UUID and host name.
+    """
     if learned is None:
         return False
     same = [mark for mark, own, given in _marks(learned, device) if own in given]

@@ -298,6 +298,6 @@ def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
     counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
-            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others that"
-            " announce them differently: theirs are listed"
+            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others,"
+            " which announce them differently: only their own announcements are listed"
         )

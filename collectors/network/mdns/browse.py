@@ -111,7 +111,7 @@ def browse(
 
 
 class _DirectQueries:
-    """Sends questions to each host of a link that the neighbour table knows."""
+    """Sends questions to each host of a link that is in the neighbour table."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
         if records.rejected:
             yield (
                 f"mDNS: more than {SOURCES_MAX:,} addresses announced something on {name}:"
-                f" the packets of one were ignored {records.rejected:,} times"
+                f" packets of further addresses were ignored {records.rejected:,} times"
             )
 
 

@@ -72,7 +72,8 @@ class _Names:
                 for each in link.sockets:
                     selector.register(each, selectors.EVENT_READ, link)
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
-                is_complete = discoveries.is_complete  # read before the hosts, to miss none
+                # This is read before the hosts, so that no host is missed.
+                is_complete = discoveries.is_complete
                 self._want(discoveries.hosts())
                 if now >= next_s and self._ask(now):
                     next_s = now + _GATHER_S

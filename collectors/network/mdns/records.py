@@ -100,7 +100,7 @@ class RecordBook:
         return any(news)
 
     def hand_over(self, announcer: str) -> None:
-        """Count everything as held by ``announcer`` from now on."""
+        """Move this book's shares of the pools to ``announcer``."""
         self._quota.memory.hand_over(self.announcer, announcer, self.size_bytes)
         self._instance_pool.hand_over(self.announcer, announcer, self._pooled)
         self.announcer = announcer

@@ -33,7 +33,7 @@ KNOWN_ANSWERS_MAX = 500
 TYPES_PER_PACKET = 8
 _TURN_S = 0.05
 _RECEIVED_PER_TURN = 2048
-_PARSING_S = 0.005  # then the kernel's receive buffer, which is small, is emptied again
+_PARSING_S = 0.005  # short, so that the kernel's small receive buffer is emptied in time
 _SEEN_MAX = 16_384
 _PROGRESS_INTERVAL_S = 0.25
 
@@ -203,8 +203,8 @@ class Session:
     ) -> Iterator[bytes]:
         """Yield the packets of a round.
 
-        In the first round one packet has the questions for all types. Later packets have few
-        questions, and the answers that are known already.
+        In the first round, one packet has the questions for all types. In later rounds, a packet
+        has only few questions. Instances that are known already are listed as known answers.
         """
         enumeration = Question(tuple(ENUMERATION.split(".")), "PTR")
         if self._rounds == 1:

@@ -212,7 +212,11 @@ def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
 
 
 def _set_if_known(opened: socket.socket, level: int, option: int, value: int) -> None:
-    """Set a socket option of Linux. Errors are ignored, because older kernels lack some options."""
+    """Set a socket option of Linux, if the kernel has it.
+
+    The MULTICAST_ALL options limit a socket to the groups that it joined. On kernels without them,
+    packets are filtered only by their source address.
+    """
     if sys.platform == "linux":
         with suppress(OSError):
             opened.setsockopt(level, option, value)

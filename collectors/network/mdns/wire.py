@@ -29,7 +29,7 @@ MESSAGE_MAX_BYTES = 9000
 _HEADER = struct.Struct("!6H")
 _FIXED = struct.Struct("!2H")
 _RECORD = struct.Struct("!HHIH")
-_FIRST_QUESTION = b"\xc0\x0c"  # compression pointer to the name behind the header
+_FIRST_QUESTION = b"\xc0\x0c"  # a compression pointer to the name that follows the header
 _TYPES = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
 _CLASS_IN = 1
 _TRUNCATED = 0x0200
@@ -42,7 +42,7 @@ RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A name in labels, without the root, and the requested record type."""
+    """A question: the labels of a name, without the root label, and the requested record type."""
 
     labels: tuple[str, ...]
     type: RecordType

@@ -115,7 +115,8 @@ class _Asker:
 
     async def _ask_discovered(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
-            is_complete = discoveries.is_complete  # read before the ports, to miss none
+            # This is read before the ports, so that no port is missed.
+            is_complete = discoveries.is_complete
             self._begin(discoveries.take_ports())
             if is_complete and not self._pending:
                 break

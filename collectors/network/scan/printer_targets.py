@@ -50,7 +50,7 @@ def printer_targets(
 def doubtful_ports(
     known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
 ) -> tuple[Target, ...]:
-    """Return the printers' ports that refused or did not answer, although their host is there.
+    """Return the printers' ports that refused or did not answer, of hosts that answer.
 
     Another till may be using such a port at the moment, so it is worth another try.
     """
