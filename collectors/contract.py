@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 TEXT_MAX = 4096
-"""A collector keeps this many characters of a string that another device or program sent."""
+"""A collector keeps at most this many characters of a string from another device or program."""
 
 EVENT_MAX_BYTES = 16 * 1024 * 1024
 """The longest line that a child may write. Facts normally stay far below it; longer ones are cut

@@ -157,7 +157,10 @@ def _without_lists(facts: NetworkFacts) -> NetworkFacts:
 
 
 def _cut_application(facts: ApplicationFacts, most_bytes: int) -> ApplicationFacts:
-    """Remove the value of the longest field again and again until the facts fit."""
+    """Remove the value of the longest field again and again until the facts fit.
+
+    If only short fields remain, interfaces and peripherals are left out.
+    """
     left_out: list[str] = []
     while len(_encoded(Result(facts))) > most_bytes:
         fields = [*facts.fields, *facts.browser_fields]

@@ -110,7 +110,7 @@ def by_worth(
     counts: Counter[str] = Counter()
 
     def turn(endpoint: Endpoint) -> int:
-        """Return the turn of an endpoint. In a turn, each device has ``ENDPOINTS_AT_ONCE``."""
+        """Return the turn of an endpoint. A turn has ``ENDPOINTS_AT_ONCE`` of each device."""
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:

@@ -2,8 +2,9 @@
 
 The kinds of evidence, strongest first, are: UUID, MAC, serial number, address with port and queue,
 host name, DNS-SD name. The model only decides between devices that fit equally well. If the match
-is still ambiguous, the report says so. Two rules take precedence: a printer is not reported as
-reachable if the device may be a different one, and no hint names a device that another queue uses.
+is still ambiguous, it is reported as ambiguous. Two rules take precedence: a printer is not
+reported as reachable if the device may be a different one, and no hint names a device that another
+queue uses.
 """
 
 from collections.abc import Container, Sequence

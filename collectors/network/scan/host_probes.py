@@ -190,7 +190,7 @@ class HostProbes:
         return True
 
     def _worth_a_last_retry(self) -> tuple[int, ...]:
-        """Return the silent ports that get a last try: none if the host answers on no port.
+        """Return the silent ports that get a last try. There are none if no port has answered.
 
         Print ports are left out if the IPP port is open, because an IPP query may be using the only
         connection that the printer accepts.
@@ -241,7 +241,8 @@ class HostProbes:
         if probe.tries >= tries_max:
             return self._give_up(probe)
         if probe.port in PRINT_PORTS:
-            # The other print ports come before its second try, so that they do not wait for it.
+            # The other print ports are tried before the second try of this port, so that they do
+            # not wait for a port that does not answer.
             del self._flying[probe.port]
             self._printing.append(probe.port)
             return Step(probe.port, "drop")
@@ -263,7 +264,7 @@ class HostProbes:
         return Step(probe.port, "drop")
 
     def leave_second_tries_at_print_ports(self, latest_s: float) -> bool:
-        """Give up second tries at print ports if they are all that is left to do at this host.
+        """Give up second tries at print ports if nothing else is left to do at this host.
 
         Returns whether any was given up. A second try starts a second after the first, and the scan
         should not last longer only for that. But if the host answers on other ports, a packet was

@@ -8,7 +8,10 @@ answers for hundreds of addresses that may have no host."""
 
 
 def is_multicast_mac(mac_address: str) -> bool:
-    """True for group addresses (IEEE 802: the lowest bit of the first byte), such as 01:00:5e."""
+    """Return whether a MAC is a group address, such as 01:00:5e:00:00:fb.
+
+    IEEE 802 marks group addresses by the lowest bit of the first byte.
+    """
     return bool(int(mac_address[:2], 16) & 1)
 
 

@@ -80,7 +80,7 @@ def scan(
     discoveries: Discoveries,
     tries: int = TRIES,
 ) -> ScanFindings:
-    """Scan until all targets are done, the run is cancelled, or ``deadline_s`` (monotonic) is over.
+    """Scan until all targets are done, ``deadline_s`` (monotonic) has passed, or it is cancelled.
 
     ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
     tried again. Raises OSError if no socket can be opened.
@@ -107,7 +107,7 @@ def scan(
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
-    """Join two scans. The second one tried some hosts of the first, or more ports of them.
+    """Join two scans. The second one tried further ports, or tried ports of the first one again.
 
     ``tried`` are the targets of the second scan, each with its own ports. If the first scan lists
     the host of a target, the target's ports get the state "no-answer", unless one of the scans
@@ -199,8 +199,8 @@ def with_neighbour_table(
 ) -> ScanFindings:
     """Add the neighbour table to the findings of a scan without ARP events.
 
-    The table adds the MACs of hosts, and hosts that answered only ARP. It is used for targets on
-    this machine's own links, because it has no others.
+    The table adds the MACs of hosts, and hosts that answered only ARP. Only targets on this
+    machine's own links can be in the table.
     """
     on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
     resolved = {n.address: n for n in table if n.mac_address and n.address in on_link}

@@ -105,10 +105,11 @@ class Sweep:
         is_cancelled: Callable[[], bool],
         report: Callable[[int, int], None],
     ) -> SweepResult:
-        """Sweep until all targets are done, ``deadline_s`` is over, or the run is cancelled.
+        """Sweep until all targets are done, ``deadline_s`` has passed, or the run is cancelled.
 
-        ``deadline_s`` is a time of the network's clock. ``report`` is called with the number of
-        addresses that are done and of all addresses, at most once each tick and at the end.
+        ``deadline_s`` is a time of the network's clock. ``report`` is called with two numbers: the
+        addresses that are done, and all addresses. It is called at most once each tick, and once at
+        the end.
         """
         self._add_neighbours(self._network.known_neighbours())
         ended_early = False

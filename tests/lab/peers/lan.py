@@ -118,8 +118,8 @@ class PeerLan:
     def wait_for_printers(self, asking: Peer) -> None:
         """Wait until every printer has announced itself, and read its UUID from its answer.
 
-        An announcer whose address changes while it still probes its names (RFC 6762, section 8)
-        never announces them.
+        Call it before `move`: an announcer whose address changes while it still probes its names
+        (RFC 6762, section 8) never announces them.
         """
         test = self.directory / "uuid.test"
         test.write_text(_GET_UUID)
