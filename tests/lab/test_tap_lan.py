@@ -60,7 +60,7 @@ def check_truth(plan: LabPlan, run: ChildRun) -> None:
 def check_harmless(result: LabResult) -> None:
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
-    # The pause is one second. The sender's timestamps are rounded to whole milliseconds.
+    # The pause is one second, but the sender's timestamps are rounded to whole milliseconds.
     assert result.counters.shortest_print_pause_s >= 0.998
     assert result.counters.wrong_destination == 0
 

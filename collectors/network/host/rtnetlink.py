@@ -22,7 +22,7 @@ RTM_NEWNEIGH = 28
 RTM_GETNEIGH = 30
 RTM_GETNEIGHTBL = 66
 NEW_FROM_GET = -2
-"""Added to the type of a request, this gives the type of the messages in its reply."""
+"""The type of the messages in a reply is the type of the request plus this number."""
 
 AF_INET = 2
 AF_INET6 = 10  # the number on Linux, because the messages come from a Linux kernel

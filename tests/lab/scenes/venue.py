@@ -63,8 +63,9 @@ class Queue:
 class Act:
     """The devices and queues during one report.
 
-    A queue stays until a later act sets up a queue of the same name. A shell runs ``commands`` when
-    the queues exist. CUPS commands in it use the spooler of the venue.
+    Queues also exist in all later acts, which may change them by setting up a queue of the same
+    name. A shell runs ``commands`` when the queues exist. CUPS commands in them use the spooler of
+    the venue.
     """
 
     hosts: tuple[LanHost, ...]
