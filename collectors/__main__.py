@@ -1,8 +1,11 @@
-"""`python -m collectors network|application`: a job on stdin, NDJSON events on stdout.
+"""`python -m collectors network|application` reads a job from stdin and writes events to stdout.
 
-The first line of stdin is the job as a JSON object, or an empty line for the defaults by hand.
-A later line `cancel` asks for the facts so far. When stdin closes, the process that started the job
-is gone, and this one ends at once: a killed daemon leaves no process behind.
+The first line of stdin is the job as a JSON object. An empty line stands for a job with the default
+bounds, which is useful for a run by hand. A later line `cancel` ends the collection early: the
+result then has the facts so far. Each event is one line of JSON (NDJSON).
+
+When stdin closes, the parent process has ended. This process then ends at once, so that a killed
+daemon leaves no process behind.
 """
 
 import json
@@ -40,7 +43,10 @@ ORPHANED_EXIT_CODE = 3
 
 
 class ChildRun:
-    """Writes events to a stream, one JSON object a line, and keeps the cancellation."""
+    """Writes events to a stream, one JSON object a line, and records whether the job is cancelled.
+
+    Thread-safe.
+    """
 
     def __init__(self, output: BinaryIO) -> None:
         self.confinement = Confinement()
@@ -86,9 +92,9 @@ class ChildRun:
 
 
 def job_from_json(kind: str, line: bytes) -> Job:
-    """Build the job the parent wrote. An empty line gives the bounds of a run by hand.
+    """Parse the job that the parent wrote. An empty line gives a job with the default bounds.
 
-    Raises ValueError or TypeError when the line is not a job of this kind.
+    Raises ValueError or TypeError if the line is not a job of this kind.
     """
     given = json.loads(line) if line.strip() else {}
     if given.pop("kind", kind) != kind:
@@ -104,9 +110,10 @@ def job_from_json(kind: str, line: bytes) -> Job:
 
 
 def collector_of(job: Job) -> Callable[[ChildRun], Facts]:
-    """Return the collector the job is for, all of its modules imported. Imports only that one.
+    """Import and return the collector for the kind of the job. The other kind is not imported.
 
-    Everything that needs rights which a confined process lacks has been started.
+    Call it before the process confines itself: the application collector starts programs here that
+    need rights which a confined process lacks.
     """
     if isinstance(job, NetworkJob):
         from collectors.network.collector import collect_network
@@ -118,7 +125,11 @@ def collector_of(job: Job) -> Callable[[ChildRun], Facts]:
 
 
 def main() -> int:
-    """Exit 0 after a result, 1 after a crash event, 2 for a job that cannot be read."""
+    """Run one job. Returns the exit code.
+
+    The code is 0 after a result, 1 after a crash event, and 2 if the arguments or the job are
+    invalid.
+    """
     if len(sys.argv) != 2 or sys.argv[1] not in KINDS:
         sys.stderr.write(f"usage: python -m collectors {'|'.join(KINDS)}\n")
         return 2
@@ -132,7 +143,8 @@ def main() -> int:
     run = ChildRun(sys.stdout.buffer)
     try:
         collect = collector_of(job)
-        # Before the first thread: one that runs already would stay as free as it was.
+        # Confinement applies to the calling thread and the threads that it starts later. So it
+        # comes before the first thread is started.
         run.confinement = confine_this_process()
         threading.Thread(target=_listen, args=(run,), daemon=True).start()
         run.result(collect(run))
@@ -151,7 +163,8 @@ def _listen(run: ChildRun) -> None:
 
 
 if __name__ == "__main__":
-    # Threads of a library that hang in a system call must not keep a finished child alive.
+    # os._exit does not wait for threads. A library's thread that hangs in a system call would keep
+    # the finished process alive.
     exit_code = main()
     sys.stdout.flush()
     os._exit(exit_code)

@@ -1,8 +1,8 @@
-"""What a collector's process may take of the machine: little of the processor, so much memory.
+"""The limits on processor time and memory of a collector's process.
 
-The process sets its own bounds before any collector is imported, and its children inherit them. A
-collection that needs more ends with a MemoryError, reported as a crash: its last checkpoint still
-counts.
+The process sets its own limits before any collector is imported, and its children inherit them. A
+collection that needs more memory ends with a MemoryError, which is reported as a crash. The facts
+of its last checkpoint are still used.
 """
 
 import contextlib
@@ -11,23 +11,25 @@ import sys
 from typing import Final
 
 MEMORY_MAX_BYTES: Final = 512 * 2**20
-"""Ten times what a scan of a thousand hosts takes."""
+"""Ten times the memory that a scan of a thousand hosts needs."""
 NICENESS: Final = 5
-"""The venue's own programs come first; deadlines are still met on a busy machine."""
+"""The increment for nice(2): the venue's own programs take precedence. The collector still meets
+its deadlines on a busy machine."""
 
 
 def bind_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
-    """Lower this process's priority and bound its memory, where the system can.
+    """Lower this process's priority and limit its memory, if the system can.
 
-    On Linux RLIMIT_DATA counts private writable memory (getrlimit(2)), not mapped files, of which
-    an interpreter with libraries has much. macOS accepts the limit and does not enforce it;
-    Windows has neither here: there the parent starts the child with a low priority class.
+    On Linux RLIMIT_DATA counts private writable memory (getrlimit(2)). It does not count mapped
+    files, which are a large part of an interpreter with libraries. macOS accepts the limit but does
+    not enforce it. On Windows this function does nothing: the parent starts the child with a low
+    priority class, and memory is not limited.
     """
     if sys.platform == "win32":
         return
     import resource  # not on Windows
 
-    # A service's sandbox may refuse both, and bounds the whole service in its own way then.
+    # The sandbox of a system service may refuse both calls. It has its own limits for the service.
     with contextlib.suppress(PermissionError):
         os.nice(NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)

@@ -1,11 +1,11 @@
 """The input of a collector (a job with bounds) and its output (events with facts).
 
-Plain frozen dataclasses that both processes import. Facts are unclipped: the limits of the
-service's contract are the agent's business. Strings may hold anything a stranger on the network
-wrote, except that a collector bounds each to ``TEXT_MAX`` characters.
+The agent and its child process both import these plain frozen dataclasses. A collector does not
+shorten facts to the limits of the service's contract: the agent does that. A string may hold any
+text that a device on the network sent, cut to ``TEXT_MAX`` characters.
 
-Addresses are printable IPv4 or IPv6 without scope ids, MACs lower-case ``aa:bb:cc:dd:ee:ff``,
-times ISO 8601 in UTC, durations in the unit of the name.
+Addresses are IPv4 or IPv6 texts without a scope id. MACs have the form ``aa:bb:cc:dd:ee:ff`` in
+lower case. Times are ISO 8601 in UTC. The name of a duration ends with its unit.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 TEXT_MAX = 4096
-"""Characters kept of any string from outside."""
+"""A collector keeps at most this many characters of a string from another device or program."""
 
 EVENT_MAX_BYTES = 16 * 1024 * 1024
-"""The longest line a child may write: facts stay far below it. A longer one is left out."""
+"""The longest line that a child may write. Facts normally stay far below it; longer ones are cut
+(``event_lines.py``)."""
 
 # ---------------------------------------------------------------------------- jobs
 
@@ -25,7 +26,10 @@ Transport = Literal["network", "serial", "ble", "usb"]
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredPrinter:
-    """A ``[[printers]]`` entry. ``address`` is ``host:port``, a host, a MAC or a device path."""
+    """A ``[[printers]]`` entry of the configuration.
+
+    ``address`` is ``host:port``, a host, a MAC or a device path.
+    """
 
     id: str
     name: str
@@ -35,10 +39,11 @@ class ConfiguredPrinter:
 
 @dataclass(frozen=True, slots=True)
 class LearnedPrinter:
-    """What a printer of this machine was when it last answered.
+    """The identity that a printer of this machine had when it last answered.
 
-    ``setup`` is what it was set up with then: a printer that was set up again has no history.
-    MAC, UUID and serial number are given only where no other device in sight had the same.
+    ``setup`` joins the host, MAC, DNS-SD name, UUID and serial number with which the printer was
+    set up at that time. If they have changed since, the identity is not used.
+    MAC, UUID and serial number are given only if no other device of that report had the same value.
     ``replaced_at`` is when a different device was accepted as this printer.
     """
 
@@ -59,11 +64,11 @@ class LearnedPrinter:
 class NetworkJob:
     """Bounds of one network report.
 
-    ``subnets`` empty means this machine's own private networks. With ``device_only`` nothing but
-    this machine's own addresses is contacted and no packet leaves it. ``enrich`` allows the
-    questions of the allow-list (IPP attributes, web page titles, reverse mDNS), ``snmp_community``
-    one SNMP question to each of this machine's printers. ``learned`` is what earlier reports
-    learned of them.
+    Empty ``subnets`` mean this machine's own private networks. With ``device_only`` the collector
+    contacts only this machine's own addresses, and no packet leaves the machine. ``enrich`` allows
+    the queries of the allow-list (IPP attributes, web page titles, reverse mDNS).
+    ``snmp_community`` allows one SNMP query to each of this machine's printers. ``learned`` are the
+    identities that these printers had in earlier reports.
     """
 
     ports: tuple[int, ...] = ()
@@ -83,7 +88,10 @@ class NetworkJob:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationJob:
-    """Bounds of one application snapshot. ``service_url`` is only asked whether it answers."""
+    """Bounds of one application snapshot.
+
+    The collector checks only whether ``service_url`` answers.
+    """
 
     max_duration_s: float = 10.0
     watch_processes: tuple[str, ...] = ()
@@ -107,10 +115,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """Whether the system held the collector's process to what it needs to read.
+    """Whether the system confined the collector's process to the files that it needs.
 
-    "not-offered": this operating system has no means for it. "refused": it has, and did not do
-    it here; ``reason`` is why.
+    "not-offered": this operating system has no such confinement. "refused": the system has it, but
+    it failed on this machine for ``reason``.
     """
 
     state: Literal["confined", "refused", "not-offered"] = "not-offered"
@@ -122,7 +130,7 @@ class Confinement:
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """How a source of facts ended; ``reason`` is given unless it succeeded or still runs."""
+    """The state of a source of facts. ``reason`` explains "failed" and "unsupported"."""
 
     state: Literal["running", "succeeded", "failed", "unsupported"] = "running"
     reason: str | None = None
@@ -137,7 +145,7 @@ class InterfaceAddress:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """``gateways`` are the default routes through it, best (lowest metric) first."""
+    """``gateways`` are those of the default routes through this interface, lowest metric first."""
 
     name: str
     addresses: tuple[InterfaceAddress, ...] = ()
@@ -147,7 +155,7 @@ class Interface:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """An open or announced port. ``reachable`` is None when it was not tried."""
+    """An open or announced port. ``reachable`` is None if no connection to it was tried."""
 
     port: int
     source: Literal["mdns", "tcp"]
@@ -161,7 +169,7 @@ HostSource = Literal["local", "gateway", "mdns", "tcp"]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """``latency_ms`` is the kernel's round-trip time of a connection, where one was made."""
+    """``latency_ms`` is the round-trip time that the kernel measured for a TCP connection."""
 
     address: str
     services: tuple[Service, ...] = ()
@@ -175,7 +183,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One address and port. ``discovered_by`` is in the order mdns, scan."""
+    """One address and port. ``discovered_by`` lists "mdns" before "scan"."""
 
     address: str
     host: str
@@ -203,7 +211,7 @@ class Printer:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """What this machine does not let us read, and why."""
+    """Why this machine does not let the collector read a fact. None: the fact was read."""
 
     mac_address: str | None = None
     interfaces: str | None = None
@@ -213,12 +221,14 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class NetworkFacts:
-    """``printers`` is None until the printer sources were read.
+    """The facts of a network report. ``printers`` is None until the sources of printers are read.
 
-    ``limitations`` describe what was not tried or was cut, with the number; ``truncated``: a
-    bound of the job was reached; ``cancelled``: it was stopped early. ``learned`` is of the
-    printers that answered, ``strangers`` of the other devices that answer at the address of a
-    printer which was not found. Neither is in a report.
+    ``limitations`` describe what was not tried or was cut, with the number. ``truncated``: a bound
+    of the job was reached. ``cancelled``: the run was cancelled before it was complete.
+
+    ``learned`` are the identities of the printers that answered. ``strangers`` are the identities
+    of other devices that answer at the address of a printer which did not answer itself. The agent
+    uses both; a report contains neither.
     """
 
     scope: Literal["local-network", "device"]
@@ -253,7 +263,10 @@ FieldValue = str | bool | int | float | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One fact with its source, or why it is missing. A value is given exactly when available."""
+    """One fact with its source, or the reason why it is missing.
+
+    ``value`` is given exactly if ``status`` is "available".
+    """
 
     key: str
     source: str
@@ -277,7 +290,10 @@ class PeripheralFields:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationFacts:
-    """``truncated``: a bound cut the lists; ``failures`` are the sources that failed."""
+    """The facts of an application report.
+
+    ``truncated``: a list was cut at its bound. ``failures`` are the sources that failed.
+    """
 
     started_at: str
     duration_ms: float = 0.0
@@ -300,7 +316,7 @@ Facts = NetworkFacts | ApplicationFacts
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``total`` is None where it is not known. ``step`` is a short plain word."""
+    """How far a step is. ``total`` is None if it is not known. ``step`` is one short word."""
 
     step: str
     done: int
@@ -310,7 +326,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """All facts so far; the last one counts if the child is killed."""
+    """All facts so far. If the child is killed, the agent uses its last checkpoint."""
 
     facts: Facts
     event: Literal["checkpoint"] = "checkpoint"
@@ -318,7 +334,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All facts; nothing follows."""
+    """All facts. This is the last event."""
 
     facts: Facts
     event: Literal["result"] = "result"
@@ -326,7 +342,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """The collector itself failed; only the last checkpoint counts."""
+    """The collector itself failed. The agent uses its last checkpoint."""
 
     error: str
     event: Literal["crash"] = "crash"
@@ -336,7 +352,7 @@ Event = Progress | Checkpoint | Result | Crash
 
 
 class Run(Protocol):
-    """The interface of a collector to the process that runs it."""
+    """The calls of a collector to the process that runs it."""
 
     def progress(self, step: str, done: int, total: int | None = None) -> None: ...
 

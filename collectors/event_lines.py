@@ -1,7 +1,7 @@
-"""Events as JSON lines, none longer than the parent reads.
+"""Formats events as JSON lines that are not longer than the parent accepts.
 
-The sources of facts are bounded, so normally nothing is cut. If a source ever returns more, the
-largest part is cut first, and a limitation describes it.
+Each source of facts is bounded, so normally nothing is cut. If the facts are too long anyway, the
+largest part is cut first, and a limitation describes the cut.
 """
 
 import json
@@ -27,7 +27,7 @@ from collectors.contract import (
 )
 from collectors.network.fair_share import in_turns
 
-_LIMITATIONS_BYTES: Final = 16 * 1024  # for the limitations that describe the cut
+_LIMITATIONS_BYTES: Final = 16 * 1024  # reserved for the limitations that describe the cut
 _LINES_KEPT: Final = 16
 
 
@@ -40,7 +40,7 @@ def line_of(event: Event, most_bytes: int = EVENT_MAX_BYTES) -> bytes:
         return _encoded(Crash(event.error[:TEXT_MAX]))
     if isinstance(event, Checkpoint | Result):
         return _encoded(replace(event, facts=_cut(event.facts, most_bytes - _LIMITATIONS_BYTES)))
-    return line  # a word and two numbers
+    return line  # a Progress event has one word and two numbers, so it is never too long
 
 
 def _cut(facts: Facts, most_bytes: int) -> Facts:
@@ -53,9 +53,10 @@ def _cut(facts: Facts, most_bytes: int) -> Facts:
 
 
 def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
-    """Keep services and endpoints of each device in turn, the best first, as long as they fit.
+    """Keep as many services and endpoints as fit, one of each device in turn, the best first.
 
-    A device with few of them loses none. Endpoints of this machine's printers are always kept.
+    So a device with few services and endpoints loses none of them. Endpoints of this machine's
+    printers are kept first.
     """
     bare = replace(
         facts,
@@ -114,7 +115,7 @@ def _device(each: Host | Endpoint) -> str:
 
 
 def _describe_cut(whole: NetworkFacts, kept: NetworkFacts) -> list[str]:
-    """Return whose services and endpoints were cut, the largest cut first."""
+    """Return a line for each device that lost services or endpoints, the largest loss first."""
     before, after = _counts(whole), _counts(kept)
     cut = sorted(before - after, key=lambda each: after[each] - before[each])
     names = {e.mac_address: f"{e.address} (MAC {e.mac_address})" for e in whole.endpoints}
@@ -138,7 +139,7 @@ def _counts(facts: NetworkFacts) -> Counter[str]:
 
 
 def _without_lists(facts: NetworkFacts) -> NetworkFacts:
-    """Leave out all hosts, for facts that are too long even without services."""
+    """Leave out all hosts. Used for facts that are too long even without services."""
     text = (
         f"the facts are too long: {len(facts.hosts):,} hosts and most of"
         f" {len(facts.endpoints):,} endpoints are left out"
@@ -156,7 +157,10 @@ def _without_lists(facts: NetworkFacts) -> NetworkFacts:
 
 
 def _cut_application(facts: ApplicationFacts, most_bytes: int) -> ApplicationFacts:
-    """Remove the value of the longest field, until the facts fit."""
+    """Remove the value of the longest field again and again until the facts fit.
+
+    If only short fields remain, interfaces and peripherals are left out.
+    """
     left_out: list[str] = []
     while len(_encoded(Result(facts))) > most_bytes:
         fields = [*facts.fields, *facts.browser_fields]
@@ -193,7 +197,7 @@ def _without_value(facts: ApplicationFacts, field: Field) -> ApplicationFacts:
 
 
 def _without_groups(facts: ApplicationFacts) -> ApplicationFacts:
-    """Leave out interfaces and peripherals, for facts with too many short fields."""
+    """Leave out interfaces and peripherals. Used for facts with too many short fields."""
     text = (
         f"the facts are too long: {len(facts.interfaces):,} interfaces and"
         f" {len(facts.peripherals):,} devices are left out"

@@ -1,7 +1,8 @@
-"""The three system calls of Landlock (landlock(7)), by which a process confines itself for good.
+"""The three system calls of Landlock (landlock(7)). They confine a process permanently.
 
-What a ruleset handles is refused unless a rule allows it, to this thread, to those it starts and
-to every program they run. Each kernel handles what its version of the interface (ABI) knows.
+A ruleset lists the rights that it handles. A handled right is refused unless a rule allows it. The
+refusal applies to the calling thread, to the threads that it starts later and to all programs that
+they run. Which rights a kernel can handle depends on its version of the interface (ABI).
 """
 
 import contextlib
@@ -17,7 +18,7 @@ from typing import Final
 
 
 class Access(IntFlag):
-    """Rights on files and directories, as far as they are named here (linux/landlock.h)."""
+    """The rights on files and directories that this module uses by name (linux/landlock.h)."""
 
     EXECUTE = 1 << 0
     WRITE_FILE = 1 << 1
@@ -34,7 +35,7 @@ _OF_FILES: Final = (
     Access.EXECUTE | Access.WRITE_FILE | Access.READ_FILE | Access.TRUNCATE | Access.IOCTL_DEV
 )
 _HANDLED_SINCE: Final = (
-    # The ABI that brought a right, and all rights up to it.
+    # An ABI version, and all rights that it can handle: the newest right and all lower bits.
     (5, Access.IOCTL_DEV * 2 - 1),
     (3, Access.TRUNCATE * 2 - 1),
     (2, Access.REFER * 2 - 1),
@@ -46,7 +47,7 @@ _SCOPES_SINCE: Final = 6
 _ABSTRACT_UNIX_SOCKETS: Final = 1 << 0
 _SIGNALS: Final = 1 << 1
 
-# The same numbers on every architecture that the agent runs on (asm-generic/unistd.h).
+# These numbers are the same on every architecture that the agent runs on (asm-generic/unistd.h).
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RULE_PATH_BENEATH: Final = 1
 _VERSION: Final = 1 << 0
@@ -61,7 +62,10 @@ _WHY_NOT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is allowed on a file, or on a directory and all below it. It may be missing."""
+    """The rights that are allowed on a file, or on a directory and everything below it.
+
+    A rule for a path that does not exist is ignored.
+    """
 
     path: str
     access: Access
@@ -76,7 +80,7 @@ class _Ruleset(ctypes.Structure):
 
 
 class _PathBeneath(ctypes.Structure):
-    _layout_ = "ms"  # that of a packed structure; Python 3.14 requires it
+    _layout_ = "ms"  # the layout of a packed structure; Python 3.14 requires it
     _pack_ = 1
     _fields_ = (("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32))
 
@@ -87,11 +91,11 @@ def abi_version() -> int:
 
 
 def restrict_this_thread(rules: Iterable[Rule]) -> None:
-    """Refuse this thread, and what it starts from now on, every right that no rule gives.
+    """Refuse every right that no rule gives, to this thread and to all that it starts later.
 
-    If the kernel can, it refuses as well: listening for TCP connections, and signals and abstract
-    Unix sockets of processes outside. Raises OSError with a readable reason; nothing is refused
-    then.
+    If the kernel supports it, the thread can also no longer bind TCP ports, and can no longer send
+    signals or connect by abstract Unix sockets to processes outside the sandbox. Raises OSError
+    with a readable reason if the kernel cannot confine the thread; then nothing is refused.
     """
     abi = abi_version()
     handled = next(rights for since, rights in _HANDLED_SINCE if abi >= since)
@@ -100,12 +104,12 @@ def restrict_this_thread(rules: Iterable[Rule]) -> None:
         _BIND_TCP if abi >= _NETWORK_SINCE else 0,
         _ABSTRACT_UNIX_SOCKETS | _SIGNALS if abi >= _SCOPES_SINCE else 0,
     )
-    # An older kernel takes a longer structure whose unknown end is zero.
+    # An older kernel accepts a longer structure if the fields that it does not know are zero.
     size = ctypes.c_size_t(ctypes.sizeof(attributes))
     ruleset = _call(_CREATE_RULESET, ctypes.byref(attributes), size, ctypes.c_uint32(0))
     try:
         for rule in rules:
-            # Missing, or closed to this account anyway.
+            # A path that is missing, or that this account cannot open, needs no rule.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 _allow(ruleset, rule, handled)
         forbid_new_privileges()
@@ -115,7 +119,10 @@ def restrict_this_thread(rules: Iterable[Rule]) -> None:
 
 
 def forbid_new_privileges() -> None:
-    """Keep programs that are started from now on from gaining rights by their file (prctl(2))."""
+    """Stop programs that are started later from gaining rights, for example by set-user-ID.
+
+    See PR_SET_NO_NEW_PRIVS in prctl(2).
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     zero = ctypes.c_ulong(0)
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, ctypes.c_ulong(1), zero, zero, zero) != 0:

@@ -1,7 +1,7 @@
-"""The directories of the system's own programs, which only its owner may write.
+"""Finds programs in the system's own directories, to which only an administrator can write.
 
-A caller's PATH and the current directory are never searched: a command that runs as root would
-run the programs of other users. The agent finds its programs here, too.
+A caller's PATH and the current directory are never searched. Otherwise a command that runs as root
+could run a program of another user. The agent uses this module, too.
 """
 
 import os
@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Final
 
 POSIX_DIRECTORIES: Final = ("/usr/bin", "/usr/sbin", "/bin", "/sbin")
-"""Not /usr/local: on Intel Macs and some distributions others than root may write there."""
+"""/usr/local is left out: on Intel Macs and some distributions, users other than root can write
+there."""
 
 POWERSHELL_DIRECTORY: Final = "WindowsPowerShell\\v1.0"
-"""Below the system directory, which is C:\\Windows\\System32 on most machines."""
+"""The path relative to the system directory, which is C:\\Windows\\System32 on most machines."""
 
 INHERITED: Final = frozenset(
     {
@@ -22,14 +23,15 @@ INHERITED: Final = frozenset(
         "PROGRAMDATA", "PROGRAMFILES", "USERPROFILE",
     }
 )  # fmt: skip
-"""The variables that a process started here inherits. Variables that change what a loader or an
-interpreter loads are left out, and so are bus addresses: those with ``unixexec:`` run a program."""
+"""The variables that a child process inherits. Variables that change what a loader or interpreter
+loads are left out. D-Bus addresses are left out because an address with ``unixexec:`` runs a
+program."""
 
 _PATH_MAX = 32_768
 
 
 def system_directories() -> tuple[str, ...]:
-    """Return the directories, in the order in which they are searched."""
+    """Return the directories of the system's programs, in the order in which they are searched."""
     if sys.platform == "win32":
         system = windows_system_directory()
         return (system, f"{system}\\{POWERSHELL_DIRECTORY}")
@@ -37,7 +39,7 @@ def system_directories() -> tuple[str, ...]:
 
 
 def find_program(name: str) -> str | None:
-    """Return the absolute path of a program by its name; None where it is not installed."""
+    """Return the absolute path of a program, or None if it is not installed."""
     file_name = f"{name}.exe" if sys.platform == "win32" and "." not in name else name
     for directory in system_directories():
         path = Path(directory, file_name)
@@ -47,29 +49,33 @@ def find_program(name: str) -> str | None:
 
 
 def program_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return what a program gets of ``environ``, with a PATH of system directories, and in the
-    C locale, so that it speaks English."""
+    """Return the environment for a program: `inherited` of ``environ``, and the C locale, so that
+    the program's output is in English."""
     return {**inherited(environ), "LC_ALL": "C"}
 
 
 def inherited(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what any process started here gets of ``environ``, and a PATH."""
+    """Return the variables of ``environ`` that a child process inherits, and a PATH of system
+    directories."""
     kept = {k: v for k, v in environ.items() if k.upper() in INHERITED}
     return {**kept, "PATH": os.pathsep.join(system_directories())}
 
 
 def neutral_directory() -> str:
-    """Return a directory to start a process in: only the system's owner may write there."""
+    """Return the working directory for child processes. Only an administrator can write there."""
     return windows_system_directory() if sys.platform == "win32" else "/"
 
 
 def use_system_programs_only() -> None:
-    """Give this process a PATH of system directories: libraries find programs by it."""
+    """Give this process a PATH of system directories, because libraries find programs by PATH."""
     os.environ["PATH"] = os.pathsep.join(system_directories())
 
 
 def windows_system_directory() -> str:
-    """Ask Windows, not the environment, for it (GetSystemDirectoryW). Raises OSError."""
+    """Return the system directory from Windows (GetSystemDirectoryW), not from the environment.
+
+    Raises OSError if Windows does not return it, and on other systems.
+    """
     if sys.platform == "win32":
         import ctypes  # only here
 

@@ -1,12 +1,13 @@
-"""What a collector's process may read and run, and that it may write nowhere.
+"""Confines a collector's process: which paths it may read and run. It may write to none of them.
 
 A collector parses untrusted input from the network, with the rights of the account that runs it.
 To contain a defect in a parser, the process confines itself after it has imported its own modules,
-before it reads untrusted bytes and before it has a second thread: it can open only what is named
-here, and so can the programs that it runs. Not named are above all the
-state directory, the API key (also in /run/credentials), the configuration, homes and disks.
+before it reads untrusted bytes and before it has a second thread. From then on the process, and
+every program that it runs, can open only the paths listed here. The lists leave out the state
+directory, the API key (also in /run/credentials), the configuration, home directories and disks.
 
-Landlock does not refuse stat, following links, or connecting to sockets.
+Landlock does not refuse stat(2), following links, or connecting to network sockets and to Unix
+sockets that have a path.
 """
 
 import ctypes
@@ -24,51 +25,51 @@ PROGRAMS: Final = (
     "/usr/local/lib", "/usr/share", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
     "/nix/store", "/gnu/store",
 )  # fmt: skip
-"""Programs of the system, their libraries and data: the same on every machine, no secrets."""
+"""Programs of the system, their libraries and data. They come from packages and hold no secrets."""
 
 KERNEL: Final = ("/proc", "/sys")
-"""The kernel's view. The environment, memory and files of a process can be read only with the right
-to trace it, which a confined process has only for its own processes."""
+"""The kernel's view of the machine. /proc shows the environment, memory and files of a process only
+to a process that may trace it. A confined process may trace only its own child processes."""
 
 SETTINGS: Final = (
-    # the system, its place and its name
+    # operating system, machine id, time zone and locale
     "/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/machine-id",
     "/etc/localtime", "/etc/timezone", "/etc/locale.conf", "/etc/locale.alias",
     "/etc/default/locale", "/var/lib/dbus/machine-id",
-    # names and addresses
+    # resolution of names, addresses, users and groups
     "/etc/resolv.conf", "/etc/hosts", "/etc/hostname", "/etc/host.conf", "/etc/nsswitch.conf",
     "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/networks", "/etc/ethers",
     "/etc/passwd", "/etc/group", "/etc/mdns.allow",
     "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf",
     "/run/connman/resolv.conf", "/run/netconfig/resolv.conf",
-    # whom to trust; not /etc/ssl/private
+    # trusted certificates and TLS settings; not /etc/ssl/private, which holds keys
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem", "/etc/ca-certificates",
     "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf",
     "/etc/ssl/ca-bundle.pem", "/var/lib/ca-certificates", "/usr/local/share/ca-certificates",
     "/etc/pki/ca-trust/extracted", "/etc/crypto-policies", "/etc/gnutls/config", "/etc/pkcs11",
-    # the loader's, and those of the programs that are run
+    # the dynamic loader, and the programs that collectors run
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
     "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path", "/etc/selinux/config",
     "/etc/cups/client.conf", "/etc/cups/lpoptions", "/etc/smart_drivedb.h",
     "/var/lib/smartmontools",
-    # which policies of the kiosk's browser are set
+    # policies of the kiosk's browser
     "/etc/chromium/policies", "/etc/chromium-browser/policies", "/etc/opt/chrome/policies",
     "/etc/opt/edge/policies",
-    # what waits for a restart, and since when the clock is right
+    # packages that need a restart, state of the clock, devices, logins
     "/run/reboot-required", "/run/reboot-required.pkgs", "/run/systemd/timesync",
     "/run/udev/data", "/run/utmp",
     "/dev/urandom", "/dev/random", "/dev/zero",
 )  # fmt: skip
-"""Single files, because /etc, /run and /var hold secrets of others as well."""
+"""Single paths, because /etc, /run and /var also hold secrets of other programs."""
 
 NOWHERE: Final = "/dev/null"
-"""The only place that may be written, as the programs' standard input."""
+"""The only path that may be written. Programs get it as their standard input."""
 
 
 def confine_this_process() -> Confinement:
     """Confine this process permanently if the system can. Returns the result.
 
-    To be called from the only thread: a thread that already runs would stay free.
+    Call it while the process has one thread: other threads that already run are not confined.
     """
     if sys.platform != "linux":
         return Confinement("not-offered", "this operating system offers no such confinement")
@@ -84,8 +85,9 @@ def confine_this_process() -> Confinement:
 def drop_capabilities() -> None:
     """Drop the capabilities of root (capset(2)), also for all child processes.
 
-    Else a confined root could still load a module into the kernel or read the machine's memory.
-    If a service's filter of system calls refuses it, the process has no capabilities anyway.
+    With them a confined process of root could still load a kernel module or read the machine's
+    memory. An error is ignored: if the system-call filter of a service refuses capset(2), the
+    process has no capabilities anyway.
     """
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     none = (ctypes.c_uint32 * 6)()
@@ -93,7 +95,7 @@ def drop_capabilities() -> None:
 
 
 def rules() -> Iterator[Rule]:
-    """Yield all that is allowed."""
+    """Yield a rule for each path that the process may open."""
     for path in PROGRAMS:
         yield Rule(path, READ | Access.EXECUTE)
     for path in (*KERNEL, *SETTINGS, *modules()):
@@ -102,15 +104,16 @@ def rules() -> Iterator[Rule]:
 
 
 def modules() -> tuple[str, ...]:
-    """Where this interpreter's modules and ours lie, also in a home directory or a checkout.
+    """Return the directories of this interpreter's modules and of the collectors.
 
-    Not all of `sys.path`: a checkout may hold a state directory beside the packages.
+    They may be in a home directory or a checkout. `sys.path` is not used: it names the root of a
+    checkout, which may contain a state directory.
     """
     if getattr(sys, "frozen", False):
         return (str(Path(sys.executable).resolve().parent),)
     installed = sysconfig.get_paths()
     paths = {installed[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    # Libraries that extension modules are linked to, in an interpreter with a place of its own.
+    # An interpreter outside the system's directories brings libraries for its extension modules.
     paths |= {f"{prefix}/{lib}" for prefix in (sys.prefix, sys.base_prefix) for lib in _LIBRARIES}
     paths.add(str(Path(__file__).parent))
     return tuple(sorted(paths))

@@ -1,1 +1,1 @@
-"""The network report: interfaces, mDNS, the scan, printers and how they match."""
+"""The network report: interfaces, mDNS, the scan, and the devices that the printers match."""

@@ -1,4 +1,4 @@
-"""What a run has collected so far."""
+"""The facts that a run has collected so far."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

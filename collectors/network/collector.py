@@ -1,16 +1,18 @@
 """The collector of the network report: reads every source, in parallel where that is possible.
 
-1. This machine: interfaces, version of the system, neighbour table. They give the targets.
-2. Four threads: the scan, mDNS, this machine's printers, and the questions to open ports. The last
-   one gets hosts and ports as the scan finds them, and IPP ports once their queues are known.
-3. When the scan is complete: printers that it did not reach, SNMP, and print ports that were
-   silent.
+1. Read this machine: its interfaces, the version of the system and the neighbour table. They
+   determine the targets of the scan.
+2. Run four threads: the scan, mDNS, this machine's printers, and the questions to open ports. The
+   questions get hosts and ports as soon as the scan finds them, and IPP ports as soon as it is
+   known which queues these have.
+3. When the scan is complete, contact printers that it did not reach, query printers by SNMP, and
+   try print ports again that refused or did not answer.
 
-Only the calling thread stores results, in this order, and sends all facts so far after each step.
-A source that fails costs only its own facts.
+Only the calling thread stores results, in this order. It sends all facts so far after each step. If
+a source fails, only its own facts are missing.
 
-Modules that the scan does not need are imported where they are first called, as in sources.py: the
-scan takes longest, and it starts that much earlier.
+Modules that the scan does not need are imported where they are first called, as in sources.py. So
+the scan, which takes longest, starts earlier.
 """
 
 import sys
@@ -52,7 +54,7 @@ _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
 _GRACE_S = 0.2
 _POLL_S = 0.05
-"""How often a wait checks whether the run was cancelled."""
+"""How often a waiting thread checks whether the run was cancelled, in seconds."""
 _ONLY_DEVICE = "only this machine itself was asked for"
 _QUESTIONS_DISABLED = "devices were not asked what they are: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
@@ -62,7 +64,10 @@ D = TypeVar("D")
 
 
 def collect_network(job: NetworkJob, run: Run, sources: Sources | None = None) -> NetworkFacts:
-    """Collect within the bounds of the job; blocks. A cancelled run returns what it has so far."""
+    """Collect the facts within the bounds of the job. Blocks until they are complete.
+
+    A cancelled run returns the facts that it has so far.
+    """
     return _Collection(job, run, sources or Sources()).collect()
 
 
@@ -127,7 +132,7 @@ class _Collection:
         discoveries = Discoveries(facts.local.own_addresses)
         scan = in_background(partial(self._scan, discoveries))
         mdns = in_background(self._browse)
-        # These two take longest. The others are imported while they run.
+        # The scan and mDNS take longest. The modules of the other steps are imported meanwhile.
         self._checkpoint()
         printers = in_background(self._read_printers)
         questions = in_background(partial(self._ask, discoveries))
@@ -154,7 +159,7 @@ class _Collection:
     def _set_queues(self, discoveries: Discoveries) -> None:
         from collectors.network.progress import queues_in
 
-        self._collected.macs = self._neighbours()  # they identify the announcers
+        self._collected.macs = self._neighbours()  # the MACs identify the mDNS announcers
         discoveries.set_queues(queues_in(self._collected))
 
     def _store_answers(
@@ -186,7 +191,7 @@ class _Collection:
             collected.scan = merge(collected.scan, findings, targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
-        """Try printers' ports again that did not answer: another till may hold them."""
+        """Try print ports again that refused or did not answer: another till may be using them."""
         collected, started_s = self._collected, time.monotonic()
         for after_s in () if self._job.device_only else self._sources.retries_after_s:
             own = collected.local.own_addresses
@@ -213,7 +218,7 @@ class _Collection:
         if any(target.way == "routed" for target in targets):
             table = self._sources.read_neighbour_table()
             findings = with_neighbour_table(findings, targets, table)
-        for host in findings.hosts:  # also those that only the table has
+        for host in findings.hosts:  # including hosts that only the neighbour table has
             discoveries.add_host(host.address)
         return findings
 
@@ -294,12 +299,12 @@ class _Collection:
         return self._run.cancelled or time.monotonic() >= self._deadline_s
 
     def _result(self, step: str, future: "Future[T]", otherwise: Callable[[str], D]) -> T | D:
-        """Wait for a thread. One that is not done in time counts as failed."""
+        """Return the result of a thread. A thread that is not done in time counts as failed."""
         while not future.done() and not self._is_over():
             left_s = max(0.0, self._deadline_s - time.monotonic())
             wait([future], timeout=min(_POLL_S, left_s))
         if not future.done():
-            # A cancelled thread ends by itself. All of them share one grace period.
+            # A cancelled thread ends by itself soon. All threads share one grace period for that.
             self._grace_ends_s = self._grace_ends_s or time.monotonic() + _GRACE_S
             wait([future], timeout=max(0.0, self._grace_ends_s - time.monotonic()))
         return self._guarded(step, partial(_result_now, future), otherwise)

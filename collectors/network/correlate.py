@@ -1,6 +1,6 @@
-"""The facts of this machine, scan, mDNS and questions, joined once by host and by port. Pure.
+"""Joins the facts of this machine, the scan, mDNS and the questions by host and by port. Pure.
 
-Printer matching, the list of endpoints and the list of hosts all read this one table.
+Printer matching, the list of endpoints and the list of hosts all read the joined observations.
 """
 
 from collections import defaultdict
@@ -42,10 +42,10 @@ def correlate(
     scanned_networks: Sequence[str] = (),
     attempts: Mapping[Key, tuple[PortState, ...]] = MappingProxyType({}),
 ) -> Observations:
-    """Join the facts of all sources. The table keeps the order of the arguments.
+    """Join the facts of all sources. The observations keep the order of the arguments.
 
-    ``macs`` is the neighbour table, for hosts that the scan did not try; ``announcers`` has who
-    announced an address.
+    ``macs`` is the neighbour table. It gives the MACs of hosts that the scan did not try.
+    ``announcers`` maps an address to the device that announced it by mDNS.
     """
     join = _Join(local, scanned, macs)
     join.add_services(services, _without_borrowed_uuids(services, evidence, local.own_addresses))
@@ -62,7 +62,10 @@ def correlate(
 
 
 def announced_addresses(service: MdnsService) -> tuple[str, ...]:
-    """Return the addresses under which a service is listed: IPv4, else the best IPv6 one."""
+    """Return the addresses under which a service is listed.
+
+    These are its IPv4 addresses. If it has none, it is one IPv6 address, preferably not link-local.
+    """
     if ipv4 := tuple(address for address in service.addresses if ":" not in address):
         return ipv4
     ranked = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
@@ -72,8 +75,11 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
 def _without_borrowed_uuids(
     services: Sequence[MdnsService], evidence: Sequence[Evidence], own: frozenset[str]
 ) -> tuple[MdnsService, ...]:
-    """Leave out announcements by others whose UUID a device gives itself: they are no evidence of
-    what is at the announced address."""
+    """Leave out hearsay whose UUID another device gives as its own.
+
+    Hearsay is a service that a host announces at the address of another one. Such an announcement
+    is no evidence of the device at that address, because its UUID belongs to a different device.
+    """
     given = {each.uuid for each in evidence if each.address not in own}
     given |= {_uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)}
     given.discard(None)
@@ -98,19 +104,19 @@ class _Join:
         self._answers: defaultdict[Key, list[Evidence]] = defaultdict(list)
         self._answered_names: dict[str, str] = {}
         self._models: dict[str, str] = {}
-        # The first interface with a gateway has the better route to it.
+        # If two interfaces have the same gateway, the first one has the better route to it.
         self._routes = {a: i for i in reversed(local.in_use) for a in i.interface.gateways}
         self._own = {address: i for i in local.in_use for address in i.addresses}
 
     def add_services(
         self, services: Sequence[MdnsService], convincing: Sequence[MdnsService]
     ) -> None:
-        """Add all that is listed, and what of it is evidence."""
+        """Add all ``services`` to the hosts, and only the ``convincing`` ones to the ports."""
         for service in services:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)
             if service.type == "_device-info._tcp" and not service.is_hearsay:
-                # It describes the whole device, and mostly has no port.
+                # This service describes the whole device. It usually has no port.
                 model = txt_model(service)
                 addresses = service.addresses or (service.announcer,)
                 self._models |= dict.fromkeys(addresses, model) if model else {}
@@ -183,7 +189,7 @@ class _Join:
         queues = (*announced, *(each for each in answers if not each.server))
         states = [each for each in queues if each.state is not None or each.state_reasons]
         if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
-            states = []  # several printers behind one port
+            states = []  # there are several printers behind the port, so it has no single state
         return PortObservation(
             address=address,
             port=port,
@@ -211,13 +217,13 @@ class _Join:
 
 
 def _names(answer: Evidence) -> tuple[str | None, ...]:
-    """Return what a port calls itself, best first."""
-    model = answer.make_model if answer.server else None  # that of a Server header
+    """Return the names that a port gave in its answer, the best one first."""
+    model = answer.make_model if answer.server else None  # the model from its Server header
     return answer.name, answer.title, answer.realm, model, parse_product(answer.server)
 
 
 def _announced_state(address: str, port: int, service: MdnsService) -> Evidence:
-    """Read ``printer-state``, which CUPS announces of the queues that it shares."""
+    """Return the state in ``printer-state``, which CUPS announces for the queues that it shares."""
     txt = dict(service.txt) if service.type in PRINT_SERVICES and not service.is_hearsay else {}
     is_stopped = txt.get("printer-state") == _TXT_STOPPED
     queue = txt.get("rp", "").strip("/")

@@ -10,8 +10,11 @@ from collectors.shared.addresses import IPP_PORT
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """The resource paths of a port, such as ``ipp/print``: those announced for it (``rp`` in TXT),
-    and those that this machine prints to."""
+    """The resource paths of an IPP port, such as ``ipp/print``.
+
+    ``announced`` are the paths that mDNS announces for it (``rp`` in TXT). ``own`` are the paths
+    that this machine prints to.
+    """
 
     announced: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
@@ -22,11 +25,11 @@ NO_QUEUES = Queues()
 
 @dataclass(frozen=True, slots=True)
 class OpenPort:
-    """An open port. Only ports of the allow-list are asked.
+    """An open port. Only ports of the allow-list are queried.
 
-    ``contacted_s`` is when the scan was connected to it (monotonic). ``connection`` is that
-    connection, if it is still open: the first question is asked over it. It belongs to the caller
-    that takes the port.
+    ``contacted_s`` is the time of the scan's connection to it (monotonic). ``connection`` is that
+    connection if it is still open: the first query is sent over it. The caller that takes the port
+    closes it.
     """
 
     address: str
@@ -42,11 +45,11 @@ class OpenPort:
 
 @dataclass
 class Discoveries:
-    """Hosts and open ports in the order found, each once. Thread-safe.
+    """Hosts and open ports, each once, in the order in which they were found. Thread-safe.
 
-    IPP ports wait until it is known which queues they have. This machine (``own`` addresses) is
-    not asked for its name, nor its spooler for its queues: both are read directly.
-    ``is_complete`` is set when nothing more will be found.
+    IPP ports wait until it is known which queues they have. This machine (``own`` addresses) is not
+    queried for its name or for the queues of its spooler, because both are read directly.
+    ``is_complete`` is set when the scan adds nothing more.
     """
 
     own: Collection[str] = ()
@@ -69,7 +72,8 @@ class Discoveries:
     ) -> None:
         """Add an open port, to which a connection was made at ``contacted_s`` (monotonic).
 
-        ``connection`` is that connection. It is closed here unless the port is asked at once."""
+        ``connection`` is that connection. It is closed here unless the port is queried at once.
+        """
         open_port = OpenPort(address, port, contacted_s=contacted_s, connection=connection)
         with self._lock:
             if (address, port) in self._seen or (port == IPP_PORT and address in self.own):
@@ -83,19 +87,19 @@ class Discoveries:
             (self._waiting if waits else self._ports).append(open_port)
 
     def set_queues(self, queues: Mapping[tuple[str, int], Queues]) -> None:
-        """Release the IPP ports, with these queues."""
+        """Set the queues of the IPP ports. The waiting IPP ports become available with them."""
         with self._lock:
             self._queues = queues
             self._ports += self._waiting
             self._waiting.clear()
 
     def begin_asking(self) -> None:
-        """From now on a caller takes the ports, and closes the connections that come with them."""
+        """Announce that a caller now takes the ports and closes the connections that they have."""
         with self._lock:
             self._is_asking = True
 
     def end_asking(self) -> None:
-        """No more ports are asked. Those that were not taken lose their connections."""
+        """Announce that no more ports are queried. Closes the remaining ports' connections."""
         with self._lock:
             self._is_asking = False
             for each in self._ports:
@@ -104,7 +108,7 @@ class Discoveries:
 
     @property
     def asks_ipp_at_once(self) -> bool:
-        """Whether an IPP port is asked as soon as it is added, over the connection to it."""
+        """Whether an IPP port is queried as soon as it is added, over its connection."""
         with self._lock:
             return self._is_asking and self._queues is not None
 
@@ -113,7 +117,7 @@ class Discoveries:
             return tuple(self._hosts)
 
     def take_ports(self) -> tuple[OpenPort, ...]:
-        """Return the ports that are new since the last time."""
+        """Return the ports that were added since the last call."""
         with self._lock:
             taken, self._ports = self._ports, []
             known = self._queues or {}

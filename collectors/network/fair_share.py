@@ -1,4 +1,4 @@
-"""Fair shares of a bounded resource between announcers that are not trusted. Pure."""
+"""Shares a limited resource fairly between announcers that are not trusted. Pure."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable
@@ -8,11 +8,13 @@ Item = TypeVar("Item")
 
 
 class Pool:
-    """An amount of which each holder may take as much as it leaves for others.
+    """A limited amount that several holders share.
 
-    One greedy holder ends at a half, two at a third each. A newcomer always finds as much free as
-    the greediest holds. (Switches call it dynamic thresholds: Choudhury and Hahne, "Dynamic
-    queue length thresholds for shared-memory packet switches", IEEE/ACM ToN 6 (2), 1998.)
+    A holder may take more only while its part is not larger than the amount that remains free. So a
+    single holder that takes all it can gets half of the amount, and two such holders get a third
+    each. A new holder always finds as much free as the largest holder has. Network switches use
+    this method as "dynamic thresholds" (Choudhury and Hahne, "Dynamic queue length thresholds for
+    shared-memory packet switches", IEEE/ACM ToN 6 (2), 1998).
     """
 
     def __init__(self, size: int) -> None:
@@ -37,18 +39,22 @@ class Pool:
         self._left += amount
 
     def hand_over(self, holder: str, other: str, amount: int | None = None) -> None:
-        """Move ``amount``, or all, from one holder to another: both turned out to be one device."""
+        """Move ``amount``, or all, between two holders that turned out to be one device."""
         moved = self._held[holder] if amount is None else amount
         self._held[holder] -= moved
         self._held[other] += moved
 
     def refill(self) -> None:
-        """Make the whole amount available again. What each holder took still counts against it."""
+        """Make the whole amount available again. The amounts of the holders stay as they are, so
+        that a holder which took much can take less of the new amount."""
         self._left = self._size
 
 
 class FairQueue:
-    """Packets by owner, taken from each owner in turn, bounded in number and bytes."""
+    """A queue of packets that takes one packet from each owner in turn.
+
+    It is limited in packets and in bytes.
+    """
 
     def __init__(self, packets_max: int, bytes_max: int) -> None:
         self._packets_max = packets_max
@@ -62,9 +68,10 @@ class FairQueue:
         return self._count
 
     def put(self, owner: str, source: str, packet: bytes) -> str | None:
-        """Add a packet and its source. Returns the source of the one dropped for it, if any.
+        """Add a packet and its source. If the queue is too full, one packet is dropped.
 
-        A full queue drops the newest packet of the owner that has most bytes in it.
+        That is the newest packet of the owner with the most bytes in the queue. Returns the source
+        of the dropped packet, or None if none was dropped.
         """
         self._packets.setdefault(owner, deque()).append((source, packet))
         self._bytes[owner] += len(packet)
@@ -82,7 +89,7 @@ class FairQueue:
         owner, packets = next(iter(self._packets.items()))
         packet = self._removed(owner, packets.popleft())
         if packets:
-            self._packets[owner] = self._packets.pop(owner)  # last in the next turn
+            self._packets[owner] = self._packets.pop(owner)  # the owner moves to the end
         return packet
 
     def _removed(self, owner: str, packet: tuple[str, bytes]) -> tuple[str, bytes]:
@@ -95,7 +102,7 @@ class FairQueue:
 
 
 def in_turns(owned: Iterable[tuple[Hashable, Item]]) -> list[Item]:
-    """Return the items so that each owner's first comes before any owner's second, and so on."""
+    """Return the items in turns: first the first item of each owner, then each second item, etc."""
     turns: defaultdict[int, list[Item]] = defaultdict(list)
     counts: Counter[Hashable] = Counter()
     for owner, item in owned:

@@ -1,4 +1,4 @@
-"""The lists of hosts and endpoints, from all observations. Pure."""
+"""Assembles the report's lists of hosts and endpoints from all observations. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,23 +26,24 @@ from collectors.network.scan.port_names import port_name
 from collectors.shared.addresses import PRINT_PORTS, numeric_order
 
 ENDPOINTS_AT_ONCE = 32
-"""Endpoints of one device that come before those of others that are worth less."""
+"""Only this many endpoints of a device come before less important endpoints of other devices."""
 
 LONG_LIST = 256
-"""A longer list will be cut. Observed endpoints then come before those that were only announced."""
+"""A longer list may be cut later. In such a list, endpoints with an open port come before endpoints
+that were only announced."""
 
 _NO_MATCHES = PrinterMatches()
 
 
 def assemble_hosts(observed: Observations) -> tuple[Host, ...]:
-    """Return one host per address: this machine, the gateways, then by address."""
+    """Return one host per address: first this machine, then the gateways, then all others."""
     return tuple(map(_host, sorted(observed.hosts.values(), key=_order)))
 
 
 def assemble_endpoints(
     observed: Observations, matches: PrinterMatches = _NO_MATCHES
 ) -> tuple[Endpoint, ...]:
-    """Return one endpoint per address and port, the most worth keeping first."""
+    """Return one endpoint per address and port, in the order of `by_worth`."""
     endpoints: list[Endpoint] = []
     announced_printers: set[tuple[str, int]] = set()
     for host in observed.hosts.values():
@@ -58,8 +59,11 @@ def assemble_endpoints(
 def worth_keeping(
     hosts: Sequence[Host], observed: Observations, matches: PrinterMatches, most: int
 ) -> tuple[Host, ...]:
-    """Return the hosts to keep if there are too many, in the order given: observed hosts before
-    announced ones, and of the latter as many of each announcer."""
+    """Return the ``most`` hosts to keep, in the given order.
+
+    This machine, gateways and hosts of matched printers are kept first, then hosts that the scan
+    found, then hosts that were only announced. Of these, announcers take turns.
+    """
     if len(hosts) <= most:
         return tuple(hosts)
     matched = {address for address, _port in matches.printer_ids}
@@ -81,11 +85,11 @@ def by_worth(
     announced_printers: Iterable[tuple[str, int]] = (),
     announcers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Endpoint, ...]:
-    """Order endpoints best first: matched printers, printers, announced ones, the rest.
+    """Order endpoints by importance: matched printers, other printers, announced ports, the rest.
 
-    A list that is too long is cut at its end, so the endpoints of one device above
-    ``ENDPOINTS_AT_ONCE`` come after those of the others. ``announcers`` has who announced an
-    address.
+    A list that is too long is cut at its end. So if a device has more than ``ENDPOINTS_AT_ONCE``
+    endpoints, the rest of them comes after the endpoints of other devices. ``announcers`` maps an
+    address to the device that announced it.
     """
     printers = frozenset(announced_printers)
     endpoints = tuple(endpoints)
@@ -100,22 +104,22 @@ def by_worth(
         else:
             rank = 2 if "mdns" in endpoint.discovered_by else 3
         if is_long and endpoint.status != "reachable" and not endpoint.matched_printer_ids:
-            rank += 4  # any host may announce a port of a device: what answers comes first
+            rank += 4  # any host may announce any port, so open ports come first
         return (rank, *numeric_order(endpoint.address), endpoint.port)
 
     counts: Counter[str] = Counter()
 
     def turn(endpoint: Endpoint) -> int:
-        """Return how often its device has had all that it may have at once."""
+        """Return the turn of an endpoint. A turn has ``ENDPOINTS_AT_ONCE`` of each device."""
         if endpoint.matched_printer_ids:
             return 0
         if is_long and endpoint.status != "reachable" and endpoint.mac_address is None:
-            return LONG_LIST  # no device was seen there: any host may have announced it
+            return LONG_LIST  # the address has no known MAC, so the announcement may be forged
         device = endpoint.mac_address or announcers.get(endpoint.address, endpoint.address)
         counts[device] += 1
         return (counts[device] - 1) // ENDPOINTS_AT_ONCE
 
-    # The sort is stable: inside a turn the order stays that of their worth.
+    # The sort is stable, so the endpoints of one turn stay in the order of their importance.
     return tuple(sorted(sorted(endpoints, key=worth), key=turn))
 
 
@@ -195,7 +199,7 @@ def _endpoint(
 def _label(
     host: HostObservation, services: Sequence[MdnsService], known: PortObservation | None
 ) -> str | None:
-    """Return the name that a user gave the device, before one that is made of its MAC."""
+    """Return a name of the endpoint, if possible one that does not consist of a MAC or UUID."""
     own = [friendly_name(service) for service in services if service.instance]
     whole = [friendly_name(s) for s in host.services if s.type in _NAMED_BY_PEOPLE] if own else []
     names = [*own, *whole, *(known.labels if known else ())]

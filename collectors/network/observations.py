@@ -1,8 +1,9 @@
-"""The values that the sources of the network collector exchange, and the table of all of them.
+"""The values that the sources of the network collector return, and the joined `Observations`.
 
-Plain frozen values. Every string in them was bounded and freed of control characters by the
-source that made them (see ``text.py``). Addresses are printable IPv4 or IPv6 without scope ids,
-MACs lower-case ``aa:bb:cc:dd:ee:ff``, UUIDs lower-case with dashes, times of the monotonic clock.
+All are frozen. The source of a value has limited the length of its strings and removed control
+characters (see ``text.py``). Addresses are IPv4 or IPv6 texts without a scope id. MACs have the
+form ``aa:bb:cc:dd:ee:ff`` in lower case. UUIDs are in lower case with dashes. Times are those of
+the monotonic clock.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,12 +19,13 @@ from collectors.shared.addresses import is_mdns_name
 
 @dataclass(frozen=True, slots=True)
 class MdnsService:
-    """One DNS-SD service instance as seen on one interface (RFC 6763).
+    """One DNS-SD service instance as it was announced on one interface (RFC 6763).
 
-    ``instance`` is the unescaped first label, ``type`` is like ``_ipp._tcp``, ``hostname`` is the
-    SRV target without the trailing dot ("" when no SRV record came), ``port`` 0 likewise.
-    ``txt`` keys are lower-case, in the order sent. ``announcer`` is the address that sent it, ""
-    if unknown; ``is_hearsay``: ``addresses`` are those of other devices.
+    ``instance`` is the unescaped first label. ``type`` is like ``_ipp._tcp``. ``hostname`` is the
+    SRV target without the final dot. If no SRV record was received, ``hostname`` is "" and ``port``
+    is 0. The keys of ``txt`` are in lower case, in the order of the TXT record. ``announcer`` is
+    the address that announced the service, or "" if it is not known. ``is_hearsay``: the announcer
+    is not the device at ``addresses``.
     """
 
     instance: str
@@ -39,8 +41,12 @@ class MdnsService:
 
 @dataclass(frozen=True, slots=True)
 class MdnsFindings:
-    """``truncated`` when ``max_services`` or the deadline cut the list. ``unicast_only`` are
-    interfaces on which no multicast answer came, and hosts answered when each was asked alone."""
+    """The result of browsing mDNS.
+
+    ``truncated``: the list is incomplete because of ``max_services``, another limit, the deadline
+    or a cancellation. ``unicast_only`` are the interfaces on which no multicast answer arrived, but
+    hosts answered unicast questions.
+    """
 
     services: tuple[MdnsService, ...] = ()
     state: SourceState = field(default_factory=SourceState)
@@ -51,10 +57,10 @@ class MdnsFindings:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What identifies this machine's own printers in announcements.
+    """The values that identify this machine's printers in announcements.
 
-    ``names`` are instance names in lower case and as queues are named after them, ``addresses``
-    literal ones of printers. ``is_called``: some printer is printed to by an mDNS name.
+    ``names`` are instance names in lower case and in the form of queue names. ``addresses`` are the
+    printers' IP addresses. ``is_called``: some printer is set up by an mDNS name.
     """
 
     names: frozenset[str] = frozenset()
@@ -71,7 +77,7 @@ NOTHING_WANTED = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class SnmpTarget:
-    """A printer that is asked by SNMP, and the port and queue for which it answers."""
+    """A printer to query by SNMP. Its answer becomes evidence for ``port`` and ``queue``."""
 
     address: str
     port: int
@@ -80,11 +86,12 @@ class SnmpTarget:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The answer to an allow-listed question (IPP attributes, web page) to one address and port.
+    """The answer of one address and port to a question of the allow-list (IPP, SNMP, web page).
 
-    ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12), ``name`` is the
-    printer's own name, ``title``, ``realm`` (of a login) and ``server`` are of its web page.
-    ``queue`` is the requested path; ``is_missing``: there is no such queue.
+    ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12). ``name`` is the
+    printer's own name. ``title``, ``realm`` (of a login) and ``server`` come from its web page.
+    ``queue`` is the path that was queried. ``is_missing``: the device answered that it has no such
+    queue.
     """
 
     address: str
@@ -104,7 +111,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class HostName:
-    """A name a host gave for its own address (reverse mDNS)."""
+    """The name of an address, from a reverse mDNS answer."""
 
     address: str
     hostname: str
@@ -123,16 +130,17 @@ class Enrichment:
 
 @dataclass(frozen=True, slots=True)
 class KnownPrinter:
-    """A printer this machine is set up for, with everything by which it can be recognised.
+    """A printer that is set up on this machine or plugged into it, with its identifying values.
 
-    ``address`` is what the report shows: ``host:port`` or a device path. ``host`` is a literal
-    address or a name; ``addresses`` are the literal ones (of ``host`` resolved, if it is a name).
-    ``present`` is whether a local device (USB, serial) is there, None if that is unknown.
-    ``stopped`` and ``state_reasons`` are from the machine's own spooler. ``backend``
-    names the CUPS backend of a queue whose device URI has no form that is known. ``learned``
-    is its identity when it last answered. ``is_file_missing``: the device is there, but not
-    the device file that is printed to, ``suspended`` is the sysfs folder of one that the kernel has
-    suspended. ``stuck_jobs`` are those of its queue that need a user.
+    ``address`` is the text in the report: ``host:port`` or a device path. ``host`` is an IP address
+    or a name. ``addresses`` are its IP addresses, which are resolved if ``host`` is a name.
+    ``present`` is whether a local device (USB, serial) is plugged in, or None if that is not known.
+    ``stopped`` and ``state_reasons`` are from the machine's own spooler. ``backend`` is the CUPS
+    backend of a queue if the form of its device URI is not known. ``learned`` is the identity that
+    the printer had when it last answered. ``is_file_missing``: the device is plugged in, but the
+    device file that the queue prints to is missing. ``suspended`` is the device's folder in sysfs
+    if the kernel has suspended the device. ``stuck_jobs`` is the number of jobs in its queue that
+    need a user.
     """
 
     id: str
@@ -163,7 +171,7 @@ class KnownPrinter:
 
 
 def is_called_by_mdns(printer: KnownPrinter) -> bool:
-    """Return whether each job must find the printer by a multicast question."""
+    """Return whether the printer's address must be resolved by mDNS for each job."""
     return bool(printer.dns_sd_name) or is_mdns_name(printer.host or "")
 
 
@@ -176,9 +184,12 @@ class KnownPrinters:
 
 @dataclass(frozen=True, slots=True)
 class PrinterMatches:
-    """``printer_ids`` are the printers matched to an address and port, ``learned`` is what those
-    that answered were found to be, ``strangers`` the other devices that answer at the addresses of
-    printers that were not found."""
+    """The result of matching.
+
+    ``printer_ids`` maps an address and port to the printers that were matched with it. ``learned``
+    are the identities of the printers that answered. ``strangers`` are the identities of other
+    devices that answer at the address of a printer which did not answer itself.
+    """
 
     printers: tuple[Printer, ...] = ()
     printer_ids: Mapping[tuple[str, int], tuple[str, ...]] = field(default_factory=dict)
@@ -186,18 +197,19 @@ class PrinterMatches:
     strangers: tuple[LearnedPrinter, ...] = ()
 
 
-# ---------------------------------------------------------------------------- all of it, joined
+# ---------------------------------------------------------------------------- joined observations
 
 
 @dataclass(frozen=True, slots=True)
 class PortObservation:
-    """An open or announced port of an address, with all the evidence of what it is.
+    """An open or announced port of an address, with all evidence about it.
 
-    ``contact`` is None when the port was only announced and never tried. ``hostnames`` are the
-    names of its address, ``labels`` what the port is called: by DNS-SD, by itself, by its page.
-    ``models`` start with its own answers, ``answered_uuids`` are those of ``uuids`` in its answers.
-    ``is_announced``: by mDNS. ``queue_states`` are what was announced of its queues, then what they
-    answered; ``state`` is that of a port with one printer.
+    ``contact`` is None if no connection to the port was tried. ``hostnames`` are the names of its
+    address. ``labels`` are its names: from DNS-SD, from its own answers, from its web page.
+    ``models`` has the models from its own answers first. ``answered_uuids`` are the ``uuids`` that
+    its own answers contain. ``is_announced``: mDNS announces the port. ``queue_states`` are the
+    announced states of its queues, followed by the states that they answered. ``state`` is None if
+    the port has several printers.
     """
 
     address: str
@@ -219,11 +231,11 @@ class PortObservation:
 
 @dataclass(frozen=True, slots=True)
 class HostObservation:
-    """An address of which anything is known: this machine's, a gateway's, announced or scanned.
+    """An address of this machine or a gateway, or an address that was announced or scanned.
 
-    ``services`` are those announced under it, ``scanned`` is None if the scan found no host,
-    ``mac_address`` may be the neighbour table's, ``model`` is what it announces of itself as a
-    whole.
+    ``services`` are the services announced at it. ``scanned`` is None if the scan found no host.
+    ``mac_address`` may be from the neighbour table. ``model`` is the model that the host announces
+    for the whole device.
     """
 
     address: str
@@ -240,10 +252,10 @@ class HostObservation:
 class Observations:
     """All observations, by address and by port.
 
-    ``announcers`` has who announced an address first, ``scanned_networks`` (``192.168.1.0/24``)
-    are the ranges in which every address was tried, so that a missing answer is evidence.
-    ``own_networks`` are those that this machine has an address in. ``attempts`` are the results of
-    all connections to print ports that did not answer at once.
+    ``announcers`` maps an address to the device that announced it first. ``scanned_networks``
+    (``192.168.1.0/24``) are the ranges in which every address was tried, so that a missing answer
+    is evidence. ``own_networks`` are the networks of this machine's addresses. ``attempts`` are the
+    results of all connections to print ports that were tried again.
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The facts that follow from what a run has collected so far. Pure."""
+"""Computes the facts of a report from what a run has collected so far. Pure."""
 
 from dataclasses import replace
 from typing import Literal
@@ -20,7 +20,7 @@ NOT_DONE = "stopped before it was done"
 
 
 def announced_in(collected: CollectedFacts) -> Announced:
-    """Return the announcements to list, by the announcers known so far."""
+    """Return the announced services to list, given the MACs that are known so far."""
     macs = {
         **collected.macs,
         **{h.address: h.mac_address for h in collected.scan.hosts if h.mac_address},
@@ -36,7 +36,7 @@ def announced_in(collected: CollectedFacts) -> Announced:
 
 
 def observed_in(collected: CollectedFacts, announced: Announced) -> Observations:
-    """Return the table of all observations so far."""
+    """Return all observations so far, joined."""
     is_whole = collected.scan.state.state == "succeeded"
     return correlate(
         local=collected.local,
@@ -52,8 +52,11 @@ def observed_in(collected: CollectedFacts, announced: Announced) -> Observations
 
 
 def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
-    """Return the queues of each port: those announced (``rp`` in TXT, Bonjour Printing
-    Specification 1.2.1, section 9.2), and those that this machine prints to."""
+    """Return the queues of each port.
+
+    They are the announced queues (``rp`` in TXT, Bonjour Printing Specification 1.2.1, section 9.2)
+    and the queues that this machine prints to.
+    """
     own: dict[tuple[str, int], dict[str, None]] = {}
     for known in collected.known or ():
         for address in known.addresses if known.queue else ():
@@ -66,7 +69,7 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
 
 
 def answers_in(collected: CollectedFacts) -> Enrichment:
-    """Return the answers, without the names of hosts that announced one."""
+    """Return the answers so far. Names of hosts that announced a name themselves are left out."""
     services = announced_in(collected).services
     named = {a for s in services if not s.is_hearsay for a in s.addresses}
     named |= collected.local.own_addresses
@@ -77,7 +80,7 @@ def answers_in(collected: CollectedFacts) -> Enrichment:
 def facts_of(
     collected: CollectedFacts, job: NetworkJob, *, cancelled: bool, final: bool
 ) -> NetworkFacts:
-    """Return all facts so far; in ``final`` ones no source is running any more."""
+    """Return all facts so far. With ``final``, a source that still runs is reported as failed."""
     announced = announced_in(collected)
     observed = observed_in(collected, announced)
     others = observed.without(collected.local.own_addresses)
@@ -124,7 +127,7 @@ def _state(state: SourceState, final: bool) -> SourceState:
 
 
 def _unavailable(collected: CollectedFacts) -> Unavailable:
-    """Return why each value of the machine is missing."""
+    """Return for each missing value of this machine why it is missing."""
     given, in_use = collected.local.unavailable, collected.local.in_use
     mac_address, gateway, interfaces = given.mac_address, given.gateway, given.interfaces
     if collected.interfaces_state.state == "failed":

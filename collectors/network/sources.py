@@ -1,7 +1,7 @@
-"""The sources of a network report. Tests replace them one by one.
+"""The sources of a network report. Tests replace single sources.
 
-mDNS, printers and questions are imported where they are first called. Their libraries take longer
-to load than everything else, and that time passes while the scan waits for answers.
+mDNS, printers and questions are imported where they are first called. Their libraries take longest
+to load. Meanwhile the scan already waits for answers.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +24,11 @@ from collectors.network.scan.scan import scan
 
 
 class Sources:
-    """The real sources. See the functions of the same names."""
+    """The real sources. Each method calls the function of the same name, which describes it."""
 
     retries_after_s: tuple[float, ...] = (2.0, 4.0, 6.0)
-    """When a silent print port is tried again: a receipt has been printed by then."""
+    """When a print port that did not answer is tried again, in seconds after the scan. By then, a
+    receipt that another till was printing is finished."""
 
     read_local_network = staticmethod(read_local_network)
     read_neighbour_table = staticmethod(read_neighbour_table)

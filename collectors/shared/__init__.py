@@ -1,1 +1,1 @@
-"""What both collectors use."""
+"""Modules that both collectors use."""

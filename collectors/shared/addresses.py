@@ -1,4 +1,4 @@
-"""Addresses as both collectors read them: ``host:port``, loopback, what may be scanned."""
+"""Parses and classifies addresses: ``host:port``, loopback, private and scannable ranges."""
 
 import ipaddress
 from collections.abc import Iterable, Sequence
@@ -14,28 +14,30 @@ OWN_RANGES = (
     IPv4Network("192.168.0.0/16"),
     IPv4Network("169.254.0.0/16"),  # RFC 3927
 )
-"""Where a network of this machine is scanned without being named."""
+"""A network of this machine in these ranges is scanned without being named in the configuration."""
 
 SCANNABLE_RANGES = (
     *OWN_RANGES,
     IPv4Network("100.64.0.0/10"),  # RFC 6598
     IPv4Network("127.0.0.0/8"),
 )
-"""Where a configured subnet may lie: the configuration refuses all others."""
+"""A subnet in the configuration must be in one of these ranges."""
 
 _UNIQUE_LOCAL = IPv6Network("fc00::/7")  # RFC 4193
 
 IPP_PORT = 631
 RAW_PRINT_PORTS = range(9100, 9117)
 PRINT_PORTS = (IPP_PORT, 9100, 515, *RAW_PRINT_PORTS[1:])
-"""Ports for printing, the most telling first."""
+"""Ports for printing, the most useful one first: IPP also identifies the printer."""
 
 _PORT_MAX = 65535
 
 
 def split_host_port(text: str) -> tuple[str | None, int | None]:
-    """Split ``host:port``, ``host``, ``[v6]:port`` or a bare IPv6 address; None for a part
-    that is missing or invalid."""
+    """Split ``host:port``, ``host``, ``[v6]:port`` or a bare IPv6 address into host and port.
+
+    A part that is missing or invalid is None.
+    """
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
         return host or None, _port(rest.removeprefix(":"))
@@ -46,7 +48,7 @@ def split_host_port(text: str) -> tuple[str | None, int | None]:
 
 
 def ipv4_host(text: str | None) -> str | None:
-    """Return the literal IPv4 address in ``host:port`` or a host."""
+    """Return the IPv4 address in ``host:port`` or ``host``; None if the host is not one."""
     host, _ = split_host_port(text or "")
     try:
         return str(IPv4Address((host or "").strip()))
@@ -55,13 +57,13 @@ def ipv4_host(text: str | None) -> str | None:
 
 
 def join_host_port(host: str, port: int | None) -> str:
-    """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``, the host alone without a port."""
+    """Return ``192.168.1.50:9100`` or ``[fd00::50]:9100``; without a port, only the host."""
     literal = f"[{host}]" if ":" in host else host
     return literal if port is None else f"{literal}:{port}"
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address or a host of a URL never leaves this machine."""
+    """Return whether an IP address or the host of a URL is this machine's loopback."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -74,7 +76,8 @@ def is_mdns_name(host: str) -> bool:
 
 
 def is_private(address: str) -> bool:
-    """True for an IPv4 address in a private range, or IPv6 unique local or link-local."""
+    """Return whether an address is private: IPv4 in a scannable range except loopback, or IPv6
+    unique local or link-local."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -85,7 +88,7 @@ def is_private(address: str) -> bool:
 
 
 def numeric_order(address: str) -> tuple[int, int, str]:
-    """Return a sort key: IPv4 first, then by number, so that all reports have the same order."""
+    """Return a sort key, so that all reports have the same order: IPv4 first, then by number."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -99,7 +102,10 @@ def network_of(address: InterfaceAddress) -> Network:
 
 
 def is_beyond(address: str, networks: Sequence[Network]) -> bool:
-    """Return whether an IPv4 address is outside of all networks; False if there are none."""
+    """Return whether an IPv4 address is outside of all ``networks``.
+
+    Returns False for an IPv6 address, and if ``networks`` is empty.
+    """
     if not networks or not address or ":" in address:
         return False
     parsed = IPv4Address(address)
@@ -107,7 +113,7 @@ def is_beyond(address: str, networks: Sequence[Network]) -> bool:
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return the networks and single addresses among ``texts``, and leave out everything else."""
+    """Return the networks in ``texts``; a single address is a network. Ignores invalid texts."""
     networks: list[Network] = []
     for text in texts:
         try:

@@ -1,4 +1,4 @@
-"""Functions that run in daemon threads, which never keep the process alive."""
+"""Runs functions in daemon threads, which do not keep the process alive."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The print spooler of this machine: the address of CUPS, and one IPP request to it."""
+"""Sends an IPP request to this machine's print spooler, CUPS."""
 
 import os
 import socket
@@ -19,11 +19,11 @@ _PORT = 631
 
 
 class CupsError(OSError):
-    """CUPS did not answer correctly. The text quotes nothing of the answer."""
+    """CUPS did not answer correctly. The message contains no text from the answer."""
 
 
 class NotRunning(CupsError):
-    """CUPS does not run; its socket may have been left behind."""
+    """CUPS does not run, although its socket may still exist."""
 
     def __init__(self, *, is_socket_there: bool) -> None:
         text = "its socket is there, but nothing listens on it"
@@ -45,9 +45,9 @@ def ask_cups(
 ) -> ipp.Response:
     """Send an encoded request to the first server that answers it, and return the reply.
 
-    ``deadline_s`` is a moment of ``time.monotonic()``. A "not found" status is a
-    reply as well: CUPS sends it if it has no queue. Raises NotRunning, or the OSError of the last
-    server.
+    ``deadline_s`` is a time of ``time.monotonic()``. A reply with the status "not found" is
+    returned, too, because CUPS sends it if it has no queues. Raises NotRunning if no server runs,
+    or the OSError of the last server that failed.
     """
     failure: OSError | None = None
     is_socket_there = False
@@ -64,7 +64,7 @@ def ask_cups(
 
 
 def cups_servers(environ: Mapping[str, str], platform: str) -> tuple[CupsServer, ...]:
-    """Return where to ask: CUPS_SERVER if it names this machine, else the usual places."""
+    """Return the servers to try: CUPS_SERVER if it names this machine, else the usual addresses."""
     named = environ.get("CUPS_SERVER", "").partition("/version=")[0]
     if named.startswith("/"):
         return (CupsServer(path=named),)
@@ -114,7 +114,7 @@ def _connect(server: CupsServer, timeout_s: float) -> socket.socket:
 
 
 def _left_s(deadline_s: float) -> float:
-    """Return the seconds left. Raises TimeoutError when there are none."""
+    """Return the seconds until the deadline. Raises TimeoutError if it has passed."""
     left_s = deadline_s - time.monotonic()
     if left_s <= 0:
         raise TimeoutError

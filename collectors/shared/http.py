@@ -1,7 +1,7 @@
-"""One bounded HTTP/1.1 question and its reply, for hosts that may answer anything (RFC 9112).
+"""Sends one HTTP/1.1 request and reads its reply, limited in size (RFC 9112).
 
-h11 writes and reads the messages. No redirect is followed, no cookie kept, no certificate
-verified: nothing secret is sent and nothing received is trusted.
+h11 encodes and decodes the messages. Redirects are not followed, cookies are not stored, and
+certificates are not verified. This is safe because no secret is sent and no reply is trusted.
 """
 
 import re
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import h11
 
 if TYPE_CHECKING:
-    import asyncio  # only for types: it takes 4 MiB of memory
+    import asyncio  # only for types, because asyncio needs 4 MiB of memory
 
 HEAD_MAX_BYTES = 32 * 1024
 _READ_BYTES = 16 * 1024
-_PIECE_BYTES = 1024  # given to h11 at once: its patterns take quadratic time
+_PIECE_BYTES = 1024  # h11 gets so few bytes at once because its patterns take quadratic time
 _HEAD_END = re.compile(rb"\n\r?\n")
 _FIELD = re.compile(  # a token (RFC 9110, section 5.6.2), without invalid framing fields
     rb"(?!content-length: (?!\d{1,15}$)|transfer-encoding: (?!chunked$))[\w!#$%&'*+.^`|~-]+: ",
@@ -26,12 +26,12 @@ _FIELD = re.compile(  # a token (RFC 9110, section 5.6.2), without invalid frami
 
 
 class HttpError(Exception):
-    """The reply is not HTTP, or its head is longer than the bound."""
+    """The reply is not HTTP, or its head is too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """``headers`` are sent beside Host and Connection."""
+    """A request. ``headers`` are sent in addition to Host and Connection."""
 
     method: str
     host: str
@@ -42,8 +42,10 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """``headers`` have lower-case names; ``body`` is cut, not ``is_whole``, at the bound of the
-    exchange or where the host broke off.
+    """A reply. The names of ``headers`` are in lower case.
+
+    ``is_whole`` is False if ``body`` is cut: because it is too long, invalid at some point, or
+    because the host closed the connection too early.
     """
 
     status: int
@@ -66,9 +68,9 @@ async def exchange(
     request: HttpRequest,
     body_max: int,
 ) -> HttpReply:
-    """Send a request and read the reply, at most ``body_max`` bytes of body and its framing.
+    """Send a request and read the reply, with at most about ``body_max`` bytes of body.
 
-    The caller bounds the time. Raises HttpError, OSError.
+    The caller limits the time. Raises HttpError, OSError.
     """
     pending = HttpExchange(request, body_max)
     writer.write(pending.request)
@@ -82,8 +84,10 @@ async def exchange(
 def exchange_blocking(
     connection: socket.socket, request: HttpRequest, body_max: int, require_s: Callable[[], float]
 ) -> HttpReply:
-    """Do as `exchange`, over a socket. ``require_s`` returns the seconds left or raises
-    TimeoutError."""
+    """Like `exchange`, but over a blocking socket.
+
+    ``require_s`` returns the seconds until the deadline, or raises TimeoutError.
+    """
     pending = HttpExchange(request, body_max)
     connection.settimeout(require_s())
     connection.sendall(pending.request)
@@ -110,10 +114,10 @@ class HttpExchange:
         self.request = b"".join(self._connection.send(event) for event in events)
 
     def receive(self, data: bytes) -> HttpReply | None:
-        """Take the next bytes, none at the end. Returns the reply once it is over.
+        """Process received bytes. Empty ``data`` means that the host closed the connection.
 
-        If a reply ends too early or becomes invalid, the part before counts.
-        Raises HttpError if the bytes are not a reply.
+        Returns the reply when it is complete, else None. If a reply ends too early or becomes
+        invalid, the part before that is returned. Raises HttpError if the bytes are not a reply.
         """
         self._left -= len(data)
         self._unread += data
@@ -164,9 +168,10 @@ class HttpExchange:
 
 
 def _tidy(head: bytes) -> bytes:
-    """Leave out the lines of a head for which h11 would refuse the reply: devices send such lines.
+    """Return the head of a reply without the invalid lines that some devices send.
 
-    Blanks are joined, because its patterns take seconds for 32 KiB of them.
+    h11 would refuse the whole reply because of such a line. Consecutive blanks become one, because
+    h11's patterns take seconds for 32 KiB of blanks.
     """
     status, *lines = head.replace(b"\0", b" ").splitlines() or [b""]
     pairs = (line.partition(b":")[::2] for line in lines)

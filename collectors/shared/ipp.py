@@ -1,4 +1,4 @@
-"""IPP messages: the questions asked of printers and spoolers, and the replies (RFC 8010, RFC 8011).
+"""Encodes IPP requests to printers and spoolers, and decodes the replies (RFC 8010, RFC 8011).
 
 No operation here prints, changes or creates anything.
 """
@@ -27,7 +27,7 @@ PRINTER_GROUP = 0x04
 _HEADER = struct.Struct("!BBHI")
 _LENGTH = struct.Struct("!H")
 _INTEGER = struct.Struct("!i")
-_VERSION = (1, 1)  # the highest every printer must understand
+_VERSION = (1, 1)  # the highest version that every printer must support
 _REQUEST_ID = 1
 _END = 0x03
 _LAST_DELIMITER = 0x0F
@@ -62,7 +62,7 @@ Value = int | bool | str | bytes
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Attributes of one object; ``tag`` is the group's delimiter (RFC 8010, section 3.5.1)."""
+    """The attributes of one object. ``tag`` is the group's delimiter (RFC 8010, section 3.5.1)."""
 
     tag: int
     attributes: tuple[Attribute, ...]
@@ -71,7 +71,7 @@ class Group:
         return (value for each in self.attributes if each.name == name for value in each.values)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return the string values of an attribute, () when there are none."""
+        """Return the string values of an attribute; () if it has none."""
         return tuple(value for value in self.values(name) if isinstance(value, str))
 
     def text(self, name: str) -> str | None:
@@ -114,7 +114,10 @@ def encode_request(
     printer_uri: str | None = None,
     which_jobs: str | None = None,
 ) -> bytes:
-    """Encode a request for attributes of one printer, or of all the printers of a spooler."""
+    """Encode a request for attributes of printers or jobs.
+
+    Without ``printer_uri``, the request is for all printers of a spooler.
+    """
     parts = [
         _HEADER.pack(*_VERSION, operation, _REQUEST_ID),
         bytes([OPERATION_GROUP]),
@@ -130,9 +133,10 @@ def encode_request(
 
 
 def decode_response(data: bytes) -> Response:
-    """Decode a response; what follows the end tag is ignored. Raises IppError for anything else.
+    """Decode a response. Bytes after the end tag are ignored.
 
-    Strings are decoded as UTF-8 with replacement and are not cleaned.
+    Strings are decoded as UTF-8, with U+FFFD for invalid bytes. They are not cleaned
+    (`clean_text`). Raises IppError if ``data`` is not a response.
     """
     if len(data) < _HEADER.size:
         raise IppError("shorter than an IPP header")
@@ -156,7 +160,8 @@ def _sized(data: bytes) -> bytes:
 
 
 def _read_groups(data: bytes) -> Iterator[Group]:
-    """Yield the groups. Collections (RFC 8010, section 3.1.6) are skipped: nothing reads them."""
+    """Yield the groups. Collections (RFC 8010, section 3.1.6) are skipped, because no caller needs
+    them."""
     tag = depth = 0
     attributes: list[tuple[str, list[Value]]] = []
     for item, name, raw in _read_items(data):
@@ -178,7 +183,7 @@ def _read_groups(data: bytes) -> Iterator[Group]:
 
 
 def _depth_after(tag: int, depth: int) -> int:
-    """Return how many collections are open after an item."""
+    """Return how many nested collections are open after an item."""
     if tag == _END_COLLECTION and depth == 0:
         raise IppError("a collection ends that did not begin")
     if tag == _BEGIN_COLLECTION and depth == COLLECTIONS_DEEP_MAX:
@@ -187,7 +192,10 @@ def _depth_after(tag: int, depth: int) -> int:
 
 
 def _read_items(data: bytes) -> Iterator[tuple[int, str, bytes]]:
-    """Yield tag, name and value of each item to the end tag; a delimiter has a tag only."""
+    """Yield the tag, name and value of each item, including the end tag.
+
+    The name and value of a delimiter are empty.
+    """
     offset = _HEADER.size
     for _ in range(ATTRIBUTES_MAX):
         tag, name, value = data[offset], b"", b""
@@ -210,7 +218,7 @@ def _read_sized(data: bytes, offset: int) -> tuple[bytes, int]:
 
 
 def _read_value(tag: int, value: bytes) -> Value | None:
-    """None for values without meaning here: "unknown", "no-value"."""
+    """Decode a value. Returns None for out-of-band values such as "unknown" and "no-value"."""
     if tag in _INTEGER_TAGS and len(value) == _INTEGER.size:
         return int(_INTEGER.unpack(value)[0])
     if tag == _BOOLEAN and len(value) == 1:

@@ -1,4 +1,4 @@
-"""Jobs in the queues of a print spooler, and which of them are stuck."""
+"""Reads the jobs in the queues of a print spooler, and tests which of them are stuck."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from collectors.shared import ipp
 from collectors.shared.text import clean_text
 
 STUCK_AFTER_S: Final = 600
-"""A receipt that waits ten minutes is stuck, whatever the spooler reports."""
+"""A job that is older than ten minutes is stuck, whatever state the spooler reports."""
 
 QUEUE_NAME_MAX: Final = 128
 JOBS_REQUEST: Final = ipp.encode_request(
@@ -23,7 +23,7 @@ _HELD, _STOPPED = 4, 6  # RFC 8011, section 5.3.7
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """``age_s`` is None if the spooler does not report when the job was created."""
+    """An unfinished job. ``age_s`` is None if the spooler does not report its time of creation."""
 
     queue: str
     held: bool

@@ -1,4 +1,4 @@
-"""One of the system's own programs, run without a shell, bounded in time and output."""
+"""Runs one of the system's own programs without a shell, with limits on time and output."""
 
 import os
 import subprocess
@@ -11,10 +11,10 @@ from collectors.programs import find_program, neutral_directory, program_environ
 
 OUTPUT_MAX_BYTES = 4 * 1024 * 1024
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-"""Windows would open a console window on the till's screen for each program."""
+"""Without this flag, Windows opens a console window on the till's screen for each program."""
 
 KILLED_EARLY_S = 0.05
-"""A program is ended this long before the deadline, so that the timeout can still be reported."""
+"""A program is killed this long before the deadline, so that the timeout can still be reported."""
 
 
 class NotInstalled(FileNotFoundError):
@@ -23,7 +23,7 @@ class NotInstalled(FileNotFoundError):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """``error`` is what the program wrote to its standard error, at most 64 KiB."""
+    """``data`` is the program's standard output, ``error`` at most 64 KiB of its standard error."""
 
     exit_code: int
     data: bytes
@@ -38,9 +38,9 @@ def run_command(
 ) -> Output:
     """Run a program of the system to its end, in the C locale, with an empty standard input.
 
-    ``deadline_s`` is a moment of ``time.monotonic()``; of ``environ`` the program gets what
-    ``program_environment`` lets pass. Raises NotInstalled or another OSError
-    (TimeoutError past the deadline), ValueError when it writes more than ``max_bytes``.
+    ``deadline_s`` is a time of ``time.monotonic()``. The program gets the variables of ``environ``
+    that `program_environment` selects. Raises NotInstalled, TimeoutError after the deadline,
+    another OSError, or ValueError if the program writes more than ``max_bytes``.
     """
     return output_of(start_command(arguments, environ), arguments[0], deadline_s, max_bytes)
 
@@ -48,7 +48,7 @@ def run_command(
 def start_command(
     arguments: tuple[str, ...], environ: Mapping[str, str] = os.environ
 ) -> "subprocess.Popen[bytes]":
-    """Start a program for `output_of`. Raises OSError (NotInstalled when there is none)."""
+    """Start a program for `output_of`. Raises NotInstalled or another OSError."""
     program = find_program(arguments[0])
     if program is None:
         raise NotInstalled(f"{arguments[0]} is not installed")
@@ -69,7 +69,7 @@ def output_of(
     deadline_s: float,
     max_bytes: int = OUTPUT_MAX_BYTES,
 ) -> Output:
-    """Wait for the end of a started program, as `run_command` does."""
+    """Wait for a started program, and return its output. Raises the errors of `run_command`."""
     late = threading.Event()
 
     def end() -> None:
@@ -101,12 +101,13 @@ def _finish(
 
 
 def release(process: "subprocess.Popen[bytes]") -> None:
-    """Close the pipes of an ended or killed program, and reap it if it can be reaped."""
+    """Close the pipes of a program that has ended or was killed, and reap it if possible."""
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()
     try:
         process.wait(timeout=0.2)
     except subprocess.TimeoutExpired:
-        # Stuck in the kernel (a dead disk): the system reaps it when this process has ended.
+        # The process hangs in the kernel, for example because of a dead disk. The system reaps it
+        # after this process has ended.
         return

@@ -1,4 +1,4 @@
-"""Small files of procfs, sysfs and /etc, below a root that tests may move."""
+"""Reads small files such as those of procfs, sysfs and /etc."""
 
 from pathlib import Path
 
@@ -8,18 +8,18 @@ SMALL_MAX_BYTES = 64 * 1024
 
 
 def read_bytes(path: Path, max_bytes: int = SMALL_MAX_BYTES) -> bytes:
-    """The first ``max_bytes`` of a file. Raises OSError."""
+    """Return the first ``max_bytes`` of a file. Raises OSError."""
     with path.open("rb") as file:
         return file.read(max_bytes)
 
 
 def read_text(path: Path) -> str:
-    """A small file as text. Raises OSError."""
+    """Return the text of a small file. Raises OSError."""
     return decode(read_bytes(path))
 
 
 def read_line(path: Path) -> str | None:
-    """A one-value file as one clean line; None where it is missing, empty or unreadable."""
+    """Return the value of a file with one value, or None if it is missing, empty or unreadable."""
     try:
         return clean_text(read_text(path)) or None
     except OSError:
@@ -27,19 +27,22 @@ def read_line(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> int | None:
-    """A one-number file; None where it holds no whole number of at most 18 digits."""
+    """Return the number of a file with one number, or None if `whole_number` refuses it."""
     return whole_number(read_line(path))
 
 
 def whole_number(text: str | None) -> int | None:
-    if text is None or len(text) > 18:  # what fits a 64-bit integer
+    if text is None or len(text) > 18:  # numbers of 18 digits fit a 64-bit integer
         return None
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() else None
 
 
 def children(directory: Path, limit: int = 256) -> list[Path]:
-    """The entries of a directory by name, at most ``limit``; none where it does not exist."""
+    """Return the entries of a directory in the order of their names, at most ``limit``.
+
+    Returns [] if the directory does not exist or cannot be read.
+    """
     try:
         return sorted(directory.iterdir())[:limit]
     except OSError:

@@ -1,22 +1,25 @@
-"""Untrusted text: bounded, without characters that control a terminal, a log or a page.
+"""Cleans untrusted text: limits its length and removes control characters.
 
-Markup is kept: the code that displays the text escapes it.
+Such characters could control a terminal, a log or a page. Markup is kept, because the code that
+displays the text escapes it.
 """
 
 from collectors.contract import TEXT_MAX
 
-_JOINER = "\u200d"  # holds emoji sequences together and steers nothing
+_JOINER = "\u200d"  # joins emoji sequences and controls nothing, so it is kept
 
 
 def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
-    """Return at most ``limit`` characters on one line, with a blank for what is not printable.
+    """Return a text as one line of at most ``limit`` characters.
 
-    Not printable are control characters (so no ANSI escape), format characters (so no
-    bidirectional override), half surrogates, and code points that are private or not assigned.
-    Runs of white space become one blank. This must agree with ``agent.wire.controls``, which a
-    collector must not import; a test holds the two together.
+    Each character that is not printable becomes a blank: control characters (of which ANSI escapes
+    consist), format characters (such as bidirectional overrides), unpaired surrogates, and code
+    points that are private or not assigned. Consecutive white space becomes one blank. The result
+    must be the same as that of ``agent.wire.controls``, which a collector must not import. A test
+    compares the two.
     """
-    # Cut first, so that megabytes cost nothing. Four times the limit leaves room for blanks.
+    # The text is cut first, so that a text of megabytes is no problem. Four times the limit leaves
+    # room for blanks that are removed.
     text = raw[: limit * 4]
     if not text.isprintable():
         text = "".join(c if c.isprintable() or c == _JOINER else " " for c in text)
@@ -24,10 +27,10 @@ def clean_text(raw: str, limit: int = TEXT_MAX) -> str:
 
 
 def decode(data: bytes) -> str:
-    """Read bytes of unknown origin as UTF-8. Invalid bytes become U+FFFD. Does not clean."""
+    """Decode untrusted bytes as UTF-8. Invalid bytes become U+FFFD. The text is not cleaned."""
     return data.decode("utf-8", "replace")
 
 
 def decode_text(raw: bytes, limit: int = TEXT_MAX) -> str:
-    """Decode bytes of unknown origin, then clean them."""
+    """Decode untrusted bytes as UTF-8, then clean the text."""
     return clean_text(decode(raw[: limit * 4]), limit)

@@ -1,8 +1,8 @@
-"""The lab has a higher priority than the other processes of the machine.
+"""Runs the tests of the lab with a higher priority than the other processes of the machine.
 
-A busy machine must not make the simulated network slow: a host that answers too late counts as
-missing. If this user may not use real-time scheduling (sched(7)), the lab runs like any other
-process, and on a very busy machine its hosts may seem to be missing.
+On a busy machine the simulated network must not become slow, because a host that answers too late
+counts as missing. If this user may not use real-time scheduling (sched(7)), the tests run with the
+normal priority. On a very busy machine they may then fail because hosts seem to be missing.
 """
 
 import os

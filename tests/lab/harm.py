@@ -13,7 +13,7 @@ from tests.lab.tap.counters import HARM_PORTS
 
 _ETHERTYPE_IPV6 = 0x86DD
 _IPV6_HEADER = 40
-_TCP_OFFSET = 12  # of the byte whose upper half is the header's length in 32-bit words
+_TCP_OFFSET = 12  # the upper half of this byte is the header's length in 32-bit words
 
 
 class Harm:

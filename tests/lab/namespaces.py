@@ -1,6 +1,6 @@
-"""Namespaces for tests: as root, or unprivileged inside a user namespace.
+"""Creates namespaces for tests, as root or without privileges inside a user namespace.
 
-A namespace exists as long as the command in it. It has no name, and nothing remains of it.
+A namespace exists as long as the command in it runs. It has no name, and nothing remains of it.
 """
 
 import functools
@@ -27,7 +27,7 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
     ``probe`` is a command that must succeed in the namespace. Raises LookupError with the reason if
     no namespace can be created.
     """
-    # Root tries the user namespace, too, because most machines use one.
+    # Root also tries a user namespace, because that is how most machines run the tests.
     ways = [_AS_ROOT, _AS_ANYBODY] if os.geteuid() == 0 else [_AS_ANYBODY]
     reasons = []
     for way in ways:

@@ -1,4 +1,4 @@
-"""A real cupsd with all its files in a directory of its own, and the given queues."""
+"""Sets up a real cupsd that has all its files in its own directory."""
 
 import os
 import subprocess
@@ -71,7 +71,7 @@ _PPD = """*PPD-Adobe: "4.3"
 
 @dataclass(frozen=True, slots=True)
 class Spooler:
-    """User lp must be able to enter ``directory``. `set_up` fills it."""
+    """A cupsd with its files in ``directory``, which user lp must be able to enter."""
 
     directory: Path
 
@@ -80,11 +80,11 @@ class Spooler:
         return self.directory / "cups.sock"
 
     def set_up(self, *, listen: str = "", backends: Iterable[str] = ()) -> tuple[str, ...]:
-        """Write its files and return the command line that starts it.
+        """Write the files of cupsd, and return the command line that starts it.
 
-        ``listen`` is an address and port in addition to the socket. ``backends`` are those of
-        manufacturers' drivers. They exist but never run: CUPS refuses a queue whose backend is
-        missing.
+        ``listen`` is an address and port on which cupsd listens in addition to its socket.
+        ``backends`` are names of backends of manufacturers' drivers. They are created as stubs that
+        never run, because CUPS refuses a queue whose backend is missing.
         """
         for each in ("cache", "spool", "state", "root/ppd", "tmp", "log", "bin/backend"):
             (self.directory / each).mkdir(parents=True)
@@ -110,7 +110,7 @@ class Spooler:
         return ("cupsd", "-f", "-c", *own)
 
     def wait(self) -> None:
-        """Wait until it listens. Raises TimeoutError."""
+        """Wait until cupsd listens on its socket. Raises TimeoutError."""
         give_up_at = time.monotonic() + READY_S
         while not self.socket.exists():
             if time.monotonic() > give_up_at:
@@ -118,7 +118,7 @@ class Spooler:
             time.sleep(_POLL_S)
 
     def driver(self, name: str) -> Path:
-        """Return a PPD file whose printers CUPS calls ``name``."""
+        """Create a PPD file for the model ``name``, and return its path."""
         path = self.directory / "tmp" / f"{len(name)}-{abs(hash(name))}.ppd"
         path.write_text(_PPD.format(name=name))
         return path

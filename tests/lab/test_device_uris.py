@@ -1,4 +1,4 @@
-"""Device URIs of every published backend, as a real cupsd reports them."""
+"""Tests device URIs of all published CUPS backends, with queues of a real cupsd."""
 
 import subprocess
 import tempfile
@@ -27,7 +27,7 @@ QUEUES = {
 
 @pytest.fixture(scope="module")
 def known() -> dict[str, KnownPrinter]:
-    """Create a queue for each URI in a cupsd; return the printers that were read, by name."""
+    """Create a queue for each URI in a cupsd. Returns the printers that were read, by queue."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
         spooler = Spooler(Path(path) / "cups")

@@ -1,7 +1,7 @@
-"""The findings for a machine with many real problems. The child runs as the agent runs it.
+"""Tests the findings for a machine with many real problems.
 
-The disk is full, the spooler is stuck, the till program does not run, and neither the service nor
-the kiosk's browser can be reached.
+The disk is full, a print queue is stuck, the till program does not run, and neither the service nor
+the kiosk's browser can be reached. The collector runs as a child process, as in the agent.
 """
 
 import json

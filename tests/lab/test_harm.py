@@ -1,4 +1,4 @@
-"""The LANs of the lab count forbidden traffic, and fail the test that sent it."""
+"""Tests that the LANs of the lab count forbidden traffic and fail a test that sends it."""
 
 import subprocess
 import sys

@@ -1,6 +1,6 @@
-"""A neighbour that sends every kind of lie does not change the report of ten honest printers.
+"""Tests that a neighbour that sends false mDNS packets does not change the report of ten printers.
 
-``make test-liar`` sends 50,000 lies; the suite sends fewer.
+``make test-liar`` sends 50,000 false packets. The test suite sends fewer.
 """
 
 import os
@@ -24,8 +24,7 @@ pytestmark = [
 ]
 
 LIES = sizes.amount(medium=2000, large=6000, variable="LIES")
-# The first rate is what the kernel can receive without losing most packets; the second is the
-# maximum.
+# In packets per second. At the first rate, the kernel does not lose most packets. 0 is the maximum.
 RATES = (20_000, 0) if "LIES" in os.environ else (20_000,)
 PEAK_MAX_MIB = 96.0
 LIAR = "10.81.0.66"
@@ -46,7 +45,7 @@ PRINTERS = tuple(
     )
     for n in range(10)
 )
-# Nine are queues of this machine, by address or by MAC; the last one has no queue.
+# Nine printers are set up on this machine, by address or by MAC. The last one is not set up.
 JOB: dict[str, Any] = {
     "ports": VENUE_PORTS,
     "max_hosts": 256,
@@ -90,7 +89,7 @@ def collected(tmp_path: Path, lies: int, rate: int = 0) -> ChildRun:
 
 
 def honest_part(run: ChildRun) -> dict[str, Any]:
-    """Return the report's part about the ten printers."""
+    """Return the part of a report that is about the ten printers."""
     own = {p.address for p in PRINTERS}
     endpoints = [e for e in run.facts["endpoints"] if e["address"] in own]
     return {

@@ -1,4 +1,4 @@
-"""The network report against real peers: cupsd's queues, ippeveprinter and avahi."""
+"""Tests the network report on a LAN of real programs: cupsd, ippeveprinter and avahi."""
 
 import json
 import os
@@ -44,7 +44,7 @@ OUT_OF_PAPER = "http://{address}:631/media?" + "&".join(
 
 @dataclass
 class Venue:
-    """The LAN during the report, and the truth about it."""
+    """The LAN during the report. ``truth`` is a file with the real addresses of its printers."""
 
     lan: PeerLan
     machine: Peer
@@ -74,14 +74,17 @@ class Venue:
         return started
 
     def browse(self, limit: int = 1000) -> subprocess.Popen[bytes]:
-        """Start a browse; it begins when `findings_of` starts it."""
+        """Start the script browse.py. It waits until `findings_of` lets it begin."""
         script = str(ROOT / "tests/lab/peers/browse.py")
         words = (script, "eth0", f"{self.machine.address}/24", str(limit), "300")
         return self.start(*words, stdin=subprocess.PIPE)
 
 
 def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """Read the events of a collector up to its result. Closing stdin would stop the collector."""
+    """Return the facts of a collector's result.
+
+    The standard input stays open until then, because closing it would end the collector.
+    """
     assert report.stdout is not None
     try:
         for line in report.stdout:
@@ -96,7 +99,7 @@ def facts_of(report: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
-    """Start all at the same time, when all are ready; return their output."""
+    """Let all scripts begin at the same time, when all are ready. Returns their output."""
     for each in browsing:
         assert each.stdout is not None
         assert each.stdout.readline() == b"ready\n"
@@ -114,7 +117,7 @@ def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    """Yield a directory that cupsd's user can enter, which pytest's own directories are not."""
+    """Yield a directory that cupsd's user can enter. It cannot enter the directories of pytest."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
         yield Path(path)
@@ -158,7 +161,7 @@ def venue(directory: Path) -> Iterator[Venue]:
 
 
 def _set_up(venue: Venue) -> None:
-    """Create the queues, then break printers. The expected result is written to a file."""
+    """Create the queues, then break some printers. Writes the printers to ``venue.truth``."""
     lan, printers = venue.lan, venue.printers
     uris = {
         name: f"ipp://{peer.address}/ipp/print?uuid={peer.uuid}" for name, peer in printers.items()
@@ -332,8 +335,8 @@ def test_no_payload_reaches_print_ports(facts: dict[str, Any], venue: Venue):
     counts = {int(port): count for port, count in json.loads(venue.counts.read_text()).items()}
     assert set(counts) == set(HARM_PORTS)
     tried = set(JOB["ports"]) & set(HARM_PORTS)  # type: ignore[call-overload]
-    assert all(counts[port][0] > 0 for port in tried)  # the ports were found open …
-    assert sum(size for _, size in counts.values()) == 0  # … and nothing was sent
+    assert all(counts[port][0] > 0 for port in tried)  # the scan connected to the ports
+    assert sum(size for _, size in counts.values()) == 0  # but sent no byte
 
 
 def test_two_reports_at_once_do_not_disturb_each_other(venue: Venue, facts: dict[str, Any]):
@@ -394,8 +397,8 @@ def test_thousands_of_services_with_hostile_names(venue: Venue):
         announcer.kill()
         announcer.communicate()
     own = [each for each in whole["services"] if host.address in each["addresses"]]
-    # An instance whose name is not UTF-8 cannot be queried by name: 1 in 70 came without its
-    # address.
+    # One instance in 70 has a name that is not UTF-8 and is sent without its address. It cannot be
+    # queried by name, so its address stays unknown.
     assert len(own) >= services * 59 // 60
     assert whole["truncated"] is False
     assert len(cut["services"]) == limit

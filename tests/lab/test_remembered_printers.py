@@ -1,5 +1,7 @@
-"""Printers known only by their address, in two reports of a LAN. The second report identifies them
-by what the first one learned, even if DHCP changed their addresses in between.
+"""Tests printers that are set up only by their address, in several reports of one LAN.
+
+The second report identifies them by the MACs that the first one learned, even if DHCP has changed
+their addresses since.
 """
 
 from dataclasses import asdict, replace
@@ -27,7 +29,7 @@ GATEWAY = LanHost(f"{LAN}.1", "02:1a:00:00:00:01", (53, 80))
 
 
 def printer(address: str, mac: str) -> LanHost:
-    """Return a printer. All have the same model, so only the MAC distinguishes them."""
+    """Return a printer. All printers are alike, so only the MAC distinguishes them."""
     return LanHost(address, mac, (9100,))
 
 
@@ -43,7 +45,7 @@ SECOND = (
 def report(
     memory: PrinterMemory, hosts: tuple[LanHost, ...], home: Path
 ) -> dict[str, dict[str, Any]]:
-    """Create a report as the daemon does; return its printers by name."""
+    """Create a report and store what it learned, as the daemon does. Returns printers by name."""
     known, reason = memory.load()
     assert reason is None
     now = datetime.now(UTC)

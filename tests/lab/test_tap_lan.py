@@ -1,4 +1,4 @@
-"""The network collector on simulated LANs: complete, bounded, harmless."""
+"""Tests the network collector on simulated LANs: its report is complete, limited and harmless."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -44,7 +44,7 @@ JOB: dict[str, Any] = {
 
 
 def check_truth(plan: LabPlan, run: ChildRun) -> None:
-    """Every live host with its MAC and every open port, and nobody else."""
+    """Check that the report has every live host with its MAC and every open port, and no others."""
     hosts = {h["address"]: h for h in run.facts["hosts"]}
     own = hosts.pop(plan.agent_address)
     assert "local" in own["sources"]
@@ -60,7 +60,7 @@ def check_truth(plan: LabPlan, run: ChildRun) -> None:
 def check_harmless(result: LabResult) -> None:
     assert result.counters.harm() == {}
     assert result.counters.most_print_connections <= 1
-    # One second, less rounding: the sender's timestamps are whole milliseconds.
+    # The pause is one second, but the sender's timestamps are rounded to whole milliseconds.
     assert result.counters.shortest_print_pause_s >= 0.998
     assert result.counters.wrong_destination == 0
 
@@ -91,13 +91,13 @@ def test_venue_with_wifi_firewalls_and_packet_loss_is_discovered_completely(tmp_
     assert findings_of(payload) == ()
     assert run.events[-1] == "result"
     assert run.events.count("checkpoint") <= 8
-    # The order of a print port is the order of the list: printers before the rest.
+    # Endpoints of printers come first in the list.
     assert run.facts["endpoints"][0]["port"] in {515, 631, 9100, 9101}
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 30, seed=4)
-    # A retried packet may be lost again, so only the other run may cause a difference here.
+    # There is no packet loss, so that only the other run can cause a difference.
     plan = replace(plan, hosts=tuple(replace(host, loss=0.0) for host in plan.hosts))
     result = collect_in_lan(plan, JOB, tmp_path, runs=2)
     for run in result.runs:
@@ -179,7 +179,7 @@ def test_printer_discovered_last_is_queried_over_its_only_connection(
     plan = replace(plan_lan("10.77.0.0/28", 1), subnet="10.77.0.0/25")
     plan = replace(plan, hosts=(*plan.hosts, bar))
     printer = {"id": "bar", "name": "Bar", "transport": "network", "address": "10.77.0.50:631"}
-    # The scan does not try this port: it is contacted after everything else is known.
+    # The scan does not try port 631, so the printer is contacted after the scan.
     job = {**JOB, "ports": (80,), "printers": (printer,)}
     result = collect_in_lan(plan, job, tmp_path)
     (run,) = result.runs
@@ -225,7 +225,7 @@ def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
 
 
 def venue_of_makers() -> LabPlan:
-    """A venue as it is met: half of it announces nothing, one telephone hides who made it."""
+    """Return a realistic venue: half of the hosts announce nothing, and one has a random MAC."""
 
     def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
         name, kind, port, txt = (*announcement, "", "", "", "")[:4]

@@ -1,1 +1,1 @@
-"""This machine's own place in the network, from its kernel."""
+"""Reads this machine's interfaces and neighbour table from its kernel."""

@@ -1,4 +1,4 @@
-"""The reader of this system's interfaces; only what this system needs is loaded."""
+"""Reads this machine's interfaces. Only the reader for this operating system is imported."""
 
 import sys
 
@@ -6,7 +6,7 @@ from collectors.network.host.local_network import LocalNetwork
 
 
 def read_local_network() -> LocalNetwork:
-    """Read the interfaces of this machine. Raises OSError where even their list is denied."""
+    """Read the interfaces of this machine. Raises OSError if the system denies their list."""
     if sys.platform == "linux":
         # There is no alternative to rtnetlink: libc's getifaddrs, psutil and netifaces use it.
         from collectors.network.host.interfaces_linux import read_interfaces

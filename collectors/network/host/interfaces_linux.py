@@ -13,7 +13,7 @@ from collectors.network.host.rtnetlink_socket import read_dump
 
 
 def read_interfaces() -> LocalNetwork:
-    """Dump links, addresses and routes. Raises OSError where links or addresses are denied."""
+    """Dump links, addresses and routes. Raises OSError if the system denies links or addresses."""
     links = read_dump(rtnetlink.RTM_GETLINK, rtnetlink.parse_link)
     addresses = read_dump(rtnetlink.RTM_GETADDR, rtnetlink.parse_address)
     try:
@@ -35,7 +35,7 @@ def assemble(
 
 
 def is_wireless(name: str, sys_root: Path = Path("/sys")) -> bool:
-    """Return whether an interface is a Wi-Fi, by sysfs or by the name that systemd gives it."""
+    """Return whether an interface is wireless, by sysfs or by the name that systemd gives it."""
     return name.startswith("wl") or (sys_root / "class/net" / name / "phy80211").exists()
 
 

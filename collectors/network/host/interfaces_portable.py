@@ -1,7 +1,7 @@
 """Interfaces by psutil and gateways by netifaces (macOS, Windows).
 
-netifaces names Windows interfaces by GUID and psutil by their friendly name, so a gateway finds
-its interface by the addresses that both report.
+On Windows, netifaces names an interface by its GUID and psutil by its friendly name. The interface
+of a gateway is therefore identified by the addresses that both libraries report.
 """
 
 import ipaddress
@@ -16,21 +16,21 @@ from collectors.network.host.local_network import LocalInterface, LocalNetwork, 
 from collectors.network.matching.identity import normal_mac
 from collectors.shared.addresses import is_loopback
 
-_WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # of Windows; macOS calls all of them en0, en1
-_NO_MAC = "00:00:00:00:00:00"  # that of a loopback interface
-_IPV6_LINK_PREFIX = 64  # psutil has none on Windows; RFC 4291 section 2.5.4
+_WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # on Windows; macOS names all interfaces en0, en1
+_NO_MAC = "00:00:00:00:00:00"  # the MAC that a loopback interface reports
+_IPV6_LINK_PREFIX = 64  # psutil reports no prefix on Windows; RFC 4291 section 2.5.4
 _FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {socket.AF_INET: "ipv4", socket.AF_INET6: "ipv6"}
 
 
 class SystemGateway(NamedTuple):
-    """A default gateway, the preferred first; ``reached_from`` are its interface's addresses."""
+    """A default gateway. ``reached_from`` are the addresses of the interface that leads to it."""
 
     gateway: str
     reached_from: frozenset[str]
 
 
 def read_interfaces() -> LocalNetwork:
-    """Ask psutil and netifaces. Raises OSError if the list of interfaces is denied."""
+    """Read psutil and netifaces. Raises OSError if the system denies the list of interfaces."""
     addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
     try:
         gateways = _read_gateways()
@@ -45,7 +45,10 @@ def assemble(
     stats: "Mapping[str, psutil._ntp.snicstats]",
     gateways: Sequence[SystemGateway],
 ) -> tuple[LocalInterface, ...]:
-    """Join all readings. The rank of a gateway in the list stands for its metric."""
+    """Join all readings by interface. ``gateways`` are in order of preference.
+
+    The position of a gateway in that list is used as the metric of its route.
+    """
     joined = [
         _join(index, name, addresses[name], stats.get(name), gateways)
         for index, name in enumerate(addresses, start=1)
@@ -54,7 +57,10 @@ def assemble(
 
 
 def parse_prefix_length(address: str, netmask: str | None) -> int | None:
-    """Return the bits of a netmask, or the usual number without one. None: not an address."""
+    """Return the number of bits in a netmask; without a netmask, 64 for IPv6 and 32 for IPv4.
+
+    Returns None if a text is not an address.
+    """
     try:
         version = ipaddress.ip_address(address).version
         if netmask is None:
@@ -87,7 +93,7 @@ def _join(
         is_up=stats is not None and stats.isup,
         is_loopback="loopback" in flags or any(map(is_loopback, own)),
         is_point_to_point="pointopoint" in flags or "pointtopoint" in flags,
-        has_arp=False,  # no neighbour events here: the scan connects and reads the table after
+        has_arp=False,  # without neighbour events the scan connects first, then reads the table
         metric=ranks[0] if ranks else None,
         is_wireless=name.startswith(_WIRELESS_NAMES),
     )

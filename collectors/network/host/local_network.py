@@ -1,4 +1,4 @@
-"""This machine's own place in the network: its interfaces, their addresses and default routes."""
+"""The interfaces of this machine, with their addresses and default routes."""
 
 from dataclasses import dataclass, field
 
@@ -7,11 +7,11 @@ from collectors.contract import Interface, Unavailable
 
 @dataclass(frozen=True, slots=True)
 class LocalInterface:
-    """An interface of the contract, with what the scan needs.
+    """An interface of the contract, and further properties that the scan needs.
 
-    ``has_arp``: an Ethernet-like link whose neighbours the kernel resolves. ``metric`` is that of
-    the best default route through it (None: no default route). ``is_wireless`` is False as well if
-    the system does not report it.
+    ``has_arp``: the kernel resolves addresses of this Ethernet-like link by ARP and reports them.
+    ``metric`` is the metric of the best default route through the interface, or None without a
+    default route. ``is_wireless`` is also False if the system does not report it.
     """
 
     interface: Interface
@@ -37,7 +37,7 @@ class LocalNetwork:
 
     @property
     def in_use(self) -> tuple[LocalInterface, ...]:
-        """The interfaces that can carry traffic to others: up, addressed, not loopback."""
+        """The interfaces that can reach other hosts: up, with an address, and not loopback."""
         return tuple(
             local
             for local in self.interfaces
@@ -50,12 +50,12 @@ class LocalNetwork:
 
     @property
     def own_addresses(self) -> frozenset[str]:
-        """Every address of this machine, loopback too."""
+        """Every address of this machine, including loopback."""
         return frozenset(a for local in self.interfaces for a in local.addresses)
 
 
 def best_route_first(interfaces: list[LocalInterface]) -> tuple[LocalInterface, ...]:
-    """Order by the metric of the default route, those without one last."""
+    """Order by the metric of the default route. Interfaces without a default route come last."""
     return tuple(
         sorted(interfaces, key=lambda local: (local.metric is None, local.metric or 0, local.index))
     )

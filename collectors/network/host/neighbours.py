@@ -1,7 +1,8 @@
 """The neighbour table of this machine: which MAC answers for which address.
 
-Linux: rtnetlink, and /proc/net/arp where a sandbox denies netlink. macOS: ``arp -an`` and
-``ndp -an``. Windows: GetIpNetTable2. Reading it sends nothing to the network.
+On Linux it is read by rtnetlink, or from /proc/net/arp if a sandbox denies netlink. On macOS it is
+read by ``arp -an`` and ``ndp -an``, on Windows by GetIpNetTable2. Reading the table sends nothing
+to the network.
 """
 
 import re
@@ -25,7 +26,7 @@ _NDP_LINE = re.compile(r"\s*([^\s%]+)\S*\s+(\S+)\s+\S")
 
 
 def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, ...]:
-    """Read the table of this platform, IPv4 and IPv6. Raises OSError where it is denied."""
+    """Read the IPv4 and IPv6 entries of the table. Raises OSError if the system denies it."""
     if platform == "linux":
         return _read_linux()
     if platform == "win32":
@@ -47,7 +48,7 @@ def parse_proc_arp(text: str) -> tuple[LinkNeighbour, ...]:
 def parse_arp(text: str) -> tuple[LinkNeighbour, ...]:
     """Parse ``arp -an`` of macOS: ``? (192.168.1.1) at 0:1a:2b:3:4:5 on en0 ifscope …``.
 
-    Its MACs drop leading zeros; ``(incomplete)`` stands for none.
+    Each byte of a MAC is printed without a leading zero. ``(incomplete)`` stands for no MAC.
     """
     matches = _matches(_ARP_LINE, text)
     return tuple(entry for match in matches for entry in _entry(match[1], match[2]))
@@ -64,7 +65,10 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
 
 
 def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
-    """Yield the neighbour if the address is valid; these tables have no state but "stale"."""
+    """Yield the neighbour if the address is valid.
+
+    These tables do not show whether an entry is confirmed, so an entry with a MAC is "stale".
+    """
     text = rtnetlink.plain_address(address)
     if text is None:
         return

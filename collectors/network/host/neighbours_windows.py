@@ -28,9 +28,9 @@ _STATES: dict[int, NeighbourState] = {  # NL_NEIGHBOR_STATE
 
 
 def read_neighbours_windows() -> tuple[LinkNeighbour, ...]:
-    """Ask the IP helper. Raises OSError if it refuses the IPv4 table."""
+    """Return the IPv4 and IPv6 entries. Raises OSError if Windows refuses the IPv4 table."""
     if sys.platform == "win32":
-        # One by one: asked for both, it returns nothing if IPv6 is missing.
+        # The families are read one by one: a call for both returns nothing if IPv6 is missing.
         entries = _get_ip_net_table(_AF_INET)
         with contextlib.suppress(OSError):
             entries += _get_ip_net_table(_AF_INET6)
@@ -40,7 +40,7 @@ def read_neighbours_windows() -> tuple[LinkNeighbour, ...]:
 
 
 def parse_ip_net_table(table: bytes) -> tuple[LinkNeighbour, ...]:
-    """Parse a MIB_IPNET_TABLE2; rows that are cut or of another family are left out."""
+    """Parse a MIB_IPNET_TABLE2. Incomplete rows and rows of other families are left out."""
     if len(table) < _TABLE_HEADER_BYTES:
         return ()
     count = min(struct.unpack_from("<I", table)[0], _ROWS_MAX)

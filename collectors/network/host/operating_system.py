@@ -1,11 +1,14 @@
-"""Which operating system this is, for the report."""
+"""The version of the operating system, for the report."""
 
 import platform
 import sys
 
 
 def read_os_version() -> str | None:
-    """Return the version in its usual form ("Debian GNU/Linux 12 (bookworm)", "14.5"); or None."""
+    """Return the version as the system writes it ("Debian GNU/Linux 12 (bookworm)", "14.5").
+
+    Returns None if it is not known.
+    """
     if sys.platform == "darwin":
         return platform.mac_ver()[0] or None
     if sys.platform == "win32":

@@ -1,6 +1,6 @@
-"""rtnetlink messages of the Linux kernel (rtnetlink(7), linux/rtnetlink.h). Pure.
+"""Parses rtnetlink messages of the Linux kernel (rtnetlink(7), linux/rtnetlink.h). Pure.
 
-Everything here parses bytes of any kind: what is cut or malformed is left out.
+All functions accept arbitrary bytes. They leave out entries that are incomplete or malformed.
 """
 
 import ipaddress
@@ -22,10 +22,10 @@ RTM_NEWNEIGH = 28
 RTM_GETNEIGH = 30
 RTM_GETNEIGHTBL = 66
 NEW_FROM_GET = -2
-"""The type of the objects in a dump, from the type of the request."""
+"""The type of the messages in a reply is the type of the request plus this number."""
 
 AF_INET = 2
-AF_INET6 = 10  # Linux's number: these bytes come from a Linux kernel wherever they are parsed
+AF_INET6 = 10  # the number on Linux, because the messages come from a Linux kernel
 
 _HEADER = struct.Struct("=IHHII")
 _ATTRIBUTE = struct.Struct("=HH")
@@ -57,7 +57,7 @@ _NUD_STATES: dict[int, NeighbourState] = {
     0x02: "reachable",
     0x04: "stale",
     0x08: "stale",  # NUD_DELAY: stale and in use
-    0x10: "stale",  # NUD_PROBE: being asked again
+    0x10: "stale",  # NUD_PROBE: the kernel sends ARP requests to confirm it
     0x20: "failed",
     0x80: "reachable",  # NUD_PERMANENT
 }
@@ -92,7 +92,7 @@ class LinkNeighbour:
 class NeighbourTableSize(NamedTuple):
     """The number of entries in a neighbour table, and its limit (gc_thresh3).
 
-    Both are of the whole machine: all network namespaces share one table.
+    Both numbers count the whole machine, because all network namespaces share one table.
     """
 
     entries: int
@@ -120,7 +120,7 @@ def error_number(message: Message) -> int:
 
 
 def parse_link(body: bytes) -> LocalInterface | None:
-    """Read an RTM_NEWLINK body. The interface has no addresses and routes yet."""
+    """Parse an RTM_NEWLINK body. The returned interface has no addresses and routes yet."""
     if len(body) < _IFINFOMSG.size:
         return None
     _family, kind, index, flags, _change = _IFINFOMSG.unpack_from(body)
@@ -139,12 +139,12 @@ def parse_link(body: bytes) -> LocalInterface | None:
 
 
 def parse_address(body: bytes) -> tuple[int, InterfaceAddress] | None:
-    """Read an RTM_NEWADDR body: the index of the interface, and its address."""
+    """Parse an RTM_NEWADDR body. Returns the index of the interface, and the address."""
     if len(body) < _IFADDRMSG.size:
         return None
     family, prefix_length, _flags, _scope, index = _IFADDRMSG.unpack_from(body)
     attributes = _attributes(body[_IFADDRMSG.size :])
-    # On a point-to-point link IFA_ADDRESS is the peer's and IFA_LOCAL is ours.
+    # On a point-to-point link IFA_ADDRESS is the peer's address, and IFA_LOCAL is the own one.
     text = _address_text(family, attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b""))
     if text is None:
         return None
@@ -153,7 +153,7 @@ def parse_address(body: bytes) -> tuple[int, InterfaceAddress] | None:
 
 
 def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
-    """Read an RTM_NEWROUTE body: its default routes, several for a multipath route."""
+    """Parse an RTM_NEWROUTE body. Returns its default routes; a multipath route has several."""
     if len(body) < _RTMSG.size:
         return ()
     family, destination_bits, _, _, table, _, _, kind, _flags = _RTMSG.unpack_from(body)
@@ -170,7 +170,7 @@ def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
 
 
 def parse_neighbour(body: bytes) -> LinkNeighbour | None:
-    """Read an RTM_NEWNEIGH body."""
+    """Parse an RTM_NEWNEIGH body."""
     if len(body) < _NDMSG.size:
         return None
     family, index, state, _flags, _kind = _NDMSG.unpack_from(body)
@@ -184,7 +184,7 @@ def parse_neighbour(body: bytes) -> LinkNeighbour | None:
 
 
 def parse_neighbour_table_size(body: bytes) -> NeighbourTableSize | None:
-    """Read an RTM_NEWNEIGHTBL body; None for one with the parameters of a single device."""
+    """Parse an RTM_NEWNEIGHTBL body. Returns None for the parameters of a single interface."""
     attributes = _attributes(body[_NDTMSG.size :])
     limit, config = attributes.get(_NDTA_THRESH3, b""), attributes.get(_NDTA_CONFIG, b"")
     if len(limit) < _U32.size or len(config) < _NDT_CONFIG_ENTRIES.size:
@@ -199,7 +199,7 @@ def mac_text(raw: bytes) -> str | None:
 
 
 def plain_address(value: str | bytes) -> str | None:
-    """Return an address in its usual text form; None for what is no address."""
+    """Return an address in its usual text form, or None if ``value`` is not an address."""
     try:
         return str(ipaddress.ip_address(value))
     except ValueError:
@@ -207,9 +207,10 @@ def plain_address(value: str | bytes) -> str | None:
 
 
 def _split(data: bytes, header: struct.Struct) -> Iterator[tuple[tuple[Any, ...], bytes]]:
-    """Yield the header and the content of each entry; the first field is the entry's length.
+    """Yield the header fields and the content of each entry in ``data``.
 
-    Messages, attributes and next hops all have this form. Ends at the first impossible length.
+    Messages, attributes and next hops all begin with the entry's length as the first field of the
+    header. Stops at the first length that is impossible.
     """
     offset = 0
     while offset + header.size <= len(data):

@@ -1,7 +1,7 @@
 """rtnetlink requests to the Linux kernel: dumps, and neighbour changes as they happen.
 
-Neither needs privileges. All functions raise OSError where the platform or a sandbox denies netlink
-sockets. Nothing is sent to the network.
+Neither needs privileges. All functions raise OSError if the platform has no netlink sockets or a
+sandbox denies them. Nothing is sent to the network.
 """
 
 import errno
@@ -47,15 +47,19 @@ def read_neighbours(family: int = rtnetlink.AF_INET) -> tuple[LinkNeighbour, ...
 
 
 def read_neighbour_table_size() -> NeighbourTableSize | None:
-    """Return the size of the IPv4 neighbour table, also in a namespace without its sysctls."""
+    """Return the size of the IPv4 neighbour table.
+
+    Unlike the sysctls, this also works in a network namespace that does not show them.
+    """
     parse = rtnetlink.parse_neighbour_table_size
     return next(iter(read_dump(rtnetlink.RTM_GETNEIGHTBL, parse, rtnetlink.AF_INET)), None)
 
 
 class NeighbourEvents:
-    """Neighbour changes of this network namespace, as a selectable file.
+    """Neighbour changes of this network namespace, as a file for a selector.
 
-    When the kernel drops events because they are read too slowly, the table is dumped instead.
+    If the kernel discards events because they are read too slowly, `read` returns the whole table
+    instead.
     """
 
     def __init__(self) -> None:

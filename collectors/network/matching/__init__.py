@@ -1,1 +1,1 @@
-"""Which printer of the machine is which device of the network. Pure."""
+"""Matches the printers of this machine with devices of the network. Pure."""

@@ -1,8 +1,8 @@
-"""Why a printer does not print: the table from symptoms to the cause and the fix. Pure.
+"""The table of causes why a printer does not print, with the symptoms and the fix of each. Pure.
 
-Of each group the first row that fits is reported, in the order of the groups. A row of the group
-"machine" is about this machine or its network. The report has it once, and again with each printer
-that it explains. No sentence claims more than was observed.
+From each group the first row that fits a printer is reported, in the order of the groups. A row of
+the group "machine" is about this machine or its network. The report lists such a row once, and
+again with each printer that it explains. No sentence may claim more than was observed.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,11 +18,16 @@ from collectors.network.observations import is_called_by_mdns
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """``sentence`` and ``remedy`` are templates with the symptoms of the printer, ``s``, and of the
-    machine, ``m``. ``evidence`` is for the manual only, and so is a remedy that ``is_obvious``.
+    """One row of the table.
 
-    ``fits`` returns whether it is the cause of a printer's symptoms. A cause of the machine has
-    ``is_there`` as well, and ``fits`` only for the printers that it explains."""
+    ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
+    ``m`` for those of the machine. ``evidence`` appears only in the manual. So does the remedy if
+    it ``is_obvious``.
+
+    ``fits`` returns whether a printer's symptoms have this cause. A cause in the machine or its
+    network also has ``is_there``, which returns whether the cause exists. Its ``fits`` then selects
+    the printers that it explains.
+    """
 
     code: str
     fits: Sees
@@ -53,7 +58,7 @@ def explain(symptoms: Symptoms, machine: MachineSymptoms) -> tuple[str, ...]:
 
 
 def machine_causes(machine: MachineSymptoms) -> Iterator[str]:
-    """Yield what is wrong with this machine's network, whatever printers it affects."""
+    """Yield what is wrong with this machine or its network, even if it affects no printer."""
     for cause in _GROUPS["machine"]:
         if cause.is_there is not None and cause.is_there(machine):
             yield cause.describe(None, machine)

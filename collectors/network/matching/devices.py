@@ -20,15 +20,16 @@ from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS, numeric_or
 By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
 
 IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number")
-"""Evidence that goes with a device wherever it moves."""
+"""Evidence that stays the same when a device gets another address."""
 
 NAMES: tuple[By, ...] = ("DNS-SD name", "name")
-"""Weak evidence: any device may have any name."""
+"""Weak evidence, because any device may use any name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One device: its IPv4 addresses first, then the IPv6 addresses that are surely its own."""
+    """One device. ``addresses`` has its IPv4 addresses first, then the IPv6 addresses that are
+    certainly its own."""
 
     addresses: tuple[str, ...]
     mac_addresses: tuple[str, ...]
@@ -65,11 +66,13 @@ class Match:
 
 
 def group_devices(observed: Observations) -> tuple[Device, ...]:
-    """Group by address, and an IPv6 address with the one IPv4 address of its MAC or host name.
+    """Group the observations into devices. Each IPv4 address is a device, with these exceptions.
 
-    Several IPv4 addresses are one device, with cable and Wi-Fi, where it announces the same host
-    name and the same UUID at each. Those of one MAC stay apart: they may be proxy ARP. Only the
-    MAC that answered the scan counts: the neighbour table remembers who had an address before.
+    An IPv6 address belongs to the IPv4 address with the same MAC or host name, if there is exactly
+    one. Several IPv4 addresses with the same host name and the same UUID are one device, for
+    example with cable and Wi-Fi. Addresses with only the same MAC stay separate devices, because
+    the MAC may be that of proxy ARP. Only MACs from the scan are used: the neighbour table may
+    still have the MAC of a device that had the address before.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for each in observed.ports.values():
@@ -92,7 +95,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
 
 
 class DeviceIndex:
-    """Devices by each kind of evidence, strongest first."""
+    """Finds devices by each kind of evidence."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self._devices = tuple(devices)
@@ -109,7 +112,11 @@ class DeviceIndex:
             self._stores[by] = store
 
     def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Match | None:
-        """Return the devices to which the strongest evidence points; ``skip`` is left out."""
+        """Return the devices to which the strongest evidence points.
+
+        Evidence of the kinds in ``skip`` is not used. Returns None if no evidence points to a
+        device.
+        """
         for by in BY:
             if by in skip:
                 continue
@@ -125,14 +132,15 @@ class DeviceIndex:
         return {key for key in evidence_of(printer, by) if device in store.get(key, ())}
 
     def printers(self) -> Iterator[Device]:
-        """Yield the devices that are surely printers, by what answers or is announced."""
+        """Yield the devices that are certainly printers, because of a model or a raw print port."""
         for device in self._devices:
             ports = device.print_ports
             if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in ports):
                 yield device
 
     def of_model(self, model: str | None) -> Iterator[Device]:
-        """Yield the devices of this model. One with several names for it is yielded repeatedly."""
+        """Yield the devices of this model. A device that gives several names of the model is
+        yielded several times."""
         wanted = plain_model(model)
         for known, devices in self._models.items():
             if is_same_plain_model(wanted, known):
@@ -147,20 +155,25 @@ class DeviceIndex:
 
 
 def service_names(name: str) -> tuple[str, ...]:
-    """Return the forms in which a DNS-SD instance name is compared: as it is, and as cups-browsed
-    makes a queue's name of it (``Brother HL-L2350DW`` becomes ``brother_hl_l2350dw``)."""
+    """Return a DNS-SD instance name in the two forms that are compared.
+
+    The first is the name in lower case. The second is the queue name that cups-browsed makes from
+    it: ``Brother HL-L2350DW`` becomes ``brother_hl_l2350dw``.
+    """
     lower = name.lower()
     return (lower, _NOT_IN_QUEUE_NAMES.sub("_", lower).strip("_"))
 
 
 def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
-    """Return a printer's values of one kind of evidence, in the form that is compared."""
+    """Return a printer's values of one kind of evidence, as `DeviceIndex` compares them."""
     return tuple(dict.fromkeys(_PRINTER_KEYS[by](printer)))
 
 
 def sure_macs(printer: KnownPrinter) -> Iterator[str]:
-    """Yield the MAC that a printer is set up with, or that its host's name or address is made of;
-    of some names only the last three bytes are known."""
+    """Yield the MACs in a printer's setup: its own MAC, and a MAC in its host name or IPv6 address.
+
+    Some host names contain only the last three bytes of a MAC. Then these three are yielded.
+    """
     host = printer.host
     in_host = (mac_in_hostname(host), mac_in_address(host), mac_tail_in_hostname(host))
     yield from filter(None, (printer.mac_address, *in_host))
@@ -176,7 +189,7 @@ def _device_macs(device: Device) -> Iterator[str]:
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
             yield mac
-    # A printer whose name contains only the last three bytes is found by them.
+    # Some printers have only the last three bytes in their host name. They match these.
     yield from {mac[-8:] for mac in device.mac_addresses}
 
 
@@ -184,7 +197,8 @@ def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
     for mac in sure_macs(printer):
         yield from (mac, _IN_UUID + mac)
     yield from _learned(printer, "mac_address")
-    # The ends of two UUIDs may be alike by chance, or by a firmware: compared with MACs alone.
+    # The last 12 digits of two UUIDs may be equal by chance or because of the firmware. So these
+    # digits of the printer's UUID are compared only with MACs, not with the UUIDs of devices.
     yield from filter(None, (mac_in_uuid(printer.uuid),))
 
 
@@ -204,9 +218,10 @@ def _names(hostnames: Iterable[str]) -> Iterator[str]:
 def _learned(
     printer: KnownPrinter, mark: Literal["mac_address", "uuid", "serial"]
 ) -> tuple[str, ...]:
-    """Return what was learned of a printer that is set up by its address.
+    """Return an identity that a printer had when it last answered, if it is set up by its address.
 
-    A printer that is set up by a name is printed to by this name, whichever device has it now.
+    It is not used for a printer that is set up by a name: jobs go to that name, whichever device
+    has it now.
     """
     learned = printer.learned if printer.addresses else None
     value: str | None = getattr(learned, mark, None)
@@ -247,7 +262,7 @@ class _Marks:
 
 
 def _first_addresses(marks: dict[str, _Marks]) -> dict[str, str]:
-    """Map each IPv4 address to the first one that has the same host name and a same UUID."""
+    """Map each IPv4 address to the first one with the same host name and the same UUID."""
     heads: dict[tuple[str, str], str] = {}
     first: dict[str, str] = {}
     for address, own in marks.items():

@@ -1,4 +1,7 @@
-"""Hints to devices that a lost printer may be. A hint never changes how the printer is judged."""
+"""Hints at devices that may be a printer which was not found.
+
+A hint never changes the status of the printer.
+"""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
@@ -10,11 +13,11 @@ from collectors.network.matching.verdicts import difference, is_surely
 from collectors.network.observations import KnownPrinter
 
 HINTS_MAX = 4
-"""With more devices of one model, none of them is a useful hint."""
+"""If more devices than this are of the printer's model, they are no useful hint."""
 
 
 class Hints:
-    """Searches the devices for which ``is_free`` returns that no queue uses them."""
+    """Searches for hints among the devices that no queue uses (``is_free``)."""
 
     def __init__(self, index: DeviceIndex, is_free: Callable[[Device], bool]) -> None:
         self._index = index
@@ -27,7 +30,7 @@ class Hints:
         return None if plain_model(printer.make_model) else self._only_other()
 
     def _renamed(self, printer: KnownPrinter) -> str | None:
-        """Find the device that had the host name of the printer when it last answered."""
+        """Find the device that had the printer's host name when the printer last answered."""
         if printer.learned is None or printer.addresses:
             return None
         learned = replace(printer, addresses=(printer.learned.address,))
@@ -38,7 +41,7 @@ class Hints:
         return f"the device that had it when it last answered is at {where}: was it renamed?"
 
     def _alike(self, printer: KnownPrinter) -> str | None:
-        """Find a device with one identity of the printer, which is not enough to be it."""
+        """Find a device with one identity of the printer. One is not enough for a match."""
         device, by = self._find_free(printer, IDENTITIES)
         if device is None or difference(replace(printer, learned=None), device, None, by):
             return None
@@ -55,14 +58,18 @@ class Hints:
         return f"the same model was seen at {listed(same)}" if 0 < len(same) <= HINTS_MAX else None
 
     def _only_other(self) -> str | None:
-        """Find the only printer that no queue uses."""
+        """Find a printer that no queue uses, if there is exactly one."""
         free = self._free_addresses(self._index.printers())
         if len(free) != 1:
             return None
         return f"a printer that no queue of this machine uses was seen at {free[0]}"
 
     def _find_free(self, printer: KnownPrinter, kinds: Collection[By]) -> tuple[Device | None, By]:
-        """Return the only device with evidence of these kinds, if it is free; and the evidence."""
+        """Return the device that matches by evidence of these ``kinds``, and the kind that matched.
+
+        Returns (None, "name") if there is no such device, if there are several, or if a queue uses
+        it.
+        """
         match = self._index.find(printer, [by for by in BY if by not in kinds])
         if match is None or len(match.devices) != 1 or not self._is_free(match.devices[0]):
             return None, "name"

@@ -1,4 +1,4 @@
-"""The identities of devices: UUIDs, serial numbers, MACs, and MACs that are part of other names."""
+"""Parses the identities of devices: UUIDs, serial numbers, MACs, and MACs within other names."""
 
 import ipaddress
 import re
@@ -17,7 +17,10 @@ _LOCAL_BIT = 0x02
 
 
 def normal_uuid(text: str | None) -> str | None:
-    """Return the UUID in ``text`` (``urn:uuid:…`` too) in lower case; None without a real one."""
+    """Return the UUID in ``text`` in lower case. ``text`` may have a prefix such as ``urn:uuid:``.
+
+    Returns None if there is no UUID or only a placeholder.
+    """
     match = _UUID.search(text or "")
     if match is None or len({*match[0].replace("-", "").lower()}) < _REAL_DIGITS:
         return None
@@ -25,8 +28,11 @@ def normal_uuid(text: str | None) -> str | None:
 
 
 def real_serial(text: str | None) -> str | None:
-    """Return a serial number; None for a placeholder of the firmware (``00000000``, ``000001``,
-    ``0.00``, ``123456789``, ``XXXXXX``)."""
+    """Return a serial number without surrounding spaces.
+
+    Returns None for a placeholder of the firmware, such as ``00000000``, ``000001``, ``0.00``,
+    ``123456789`` or ``XXXXXX``.
+    """
     plain = "".join(c for c in (text or "").lower() if c.isalnum())
     is_counted = len(plain) > 1 and any(plain in each for each in _COUNTED_UP)
     if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
@@ -35,8 +41,10 @@ def real_serial(text: str | None) -> str | None:
 
 
 def normal_mac(text: str | None) -> str | None:
-    """Return ``aa:bb:cc:dd:ee:ff`` for a MAC written with colons, dashes or neither; None for
-    anything else, and for one that repeats a single digit (``00:00:00:00:00:00``)."""
+    """Return a MAC as ``aa:bb:cc:dd:ee:ff``. ``text`` may have colons, dashes or no separators.
+
+    Returns None if ``text`` is not a MAC, or if all digits are the same (``00:00:00:00:00:00``).
+    """
     given = (text or "").strip()
     if not (_MAC.fullmatch(given) or _BARE_MAC.fullmatch(given)):
         return None
@@ -49,27 +57,30 @@ def normal_mac(text: str | None) -> str | None:
 def mac_in_uuid(uuid: str | None) -> str | None:
     """Return the last 12 digits of a UUID as a MAC.
 
-    Brother, Epson, HP and others put it there. Other UUIDs have random digits there, so compare the
-    result with a MAC that was observed.
+    Brother, Epson, HP and others put their MAC there. Other makers have random digits there, so the
+    result must be compared with a MAC that was observed.
     """
     return normal_mac(uuid[-12:]) if uuid else None
 
 
 def mac_in_hostname(hostname: str | None) -> str | None:
-    """Return the MAC in a default host name like ``BRN001BA9123456``; None without one."""
+    """Return the MAC in a default host name such as ``BRN001BA9123456``, or None."""
     match = _NAMED_MAC.match(_first_label(hostname))
     return normal_mac(match[1]) if match else None
 
 
 def mac_tail_in_hostname(hostname: str | None) -> str | None:
-    """Return the last three bytes, ``12:34:56``, in a default host name like ``NPI123456``."""
+    """Return the last three bytes of the MAC in a default host name, or None.
+
+    For ``NPI123456`` these are ``12:34:56``.
+    """
     match = _NAMED_TAIL.match(_first_label(hostname))
     digits = match[1].lower() if match else ""
     return ":".join(digits[i : i + 2] for i in range(0, 6, 2)) if digits else None
 
 
 def mac_in_address(address: str | None) -> str | None:
-    """Return the MAC that an IPv6 address was made of (RFC 4291, appendix A); None without one."""
+    """Return the MAC that an IPv6 address contains (RFC 4291, appendix A), or None."""
     try:
         packed = ipaddress.IPv6Address((address or "").partition("%")[0]).packed[8:]
     except ValueError:

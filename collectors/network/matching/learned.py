@@ -1,4 +1,4 @@
-"""The identity of a printer that answers, to recognise it at another address later. Pure."""
+"""Learns the identity of a printer while it answers, to recognise it at another address. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ Marks = Callable[[Device], Iterable[str]]
 def with_learned(
     known: Sequence[KnownPrinter], learned: Sequence[LearnedPrinter]
 ) -> tuple[KnownPrinter, ...]:
-    """Add to each printer what was learned of it, unless it was set up again since."""
+    """Add to each printer the identity that was learned, unless its setup has changed since."""
     by_id = {(each.id, each.setup): each for each in learned}
     return tuple(replace(each, learned=by_id.get((each.id, _setup(each)))) for each in known)
 
@@ -24,10 +24,10 @@ def with_learned(
 def learn(
     matches: Iterable[tuple[KnownPrinter, Device, str]], devices: Sequence[Device]
 ) -> Iterator[LearnedPrinter]:
-    """Yield the identities of printers that were surely found, each at a device and an address.
+    """Yield the identity of each printer in ``matches``: (printer, its device, the address used).
 
-    Makers give one UUID or serial number to many devices, and a router answers with its MAC for
-    others: what two devices share identifies neither.
+    An identity that two devices share is left out, because it identifies neither: some makers give
+    one UUID or serial number to many devices, and a router answers ARP for others with its own MAC.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for printer, device, address in matches:
@@ -52,7 +52,8 @@ def _setup(printer: KnownPrinter) -> str:
 
 
 def _only(device: Device, devices: Sequence[Device], marks: Marks) -> str | None:
-    """Return the one mark of a device, where no other device has it."""
+    """Return a device's identity of one kind. Returns None if the device has several or none, or if
+    another device has the same."""
     own = set(marks(device))
     if len(own) != 1 or any(own & set(marks(each)) for each in devices if each is not device):
         return None

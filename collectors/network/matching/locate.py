@@ -1,4 +1,4 @@
-"""Which device each printer of the machine is, if any, and by which evidence. Pure."""
+"""Finds the device of each printer, and the evidence for it. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +21,11 @@ from collectors.network.observations import KnownPrinter
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where a printer was found: ``left`` is the address it is set up with and is not at any
-    more, ``rivals`` the devices between which nothing decides."""
+    """The device that a printer was matched with, ``by`` which evidence.
+
+    ``left`` is the address that the printer is set up with, if its device is no longer there. If
+    several devices fit equally well, ``device`` is None and ``rivals`` are these devices.
+    """
 
     by: By
     device: Device | None = None
@@ -33,7 +36,7 @@ class Located:
 def locate_printers(
     known: Sequence[KnownPrinter], index: DeviceIndex
 ) -> tuple[tuple[KnownPrinter, Located | None], ...]:
-    """Look for every printer; None for those of which nothing was seen, or that are local."""
+    """Return each printer with its match. Local printers and printers without a match have None."""
     first = [(printer, _locate(index, printer)) for printer in known]
     return tuple((p, _by_mac(p, _without_shared(index, p, at, first))) for p, at in first)
 
@@ -72,7 +75,11 @@ def _without_shared(
     at: Located | None,
     all_of_them: Sequence[tuple[KnownPrinter, Located | None]],
 ) -> Located | None:
-    """Locate a printer again, without the evidence that it shares with one at another address."""
+    """Return the match of a printer, without evidence that another printer has as well.
+
+    Evidence is left out only if a printer that is set up with another address has the same value
+    and this printer seems to have moved. The printer is then located by weaker evidence.
+    """
     skip: tuple[By, ...] = ()
     while at is not None and at.device is not None and at.left is not None:
         own = index.evidence(printer, at.by, at.device)
@@ -87,7 +94,10 @@ def _without_shared(
 
 
 def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
-    """Give the MAC as evidence if a printer that moved has the learned one: it is the strongest."""
+    """Report the MAC as evidence if a printer has moved and its device has the learned MAC.
+
+    The MAC is the strongest evidence that the printer has moved.
+    """
     mac = printer.learned.mac_address if printer.learned else None
     if at is None or at.left is None or at.device is None or mac not in at.device.mac_addresses:
         return at
@@ -95,15 +105,18 @@ def _by_mac(printer: KnownPrinter, at: Located | None) -> Located | None:
 
 
 def _settle(printer: KnownPrinter, match: Match) -> Device | None:
-    """Return the one device that is meant; None if several may be."""
+    """Return the device of a match. If several devices match, each further criterion narrows them.
+
+    Returns None if several devices remain.
+    """
     devices, name = match.devices, (printer.dns_sd_name or "").lower()
     learned_mac = printer.learned.mac_address if printer.learned else None
     identity: tuple[Callable[[Device], bool], ...] = (
-        lambda device: bool(device.observations),  # not just a MAC the neighbour table remembers
+        lambda device: bool(device.observations),  # not only an entry of the neighbour table
         lambda device: learned_mac in device.mac_addresses,
         lambda device: bool(set(device.addresses) & set(printer.addresses)),
         lambda device: bool(name) and name in instance_names(device),
-        # Any host may announce the services of others. An answer is better evidence.
+        # A host may announce the services of other hosts. A device's own answer is better evidence.
         lambda device: any(printer.uuid in each.answered_uuids for each in device.observations),
         lambda device: (
             not {printer.mac_address, mac_in_uuid(printer.uuid)}.isdisjoint(device.mac_addresses)
@@ -113,7 +126,8 @@ def _settle(printer: KnownPrinter, match: Match) -> Device | None:
         lambda device: any(each.contact == "open" for each in device.observations),
         lambda device: any(is_same_model(printer.make_model, each) for each in device.models),
     )
-    # A device that left its address is not recognised by its model or because it answers.
+    # A printer that is set up by its address, but is not there, must not be matched with a device
+    # only because that one has the same model or answers.
     for fits in identity if printer.addresses else (*identity, *likeness):
         if len(devices) > 1:
             devices = tuple(each for each in devices if fits(each)) or devices
@@ -121,9 +135,9 @@ def _settle(printer: KnownPrinter, match: Match) -> Device | None:
 
 
 def _address_left(printer: KnownPrinter, device: Device) -> str | None:
-    """Return the address a printer is set up with and has left; None if it has not.
+    """Return the address that a printer is set up with, if ``device`` does not have it; else None.
 
-    A link-local IPv6 address stays with its device, whether or not it was seen there.
+    A link-local IPv6 address is ignored: a device keeps it, even if the device was not seen there.
     """
     left = [each for each in printer.addresses if not each.lower().startswith("fe80:")]
     return left[0] if left and not set(left) & set(device.addresses) else None

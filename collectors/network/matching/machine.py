@@ -1,4 +1,4 @@
-"""What of this machine and its network keeps printers from being reached. Pure."""
+"""Finds problems of this machine and its network that make printers unreachable. Pure."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,8 @@ def find_machine_symptoms(
     observed: Observations,
     unicast_only: Sequence[str] = (),
 ) -> MachineSymptoms:
-    """Return what is wrong; ``unicast_only`` are interfaces without multicast answers."""
+    """Return the problems. ``unicast_only`` are the interfaces on which hosts answer mDNS only by
+    unicast."""
     ways, shared = _shared(local)
     isolated = next(_isolated(local, known, observed), ("", ""))
     lost = next(_lost_gateways(local), ("", ""))
@@ -36,7 +37,7 @@ def find_machine_symptoms(
 
 
 def _link_local(local: LocalNetwork) -> tuple[str, ...]:
-    """Return the interfaces of a machine that has no IPv4 address but those it gave itself."""
+    """Return the machine's IPv4 interfaces if all of its IPv4 addresses are self-assigned."""
     own = [(each, address) for each in local.in_use for address, _ in _networks(each)]
     if any(address not in _LINK_LOCAL for _, address in own):
         return ()
@@ -44,7 +45,7 @@ def _link_local(local: LocalNetwork) -> tuple[str, ...]:
 
 
 def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
-    """Return the interfaces that have addresses in one network, and the network."""
+    """Return two interfaces with addresses in one network, and the network; empty if none."""
     first: dict[IPv4Network, str] = {}
     for each in local.in_use:
         for _, network in _networks(each):
@@ -62,7 +63,10 @@ def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
 def _isolated(
     local: LocalNetwork, known: Sequence[KnownPrinter], observed: Observations
 ) -> Iterator[tuple[str, str]]:
-    """Yield a Wi-Fi in whose network printers are set up and nobody but the gateway answers."""
+    """Yield each Wi-Fi interface on which only the gateway answers, and its network.
+
+    The whole network must have been scanned, and a printer must be set up with an address in it.
+    """
     scanned = parse_networks(observed.scanned_networks)
     there = [a for a, h in observed.hosts.items() if h.scanned and h.scanned.is_confirmed]
     answering = {a for a in map(ipaddress.ip_address, there) if str(a) not in local.own_addresses}
@@ -78,7 +82,7 @@ def _isolated(
 
 
 def _lost_gateways(local: LocalNetwork) -> Iterator[tuple[str, str]]:
-    """Yield a gateway that is in no network of its interface, and the interface."""
+    """Yield each gateway that is outside of its interface's networks, and the interface."""
     for each in local.in_use:
         networks = [network for _, network in _networks(each) if network.prefixlen < _HOST_ROUTE]
         for gateway in each.interface.gateways if networks and not each.is_point_to_point else ():

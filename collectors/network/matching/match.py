@@ -1,9 +1,10 @@
-"""Which printer of the machine is which device of the network, and what is wrong with it. Pure.
+"""Matches each printer of the machine with a device of the network, and judges its state. Pure.
 
-Evidence counts in this order: UUID, MAC, serial number, address with port and queue, host name,
-DNS-SD name. A model only breaks a tie. An ambiguous match is reported as such. Two rules come
-first: no printer is reachable if the device may be another one, and no report points at a device
-that another queue uses.
+The kinds of evidence, strongest first, are: UUID, MAC, serial number, address with port and queue,
+host name, DNS-SD name. The model only decides between devices that fit equally well. If the match
+is still ambiguous, it is reported as ambiguous. Two rules take precedence: a printer is not
+reported as reachable if the device may be a different one, and no hint names a device that another
+queue uses.
 """
 
 from collections.abc import Container, Sequence
@@ -41,7 +42,10 @@ Key = tuple[str, int]  # an address and a port
 def match(
     known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms = NOTHING_WRONG
 ) -> PrinterMatches:
-    """Judge every known printer by what was observed, in the order given."""
+    """Return the status and reason of every known printer, in the given order.
+
+    The result also has the printers of each endpoint and the identities to learn.
+    """
     matcher = _Matcher(known, observed, machine)
     judged = [(printer, at, matcher.judge(printer, at)) for printer, at in matcher.located]
     hints = Hints(matcher.index, matcher.is_free)
@@ -66,8 +70,11 @@ def match(
 
 
 class _Matcher:
-    """``located`` has where each printer was found. ``_arrived`` are printers at another address
-    than they are set up with, by that address; ``_held`` the addresses of devices that queues use.
+    """Judges printers by the devices that they are located at.
+
+    ``located`` has the device of each printer. ``_arrived`` maps an address to the printer that is
+    there now although it is set up with a different address. ``_held`` are the addresses of devices
+    that queues use.
     """
 
     def __init__(
@@ -89,7 +96,8 @@ class _Matcher:
             if by == "MAC" or not self._is_still_there(printer, printer.addresses[0], moved)
         }
         self._held = {d.address for _, at in matched for d in (at.device, *at.rivals) if d}
-        # A device elsewhere with a printer's identity may relay to it, or have the same by mistake.
+        # A printer may still be at its address although a device elsewhere has the same identity.
+        # That device may forward jobs to the printer, or share the identity by a maker's mistake.
         self._held |= {
             device.address
             for printer in known
@@ -115,7 +123,7 @@ class _Matcher:
         return self._judge_device(printer, at.device, at.by)
 
     def is_free(self, device: Device) -> bool:
-        """Return whether no queue uses a device that this machine could print to."""
+        """Return whether this machine could print to a device and no queue uses it."""
         return device.address not in self._held and not self._reach.obstacle(device.address)
 
     def _verdict(
@@ -179,7 +187,10 @@ class _Matcher:
         return self._verdict(symptoms, device, (address, port) if seen is not None else None)
 
     def _verdict_of_other(self, symptoms: Symptoms, device: Device) -> Verdict:
-        """Judge what may be another device: neither its state nor its endpoints are reported."""
+        """Return the verdict if the device at the printer's address may be a different one.
+
+        Neither the state nor the endpoints of that device are reported for the printer.
+        """
         is_open = symptoms.contact == "open"
         if is_open:
             symptoms = replace(symptoms, seen=f"{symptoms.address} answers on port {symptoms.port}")
@@ -193,14 +204,14 @@ class _Matcher:
     def _other_device(
         self, printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
     ) -> str | None:
-        """Describe why a device may not be the printer, although it has its address."""
+        """Describe why a device may not be the printer that it was matched with; None if it may."""
         arrived, its = self._arrived.get(device.address, (None, by))
         if arrived is not None and by not in IDENTITIES:
             return f"it is the printer {arrived.name} (same {its}) that has this address now"
         return difference(printer, device, seen, by)
 
     def _may_have_replaced(self, printer: KnownPrinter, device: Device) -> bool:
-        """Return whether a device differs from the printer and no other queue uses it."""
+        """Return whether a device differs from the learned printer and no other queue uses it."""
         return unlike_learned(printer.learned, device) is not None and not any(
             at is not None
             and at.device is device
@@ -228,7 +239,11 @@ class _Matcher:
         return self._verdict(symptoms, device, None if symptoms.out_of_reach else key)
 
     def _what_is_at(self, old: str, moved: Device) -> str:
-        """Describe the old address. A MAC alone may be an old entry of the neighbour table."""
+        """Describe what is at the old address of a printer that has moved.
+
+        A device there with only the moved printer's MAC may be an old entry of the neighbour table.
+        It counts only if it answers.
+        """
         there = self.index.at(old)
         is_remembered = there is not None and set(there.mac_addresses) <= set(moved.mac_addresses)
         if there is None or (is_remembered and not self._reach.is_answering(old)):
@@ -236,8 +251,11 @@ class _Matcher:
         return f"{old} is another device now"
 
     def _is_still_there(self, printer: KnownPrinter, old: str, arrived: Container[str]) -> bool:
-        """Return whether the device at the address it is set up with may well be the printer. It
-        is not if another one has ``arrived`` there."""
+        """Return whether the device at a printer's old address may be the printer.
+
+        It may be if the printer's port is open there, nothing contradicts it, and no other printer
+        has moved to that address (``arrived``).
+        """
         there = self.index.at(old)
         is_open = printer.port is not None and self._reach.contact(old, printer.port) == "open"
         if there is None or not is_open or there.address in arrived:
@@ -245,7 +263,7 @@ class _Matcher:
         return difference(printer, there, None, "address") is None
 
     def _with_obstacle(self, symptoms: Symptoms, seen: str | None = None) -> Symptoms:
-        """Add why this machine cannot print to the address, if it cannot; and ``seen`` then."""
+        """If this machine cannot print to the address, add the reason and the text ``seen``."""
         obstacle = self._reach.obstacle(symptoms.address)
         if not obstacle:
             return symptoms
@@ -262,10 +280,12 @@ def _own_address(printer: KnownPrinter, device: Device) -> str:
 
 
 def _choose_port(printer: KnownPrinter, device: Device) -> PortObservation | None:
-    """Return what was seen of the port the printer is set up with, else the best for printing.
+    """Return the observation of the port that the printer is set up with.
 
-    At the printer's own address, if it is an IPv4 one of the device: what answers at another is
-    not what is printed to. A link-local IPv6 address is never contacted by itself.
+    Without a port in the setup, the best port for printing is returned. If the printer is set up
+    with an IPv4 address of the device, only that address counts, because jobs go there. A printer
+    with only a link-local IPv6 address may use any address of the device: the scan does not contact
+    link-local IPv6 addresses.
     """
     seen, own_v4 = device.observations, {each for each in printer.addresses if ":" not in each}
     if own_v4 & set(device.addresses):
@@ -278,7 +298,7 @@ def _choose_port(printer: KnownPrinter, device: Device) -> PortObservation | Non
 
 
 def _is_own(printer: KnownPrinter, observation: PortObservation) -> bool:
-    """Return whether this very port gives the printer's UUID or DNS-SD name."""
+    """Return whether this port itself gives the printer's UUID or DNS-SD name."""
     if printer.uuid is not None and printer.uuid in observation.uuids:
         return True
     name = (printer.dns_sd_name or "").lower()
@@ -292,7 +312,7 @@ def _rank(observation: PortObservation) -> tuple[bool, int, int]:
 
 
 def _marked(printer: KnownPrinter, device: Device, key: Key | None) -> tuple[Key, ...]:
-    """Return the matched endpoint and the others that give the same UUID or DNS-SD name."""
+    """Return the matched endpoint and the device's ports with the printer's UUID or DNS-SD name."""
     own = ((e.address, e.port) for e in device.observations if _is_own(printer, e))
     return tuple(dict.fromkeys((*((key,) if key else ()), *own)))
 

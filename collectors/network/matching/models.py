@@ -1,4 +1,4 @@
-"""Names of printer models, as devices and drivers write them: when two mean the same. Pure."""
+"""Compares names of printer models, which devices and drivers write differently. Pure."""
 
 import re
 
@@ -16,13 +16,13 @@ _NO_MODELS = frozenset(
         "rawqueue",
         "unknown",
         "virtualprinter",
-        # Icons that file servers of any make let a Mac show for them.
+        # File servers of any make announce these models, so that a Mac shows a suitable icon.
         "xserve",
         "rackmac",
         "macsamba",
     }
 )
-"""What stands where a model should, as letters and digits."""
+"""Texts that are given instead of a model, reduced to letters and digits."""
 
 _ANY_MODEL = (
     "generic",
@@ -39,7 +39,7 @@ _DRIVER_WORDS = re.compile(
     r" - ipp| - cups|, driverless|, using|,? hpcups| foomatic| series| ufr ?ii| \(?kpdl"
     r"| \(?pcl ?\d?| \(?postscript| ps3| xps| class driver| v(?:er)?\.? ?\d| \(?\d+ ?(?:dpi|mm)"
 )
-"""The start of what a driver adds to a model."""
+"""Matches the start of the text that a driver appends to the name of a model."""
 
 _MODEL_NUMBERS = re.compile(r"\d{2,}")
 _FAMILY_DIGITS = 3
@@ -50,7 +50,7 @@ _MAKERS = {
     **dict.fromkeys(("konica", "kyocera", "lexmark", "ncr", "oki", "pantum", "ricoh", "samsung")),
     **dict.fromkeys(("sewoo", "sharp", "star", "toshiba", "xerox", "zebra")),
 }
-"""Makers by the first word of their names, with the other name of the same maker."""
+"""Maps the first word of a maker's name to the maker's usual name. None: it is the usual name."""
 
 
 def is_no_model(text: str) -> bool:
@@ -59,17 +59,20 @@ def is_no_model(text: str) -> bool:
 
 
 def plain_model(model: str | None) -> str:
-    """Reduce a model to letters and digits, without what drivers add to it; "" for no model."""
+    """Return a model reduced to letters and digits, without the text that drivers append.
+
+    Returns "" if ``model`` names no specific model.
+    """
     plain, whole = _letters(_without_driver(model)), _letters((model or "").lower())
     is_any = plain in _NO_MODELS or plain in _MAKERS or any(word in whole for word in _ANY_MODEL)
     return "" if is_any else plain
 
 
 def is_other_model(one: str | None, other: str | None) -> bool:
-    """Return whether two names are surely those of different models.
+    """Return whether two names certainly mean different models.
 
-    They have different makers, or numbers of different families (``TSP100`` is the family of
-    ``TSP143``). A name without a number may be that of a driver for many models.
+    That is so if their makers differ, or if no numbers in them are of one family (``TSP143`` is of
+    the family ``TSP100``). A name without a number may be that of a driver for many models.
     """
     plain = (plain_model(one), plain_model(other))
     if is_same_plain_model(*plain) or not all(re.search(r"\d", each) for each in plain):
@@ -83,12 +86,12 @@ def is_other_model(one: str | None, other: str | None) -> bool:
 
 
 def is_same_model(one: str | None, other: str | None) -> bool:
-    """Return whether two names mean one model; one may lack the maker's name."""
+    """Return whether two names mean the same model. One of them may lack the maker's name."""
     return is_same_plain_model(plain_model(one), plain_model(other))
 
 
 def is_same_plain_model(one: str, other: str) -> bool:
-    """Compare two models that ``plain_model`` gave."""
+    """Return whether two results of `plain_model` mean the same model."""
     return bool(one and other) and (one.endswith(other) or other.endswith(one))
 
 

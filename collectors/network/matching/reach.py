@@ -1,4 +1,4 @@
-"""What connections showed of an address, and whether this machine can reach it. Pure."""
+"""The results of connections to an address, and whether this machine can reach it. Pure."""
 
 import ipaddress
 
@@ -12,7 +12,7 @@ _LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
 
 
 class Reach:
-    """``is_blind`` if nothing of the network was observed at all."""
+    """Answers questions about addresses. ``is_blind``: nothing of the network was observed."""
 
     def __init__(self, observed: Observations) -> None:
         self._attempts = observed.attempts
@@ -35,7 +35,7 @@ class Reach:
         return host is not None and host.is_answering
 
     def is_scanned(self, address: str) -> bool:
-        """Return whether all addresses of a network with this one were tried."""
+        """Return whether the address is in a network whose addresses were all tried."""
         return _is_in(address, self._networks)
 
     def obstacle(self, address: str) -> OutOfReach:
@@ -56,6 +56,6 @@ def _is_in(address: str, networks: tuple[Network, ...]) -> bool:
 
 
 def _usual_network(own: Network) -> Network:
-    """Return the /24 around a smaller IPv4 network, else the network itself."""
+    """Return the /24 that contains a smaller IPv4 network. Other networks are returned as is."""
     is_small = own.version == 4 and own.prefixlen > _USUAL_PREFIX
     return own.supernet(new_prefix=_USUAL_PREFIX) if is_small else own

@@ -1,4 +1,4 @@
-"""The sentences of a report about printers: what was found, and what to do about it."""
+"""Formats the sentences of a report about printers: what was found, and what to do about it."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -43,14 +43,14 @@ _REASONS_MAX = 8
 
 
 def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Put printer-state-reasons into words; those without any stay as they are."""
+    """Return printer-state-reasons as English texts. Unknown ones only lose their dashes."""
     plain = (_SEVERITY.sub("", reason) for reason in reasons)
     words = (STATE_WORDS.get(each, each.replace("-", " ")) for each in plain)
     return tuple(dict.fromkeys(words))[:_REASONS_MAX]
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join with commas and "and", at most four, then how many more."""
+    """Join names with commas and "and". After four names, only the number of the rest follows."""
     parts = list(names[:_LISTED_MAX])
     if len(names) > _LISTED_MAX:
         parts.append(f"{len(names) - _LISTED_MAX} more")
@@ -60,7 +60,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def sentence(*parts: str | None) -> str:
-    """Join the parts with semicolons; after a question a new sentence starts."""
+    """Join the parts with semicolons. After a question mark, a new sentence starts instead."""
     text = ""
     for part in filter(None, parts):
         if not text or text.endswith("?"):

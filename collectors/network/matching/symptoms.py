@@ -1,7 +1,7 @@
-"""All symptoms of a printer that does not print: of the printer, and of the machine.
+"""The symptoms by which a cause is found: those of a printer, and those of the machine.
 
-Plain frozen values, with the words in which a cause quotes them. Texts are bounded where they were
-read.
+They are frozen values, with properties that format them for the sentences of a cause. Their texts
+were already limited in length when they were read.
 """
 
 import re
@@ -19,18 +19,21 @@ Status = Literal["reachable", "unreachable", "unknown"]
 OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
 
 _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
-"""Epson's receipt printers: newer ones accept port 9100 and print nothing until it is allowed."""
+"""Epson's receipt printers. Newer ones accept connections to port 9100, but print nothing until
+plain printing is allowed in their settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineSymptoms:
-    """Why this machine and its network prevent connections to printers.
+    """Problems of this machine and its network that prevent connections to printers.
 
-    ``link_local`` are its interfaces if it has only self-assigned IPv4 addresses; ``ways`` those
-    that are in one ``shared_network``; ``isolated_on`` is the Wi-Fi on which nothing but the
-    gateway answers, in the network ``isolated_network``; ``unicast_only`` are
-    interfaces whose hosts answer mDNS only when they are asked one by one; ``lost_gateway`` on
-    ``lost_on`` is a default route that leads out of the interface's own networks.
+    ``link_local`` are the machine's interfaces if it has only self-assigned IPv4 addresses.
+    ``ways`` are two interfaces that have addresses in one ``shared_network``.
+    ``isolated_on`` is the Wi-Fi interface on which only the gateway answers, in the network
+    ``isolated_network``.
+    ``unicast_only`` are the interfaces on which hosts answer mDNS only by unicast.
+    ``lost_gateway`` is the gateway of a default route on the interface ``lost_on``, and is outside
+    of that interface's networks.
     """
 
     link_local: tuple[str, ...] = ()
@@ -50,11 +53,13 @@ NOTHING_WRONG = MachineSymptoms()
 class Symptoms:
     """What was observed of one printer.
 
-    ``seen`` describes what was observed, and by which evidence; ``left`` what is at the address
-    that it has left. ``in_vain`` is what was searched for without a result, ``out_of_reach`` why
-    this machine cannot print to ``address``. ``attempts`` are the results of all connections to
-    its port. ``is_answering``: some port of the address accepts or refuses. ``other`` describes why
-    the device there is not the printer. ``own_reasons`` are its own printer-state-reasons.
+    ``seen`` describes the observation and the evidence by which the printer was matched. ``left``
+    describes the device that is now at the printer's old address. ``in_vain`` is the kind
+    of evidence that matched no device. ``out_of_reach`` is the reason why this machine cannot print
+    to ``address``. ``attempts`` are the results of all connections to the printer's port, oldest
+    first. ``is_answering``: some port of the address accepts or refuses connections. ``other``
+    describes why the device at the address is not the printer. ``own_reasons`` are the
+    printer-state-reasons that the printer itself reports.
     """
 
     printer: KnownPrinter
@@ -82,7 +87,7 @@ class Symptoms:
 
     @property
     def is_out(self) -> bool:
-        """Whether a printer of the network was not reached."""
+        """Whether this is a printer of the network that was not reached."""
         return self.printer.transport == "network" and self.status != "reachable"
 
     @property
@@ -106,7 +111,7 @@ class Symptoms:
 
     @property
     def may_discard(self) -> bool:
-        """Whether only an open raw port was observed, on a model that may discard what it gets."""
+        """Whether the printer is reachable by a raw port and may discard the data it receives."""
         is_raw = self.status == "reachable" and self.port in RAW_PRINT_PORTS
         return is_raw and any(
             map(_DISCARDING.search, (*self.models, self.printer.make_model or ""))
@@ -141,7 +146,7 @@ class Symptoms:
         return self._command("cancel -a", "cancel all documents")
 
     def is_in(self, network: str) -> bool:
-        """Return whether it is set up with an address of a network."""
+        """Return whether the printer is set up with an address in ``network``."""
         networks = parse_networks((network,))
         own = parse_networks(self.printer.addresses)
         return any(a.network_address in network for a in own for network in networks)

@@ -1,4 +1,4 @@
-"""How a printer is judged by the device that it was matched with, if any."""
+"""Judges a printer by the device that it was matched with, if any."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +17,12 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one printer was judged. ``marked`` are the endpoints that are this printer, ``taken_by``
-    is a different device that accepts connections at its address."""
+    """The result for one printer.
+
+    ``endpoint`` is the address and port that answered for it. ``marked`` are all endpoints that
+    belong to the printer. ``taken_by`` is a different device that accepts connections at the
+    printer's address.
+    """
 
     status: Status
     reason: str
@@ -30,7 +34,7 @@ class Verdict:
 
 
 def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
-    """Add the status of the port that the printer needs, by the connections to it."""
+    """Add the status of the printer's port, which follows from the connections to it."""
     address, number, matched = port.address, port.port, f"matched by {matched_by}"
     status: Status = "unreachable" if port.contact else "unknown"
     if port.contact == "open":
@@ -51,7 +55,7 @@ def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Sympto
 
 
 def see_local(printer: KnownPrinter) -> Symptoms:
-    """Judge a printer that hangs on the machine itself, or is paired with it."""
+    """Judge a printer that is plugged into this machine or paired with it."""
     if printer.present is None:
         why = printer.presence_reason or "this system does not report whether it is plugged in"
         if printer.transport == "ble":
@@ -62,7 +66,7 @@ def see_local(printer: KnownPrinter) -> Symptoms:
 
 
 def see_missing(printer: KnownPrinter) -> Symptoms:
-    """Describe what was searched for without a result."""
+    """Describe what was searched for, for a printer that no device matched."""
     status: Status = "unreachable"
     if printer.dns_sd_name:
         seen = f"no device announces the name {printer.dns_sd_name} by mDNS"
@@ -80,9 +84,12 @@ def see_missing(printer: KnownPrinter) -> Symptoms:
 def difference(
     printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
 ) -> str | None:
-    """Describe why a device may not be the printer that it was matched with; None if nothing
-    contradicts. ``by`` is the evidence of the match: a MAC is unique, but some makers give one UUID
-    to all devices of a firmware."""
+    """Describe why a device may not be the printer that it was matched with.
+
+    Returns None if nothing contradicts the match. ``by`` is the evidence of the match. A match by
+    MAC is not doubted, because a MAC is unique. A match by UUID is, because some makers give one
+    UUID to all devices with a firmware.
+    """
     if by == "MAC":
         return None
     printing = device.print_ports
@@ -113,8 +120,8 @@ def difference(
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
     """Describe how a device differs from the printer when it last answered; None if it does not.
 
-    On Wi-Fi a printer has a different MAC than on a cable. Makers give one UUID or serial number to
-    many devices. So two equal identities outweigh a different MAC, and one does not.
+    A printer has different MACs on Wi-Fi and on cable. Some makers give one UUID or serial number
+    to many devices. So two equal identities outweigh a different MAC, but one does not.
     """
     if learned is None or is_surely(learned, device):
         return None
@@ -128,7 +135,10 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
 
 
 def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
-    """Return whether a device has the MAC of a printer, or two of its other identities."""
+    """Return whether a device is certainly the learned printer.
+
+    It is if it has the printer's MAC, or two of the printer's serial number, UUID and host name.
+    """
     if learned is None:
         return False
     same = [mark for mark, own, given in _marks(learned, device) if own in given]
@@ -163,7 +173,10 @@ def _is_foreign(own: str | None, given: Iterable[str]) -> bool:
 
 
 def what_is_there(device: Device) -> str | None:
-    """Name a device that shows no port for printing, so that it may have taken the address."""
+    """Return the name of a device without print ports, which may have taken a printer's address.
+
+    Returns None if the device has a print port or no known name.
+    """
     return None if device.print_ports else _name_of(device)
 
 
@@ -174,7 +187,7 @@ def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> boo
 
 
 def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Device) -> Symptoms:
-    """Add the state of the queue that is printed to, else that of the only printer there."""
+    """Add the state that the device reports for the printer's queue, or else for the printer."""
     printer = symptoms.printer
     states = tuple(reversed(seen.queue_states if seen is not None else ()))
     of_queue = (each for each in states if printer.queue and each.queue == printer.queue)

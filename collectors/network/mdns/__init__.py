@@ -1,1 +1,1 @@
-"""What neighbours announce: multicast DNS service discovery (RFC 6762, RFC 6763)."""
+"""Discovers the services that neighbours announce by multicast DNS (RFC 6762, RFC 6763)."""

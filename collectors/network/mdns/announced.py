@@ -1,12 +1,14 @@
-"""The announced services to list: those that devices announce of themselves first. Pure.
+"""Chooses the announced services to list. Pure.
 
-Any host on a link may announce anything. The rules:
+Any host on a link may announce any service at any address. Therefore these rules apply:
 
-- If a device announces a service at an address of its own, announcements of that service by others
-  are ignored, and so are those of a port that its owner announces.
-- The services of one device are bounded, so that they never displace those of another. Devices are
-  identified by their MACs. A host that forges MACs as well is limited by the common bounds.
-- Announcements that identify this machine's printers are cut last.
+- If a device announces a service at its own address, announcements of the same service by other
+  hosts are ignored. So are other hosts' announcements of a port that the device itself announces.
+- The number of services of one device is limited, so that they never displace the services of
+  another device. Devices are identified by their MACs. If a host also forges MACs, only the limit
+  of all services together applies to it.
+- If there are too many services, services that devices announce at other devices' addresses are cut
+  first. Those that identify this machine's printers are cut last.
 """
 
 import ipaddress
@@ -25,22 +27,23 @@ from collectors.shared.addresses import Network, is_beyond
 
 SERVICES_PER_HOST_MAX = 64
 SERVICES_PER_ANNOUNCER_MAX = 256
-"""A print server announces three services for each of its queues."""
+"""This is enough for print servers, which announce three services for each of their queues."""
 HOSTS_PER_ANNOUNCER_MAX = 64
-"""Addresses at which one announcer is listed: a router may relay the services of a network."""
+"""The most addresses at which one announcer's services are listed. A router may relay the services
+of a whole network."""
 LISTED_MAX = 4096
-"""Services at addresses, of all announcers together."""
+"""The most pairs of a service and an address, of all announcers together."""
 ANNOUNCERS_NAMED_MAX = 8
 NOBODY = "nobody"
 
-_Pair = tuple[int, str]  # the number of a service, and an address of it
+_Pair = tuple[int, str]  # the number of a service, and one of its addresses
 
 
 class LinkLayer:
-    """Which addresses are one device, and which announcer is responsible for an address.
+    """Returns the device and the announcer of an address.
 
-    ``macs`` are those that answered, ``unanswered`` the addresses for which ARP got no answer,
-    ``networks`` those of this machine's interfaces.
+    ``macs`` maps each address that answered ARP to its MAC. ``unanswered`` are the addresses that
+    did not answer ARP. ``networks`` are the networks of this machine's interfaces.
     """
 
     def __init__(
@@ -57,12 +60,15 @@ class LinkLayer:
             self._census.add(mac, address)
 
     def device(self, address: str) -> str:
-        """Behind proxy ARP each address is a device of its own."""
+        """Return the device of an address: its MAC, or the address itself behind proxy ARP."""
         mac = self.macs.get(address)
         return address if mac is None or self._census.is_proxy(mac) else mac
 
     def announcer(self, address: str) -> str:
-        """Addresses for which nobody answers are one announcer, as are those of one MAC."""
+        """Return the announcer of an address: its MAC, or the address if its MAC is not known.
+
+        All addresses that do not answer ARP together are the announcer `NOBODY`.
+        """
         if address in self._unanswered or is_beyond(address, self.networks):
             return NOBODY
         return self.macs.get(address, address)
@@ -81,8 +87,10 @@ class LinkLayer:
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """The services to list, each with the addresses to list it at. ``limitations`` describe the
-    cut. ``announcers`` has for each address who announced it first.
+    """The services to list, each with only the addresses at which it is listed.
+
+    ``limitations`` describe what was cut. ``announcers`` maps each address to the announcer that
+    announced it first.
     """
 
     services: tuple[MdnsService, ...] = ()
@@ -92,7 +100,7 @@ class Announced:
 
 
 def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
-    """Return what identifies the announcements of these printers."""
+    """Return the names and identities by which announcements of these printers are recognised."""
     names = (name for p in printers for name in (p.dns_sd_name, p.name) if name)
     known: list[KnownPrinter | LearnedPrinter] = [*printers]
     known += (printer.learned for printer in printers if printer.learned)
@@ -131,9 +139,11 @@ def announced(services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -
 def _believed(
     services: Sequence[MdnsService], who: LinkLayer
 ) -> tuple[list[MdnsService], Counter[str]]:
-    """Return the services without false addresses, and how many had any, by announcing address.
+    """Return the services without false addresses.
 
-    An address is false if its own device announces the service, or another one on that port.
+    Also returns the number of services that had false addresses, by the address that announced
+    them. An address in an announcement by another host is false if the address's own device
+    announces a service on that port, or if a different device announces the same service.
     """
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -162,7 +172,7 @@ def _own(service: MdnsService, who: LinkLayer) -> tuple[str, ...]:
 
 
 def _parts(service: MdnsService, who: LinkLayer) -> Iterator[MdnsService]:
-    """Yield a service at its announcer's own addresses and at those of others."""
+    """Yield a service at its announcer's own addresses, and as hearsay at all other addresses."""
     own = _own(service, who) if service.announcer else service.addresses
     if own or not service.addresses:
         yield service if own == service.addresses else replace(service, addresses=own)
@@ -177,9 +187,10 @@ def _key(service: MdnsService) -> tuple[str, str]:
 def _elsewhere(
     others: Sequence[str], addresses: Sequence[str], networks: Sequence[Network]
 ) -> set[str]:
-    """Return the IPv4 addresses outside of our networks, if a service has one inside as well.
+    """Return the IPv4 addresses of ``others`` that are outside of this machine's networks.
 
-    They belong to a host's containers and tunnels, and cannot be reached from here.
+    They belong to a host's containers and tunnels, and this machine cannot reach them. Returns none
+    if the service has no other IPv4 address.
     """
 
     def is_here(address: str) -> bool:
@@ -192,7 +203,11 @@ def _elsewhere(
 
 
 class _Listing:
-    """Chooses the addresses of each service: wanted first, hearsay last, announcers in turn."""
+    """Chooses the addresses at which each service is listed.
+
+    Addresses of this machine's printers come first, then the announcers' own addresses, then
+    addresses of other hosts (hearsay). Within each of these groups, announcers take turns.
+    """
 
     def __init__(self, services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -> None:
         self._services = services
@@ -202,7 +217,7 @@ class _Listing:
         self._listed: Counter[str] = Counter()
         self._at: Counter[str] = Counter()
         self._total = 0
-        # A service whose host has no known address yet is not listed, and not cut.
+        # A service whose host has no known address is not listed, but does not count as cut.
         self._announced = Counter(
             who.announcer(each.announcer) for each in services if each.announcer and each.addresses
         )
@@ -283,6 +298,6 @@ def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
     counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
-            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others that"
-            " announce them differently: theirs are listed"
+            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others,"
+            " which announce them differently: only their own announcements are listed"
         )

@@ -1,11 +1,11 @@
-"""The records of one interface, kept apart by the address that sent them.
+"""Stores the records of one interface, separately for each address that sent them.
 
-No announcer can change or remove the records of another, whatever names its packets have: a record
-counts only for the address that sent it. Records are joined when services are listed (services.py).
+An announcer cannot change or remove the records of another one, because a record counts only for
+the address that sent it. Records are joined when services are listed (services.py).
 
-The neighbour table shows which addresses are one device. They are one announcer, named by its MAC.
-All addresses for which nobody answers ARP are one announcer together, since made-up addresses are
-among them.
+The neighbour table shows which addresses belong to one device. These addresses are one announcer,
+named by the MAC. All addresses that do not answer ARP are one announcer together, because forged
+addresses are among them.
 """
 
 from collections import Counter
@@ -18,22 +18,24 @@ from collectors.network.mdns.wire import Record
 from collectors.shared.addresses import Network, is_beyond
 
 SOURCES_MAX = 2048
-"""Addresses of one interface whose records are stored."""
+"""The most addresses whose records are stored for one interface."""
 UNREAD_MAX = 4096
 UNREAD_MAX_BYTES = 6 * 2**20
 READ_MAX_BYTES = 16 * 2**20
-"""Packets parsed between two rounds of questions. One announcer alone gets at most half of it."""
+"""The most bytes of packets that are parsed between two rounds of questions. One announcer alone
+gets at most half of them."""
 QUESTIONS_MAX = 8000
 NOBODY = "addresses at which no host answers ARP"
 
-_PACKET_BYTES = 300  # what parsing a packet costs beside its length
+_PACKET_BYTES = 300  # added to the length of a packet for the fixed cost of parsing it
 
 
 class LinkRecords:
-    """The packets and records of one interface. Everything is bounded and shared fairly.
+    """The packets and records of one interface. All are limited and shared fairly by announcer.
 
-    ``networks`` are those of the interface. Nobody can answer ARP for an address outside of them.
-    ``rejected`` counts the packets of addresses beyond ``SOURCES_MAX``.
+    ``networks`` are those of the interface: an address outside of them cannot answer ARP.
+    ``rejected`` counts how often packets or records were discarded because more than
+    ``SOURCES_MAX`` addresses sent packets.
     """
 
     def __init__(self, interface_name: str, quota: Quota, networks: Sequence[Network] = ()) -> None:
@@ -62,7 +64,10 @@ class LinkRecords:
 
     @property
     def is_overloaded(self) -> bool:
-        """Whether anything was left out, so that it matters which addresses are one device."""
+        """Whether any packet or record was left out because there were too many.
+
+        Then the neighbour table is read, so that the addresses of one device share one limit.
+        """
         is_cut = any(book.dropped or book.dropped_records for book in self._books.values())
         return is_cut or bool(self._unread_of or self.rejected) or self.quota.is_exceeded
 
@@ -86,11 +91,11 @@ class LinkRecords:
             self._unread_of[dropped] += 1
 
     def next_packet(self) -> tuple[str, bytes] | None:
-        """Return the source and the bytes of a packet, of each announcer in turn."""
+        """Return the source and the bytes of the next packet. Announcers take turns."""
         return self._queue.take()
 
     def next_round(self) -> None:
-        """Let every announcer send packets again: a new round of questions begins."""
+        """Begin a new round of questions: each announcer gets a new share of parsed bytes."""
         self._reading.refill()
 
     # ------------------------------------------------------------------ records
@@ -109,7 +114,10 @@ class LinkRecords:
         return is_new
 
     def add_proved(self, source: str, records: Iterable[Record]) -> None:
-        """Store records that surely come from ``source``, in place of all unproved ones."""
+        """Store records that certainly came from ``source``.
+
+        They replace all records of ``source`` from multicast packets, which may be forged.
+        """
         book = self._books.get(source)
         if book is None or not book.is_proved:
             if book is not None:
@@ -119,7 +127,7 @@ class LinkRecords:
             book.add(records)
 
     def _open(self, source: str, *, is_proved: bool = False) -> RecordBook | None:
-        """Return a new book; None if there are too many already."""
+        """Return a new book for an address, or None if there are too many books already."""
         if len(self._books) >= SOURCES_MAX:
             is_room = self._forget_one(source, is_proved=is_proved)
             if not (is_room or is_proved):
@@ -129,7 +137,11 @@ class LinkRecords:
         return book
 
     def _forget_one(self, newcomer: str, *, is_proved: bool) -> bool:
-        """Forget an unanswered address in favour of one that is answered for, or of a printer."""
+        """Remove the book of an address that does not answer ARP, to make room for ``newcomer``.
+
+        Nothing is removed if ``newcomer`` is no more important: it must answer ARP, be a printer's
+        address, or have answered directly. Returns whether a book was removed.
+        """
 
         def is_weak(source: str) -> bool:
             return source not in wanted and self._macs.get(source, NOBODY) == NOBODY
@@ -145,12 +157,12 @@ class LinkRecords:
     # ------------------------------------------------------------------ announcers
 
     def announcer(self, source: str) -> str:
-        """Return the announcer that an address belongs to: its MAC, NOBODY or the address."""
+        """Return the announcer of an address: its MAC, `NOBODY`, or the address itself."""
         known = self._macs.get(source)
         return known or (NOBODY if is_beyond(source, self._networks) else source)
 
     def identify(self, table: Iterable[LinkNeighbour]) -> None:
-        """Read from the neighbour table which addresses are one device, or nobody's."""
+        """Set the announcers of addresses from the neighbour table."""
         for entry in table:
             announcer = NOBODY if entry.state == "failed" else entry.mac_address
             if announcer is None or entry.address in self._macs:
@@ -169,7 +181,7 @@ class LinkRecords:
         return f"{address} (MAC {announcer})"
 
     def may_ask(self, announcer: str) -> bool:
-        """Return whether one more question may be sent because of an announcer."""
+        """Return whether one more question may be sent about an announcer's records."""
         return self._questions.take(announcer, 1)
 
     # ------------------------------------------------------------------ what was left out
@@ -183,7 +195,7 @@ class LinkRecords:
         return unread
 
     def left_out(self, count: Callable[[RecordBook], int]) -> Counter[str]:
-        """Return the sum over all books of each announcer."""
+        """Return for each announcer the sum of ``count`` over its books."""
         counts: Counter[str] = Counter()
         for book in self._books.values():
             counts[book.announcer] += count(book)

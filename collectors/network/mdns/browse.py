@@ -69,8 +69,8 @@ def browse(
     """Return the services announced on ``interfaces``.
 
     Blocks until no more answers arrive, at most until ``deadline_s`` of ``time.monotonic()``.
-    ``wanted`` identifies the announcements that are kept if there are too many. Never raises for
-    errors of the network or machine: the returned state has them.
+    ``wanted`` identifies the announcements that are kept if there are too many. Errors of the
+    network or machine are not raised: the returned state describes them.
     """
     own_types = filter(None, map(_plain_type, job.mdns_service_types))
     types = tuple(dict.fromkeys((*SERVICE_TYPES, *own_types)))
@@ -111,7 +111,7 @@ def browse(
 
 
 class _DirectQueries:
-    """Questions to the known hosts of a link, one by one."""
+    """Sends questions to each host of a link that is in the neighbour table."""
 
     def __init__(
         self,
@@ -126,7 +126,10 @@ class _DirectQueries:
         self._ask = ask
 
     def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
-        """Ask the hosts of a link if too much was announced. Returns the limitation."""
+        """Query each host of a link if too much was announced there.
+
+        Returns the limitation that describes it, or None if no host was queried.
+        """
         is_crowded = watch.records.is_overloaded or (end == "crowded" and watch.is_crowded)
         hosts = self._hosts(watch.link) if is_crowded and end != "cancelled" else []
         if not hosts:
@@ -138,16 +141,17 @@ class _DirectQueries:
         )
 
     def is_unicast_only(self, watch: Watch, end: End) -> bool:
-        """Return whether multicast does not pass: hosts answer only if each is asked.
+        """Return whether multicast does not pass on a link: hosts answer only unicast questions.
 
-        Some hosts are asked if no packet came and a printer is set up by its mDNS name.
+        This is tested with some hosts, but only if no packet was received and a printer is set up
+        by its mDNS name.
         """
         if end != "settled" or watch.has_received or not self._wanted().is_called:
             return False
         return self._ask(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 
     def _hosts(self, link: LinkSockets) -> list[str]:
-        """Return the IPv4 addresses in the neighbour table, those of known printers first."""
+        """Return the link's IPv4 addresses from the neighbour table, those of printers first."""
         try:
             table = self._read_neighbours()
         except OSError:
@@ -162,7 +166,10 @@ class _DirectQueries:
 
 
 def _plain_type(given: str) -> str | None:
-    """Return ``_ipp._tcp`` for any usual way to write it; None for anything else."""
+    """Return a service type in the form ``_ipp._tcp``, or None if ``given`` is not a type.
+
+    Upper case, a final dot and ``.local`` are accepted.
+    """
     name = given.strip().lower().rstrip(".").removesuffix(".local")
     return service_type_of(name + ".local")
 
@@ -192,7 +199,7 @@ def _limitations(watches: Sequence[Watch], cut: Mapping[str, int]) -> Iterator[s
         if records.rejected:
             yield (
                 f"mDNS: more than {SOURCES_MAX:,} addresses announced something on {name}:"
-                f" the packets of one were ignored {records.rejected:,} times"
+                f" packets of further addresses were ignored {records.rejected:,} times"
             )
 
 

@@ -1,7 +1,7 @@
-"""The names, model and role of a device in the name and TXT record of a service. Pure.
+"""Reads the name, model and role of a device from a service's name and TXT record. Pure.
 
-Keys are those of the Bonjour Printing Specification, AirPlay and RAOP, HomeKit Accessory Protocol,
-Google Cast and of what makers announce under types of their own.
+The TXT keys are those of the Bonjour Printing Specification, AirPlay, RAOP, the HomeKit Accessory
+Protocol, Google Cast, and of makers' own service types.
 """
 
 import re
@@ -16,7 +16,7 @@ PRINT_SERVICES: Final = frozenset(
 )
 
 SHARED_QUEUE: Final = "shared queue"
-"""The role of a computer that prints for others; the printer itself is elsewhere."""
+"""The role of a computer that shares a print queue. The printer itself is a different device."""
 
 _HOMEKIT: Final[Mapping[str, str]] = {
     "2": "bridge",
@@ -55,15 +55,16 @@ _HOMEKIT: Final[Mapping[str, str]] = {
     "35": "screen",
     "36": "screen",
 }
-"""Accessory categories (HomeKit Accessory Protocol, "ci"), as the report names them."""
+"""Maps accessory categories (key "ci" of the HomeKit Accessory Protocol) to roles of the report."""
 
 ROLES: Final = frozenset({SHARED_QUEUE, "screen", "speaker", *_HOMEKIT.values()})
 
 _CAST_VIDEO: Final = 1 << 0
-"""Of "ca" of Google Cast: it has a picture."""
+"""The bit of Google Cast's key "ca" for a device that shows video."""
 _AIRPLAY_PICTURE: Final = 1 << 0 | 1 << 7 | 1 << 49
 _AIRPLAY_AUDIO: Final = 1 << 9
-"""Of "features" and "ft" of AirPlay: video, mirroring, video of version 2; audio."""
+"""The bits of AirPlay's keys "features" and "ft". The bits of `_AIRPLAY_PICTURE` are video, screen
+mirroring, and video of version 2. `_AIRPLAY_AUDIO` is audio."""
 
 _MODEL_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "_airplay._tcp": ("model",),
@@ -106,7 +107,7 @@ _TECHNICAL = re.compile(
 
 
 def txt_model(service: MdnsService) -> str | None:
-    """Return the model a TXT record names, None without one."""
+    """Return the model that a TXT record gives, or None."""
     txt = dict(service.txt)
     candidates = (
         txt.get("ty", ""),
@@ -118,30 +119,33 @@ def txt_model(service: MdnsService) -> str | None:
 
 
 def display_model(model: str) -> str | None:
-    """Return a model without what drivers and spoolers add to it; None where that is all."""
+    """Return a model without the text that drivers and spoolers append; None if nothing remains."""
     plain = _DRIVER.sub("", model)
     return None if is_no_model(plain) else plain
 
 
 def friendly_name(service: MdnsService) -> str:
-    """Return the name that users gave the device, or else the instance without its MAC."""
+    """Return the name that users gave the device, or else the instance name without a MAC."""
     given = dict(service.txt).get(_NAME_KEYS.get(service.type, ""), "")
     return given or _MAC_AFTER.sub("", _MAC_BEFORE.sub("", service.instance))
 
 
 def is_technical(name: str) -> bool:
-    """Return whether a name is made of a MAC or UUID, not given by a user."""
+    """Return whether a name contains a MAC or UUID, so that no user gave it."""
     return bool(_TECHNICAL.search(name))
 
 
 def is_apple(model: str) -> bool:
-    """Return whether a model is an identifier of Apple's, ``iMac21,1``. It needs no role: a
-    computer that plays what a telephone sends is not a screen."""
+    """Return whether a model is an identifier of Apple, such as ``iMac21,1``.
+
+    The roles of Apple's devices are ignored: a computer that can show a phone's video is not a
+    screen.
+    """
     return bool(_APPLE.fullmatch(model))
 
 
 def role_of(service: MdnsService) -> str | None:
-    """Return the role that the device announces, one of ``ROLES``; None without one."""
+    """Return the role that the device announces (one of ``ROLES``), or None."""
     txt = dict(service.txt)
     if service.type in PRINT_SERVICES:
         queue = txt.get("rp", "").lstrip("/")
@@ -167,7 +171,10 @@ def _with_maker(txt: Mapping[str, str], model: str) -> str:
 
 
 def _flags(text: str) -> int:
-    """Read ``4101``, ``0x445F8A00`` or ``0x445F8A00,0x1C340``, the low half first; 0 for others."""
+    """Parse bit flags: ``4101``, ``0x445F8A00``, or ``0x445F8A00,0x1C340`` with the low half first.
+
+    Returns 0 for other texts.
+    """
     try:
         low, _, high = text.partition(",")
         return int(low, 0) | (int(high, 0) << 32 if high else 0)

@@ -1,8 +1,8 @@
-"""Ask hosts one by one what they announce, if too much is announced by multicast.
+"""Queries each host for its services by unicast. Used if too much is announced by multicast.
 
-A multicast packet is no evidence: its source address is easily forged. An answer to a question
-that was sent to one host alone, from a port of its own and with an id of its own, comes from that
-host, unless another machine takes over its address by ARP (RFC 6762, sections 5.5 and 6.7).
+The source address of a multicast packet is easily forged. A unicast query is sent from its own port
+with its own random id, so that the answer certainly comes from the queried host, unless another
+machine takes over the host's address by ARP (RFC 6762, sections 5.5 and 6.7).
 """
 
 import secrets
@@ -27,12 +27,12 @@ from collectors.network.mdns.wire import (
 HOSTS_MAX = 512
 HOSTS_AT_ONCE = 128
 ANSWERS_MAX = 64
-"""Packets read of one host. Hundreds of services fit into them."""
+"""The most packets that are read from one host. Hundreds of services fit into them."""
 FIRST_ANSWER_S = 1.2
-"""How long to wait for the first answer of a host: the flood keeps it busy, too."""
+"""How long to wait for a host's first answer. It may be busy with the same flood of packets."""
 SETTLE_S = 0.35
 """A host that sends nothing for this long after an answer has sent all of them (section 6)."""
-_QUESTIONS_PER_PACKET = 8  # some small responders read only the first ones
+_QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet
 _TURN_S = 0.05
 _AGAIN_S = 0.5
 
@@ -46,9 +46,9 @@ def ask_directly(
     run: Run,
     port: int = PORT,
 ) -> int:
-    """Ask ``hosts`` (IPv4) for services of ``types``. Answers replace the records of the host.
+    """Query ``hosts`` (IPv4) for services of ``types``. Answers replace the records of the host.
 
-    Returns how many answered. Never raises for errors of the network or machine.
+    Returns how many hosts answered. Errors of the network or machine are not raised.
     """
     questions = list(map(type_question, types))
     answered = 0
@@ -58,7 +58,7 @@ def ask_directly(
         with ExitStack() as sockets, selectors.DefaultSelector() as selector:
             requests: list[_Query] = []
             for address in hosts[start : start + HOSTS_AT_ONCE]:
-                with suppress(OSError):  # too many files are open, or there is no route
+                with suppress(OSError):  # if too many files are open, or there is no route
                     requests.append(_Query(address, port, sockets, selector))
             for each in requests:
                 each.send(questions)
@@ -75,7 +75,7 @@ def ask_directly(
 
 
 class _Query:
-    """One host and a socket that is connected to it alone. Raises OSError at construction."""
+    """One host, and a UDP socket that is connected to it. The constructor may raise OSError."""
 
     def __init__(
         self, address: str, port: int, sockets: ExitStack, selector: selectors.BaseSelector
@@ -102,7 +102,7 @@ class _Query:
         try:
             packet = self._socket.recv(MESSAGE_MAX_BYTES + 1)
         except OSError:
-            return False  # nothing more, or that port is closed
+            return False  # no packet is waiting, or the host's port is closed
         if packet[:2] not in self._ids or self.answers >= ANSWERS_MAX:
             return False
         if received := parse_response(packet):

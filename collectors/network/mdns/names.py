@@ -1,4 +1,4 @@
-"""The names hosts give for their own addresses: reverse mDNS questions (RFC 6762, section 4)."""
+"""Queries hosts for their names by reverse mDNS questions (RFC 6762, section 4)."""
 
 import ipaddress
 import selectors
@@ -19,7 +19,7 @@ ROUND_INTERVAL_S = 1.0
 LAST_WAIT_S = 0.4
 ROUNDS = 2
 _TURN_S = 0.02
-_GATHER_S = 0.04  # so that many are asked in one packet
+_GATHER_S = 0.04  # the interval of packets, so that one packet has questions for many hosts
 _DRAIN_MAX = 2048
 _REVERSE_DOMAIN = b"\x04arpa"
 READ_PER_HOST_MAX = 32
@@ -35,12 +35,13 @@ def ask_names(
     *,
     open_link: OpenLink = open_link,
 ) -> tuple[HostName, ...]:
-    """Ask hosts for their names as they are found, each on its own link only; return the answers.
+    """Query hosts for their names as the scan finds them, and return the names.
 
-    The name that a host gives itself is preferred to names that others give it. A host that does
-    not answer is asked once more, a second later (RFC 6762, section 5.2), unless the scan has ended
-    by then: the last host found gets ``LAST_WAIT_S`` to answer. Ends at
-    ``deadline_s`` at the latest. Never raises for errors of the network or machine.
+    Each host is queried only on its own link. Its own answer is preferred to names that other hosts
+    give for its address. A host that does not answer is queried once more after a second (RFC 6762,
+    section 5.2), unless the scan has ended by then. After the scan, the hosts found last still get
+    ``LAST_WAIT_S`` to answer. Ends at ``deadline_s`` at the latest. Errors of the network or
+    machine are not raised.
     """
     opened = [link for link in (open_link(each) for each in interfaces) if link is not None]
     links = [link for link in opened if link.sockets]
@@ -55,7 +56,7 @@ def ask_names(
 
 
 class _Names:
-    """The addresses whose names are wanted, and when each was asked how often."""
+    """The addresses whose names are queried, with the number and time of the queries for each."""
 
     def __init__(self, links: Sequence[LinkSockets]) -> None:
         self._links = links
@@ -71,7 +72,8 @@ class _Names:
                 for each in link.sockets:
                     selector.register(each, selectors.EVENT_READ, link)
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
-                is_complete = discoveries.is_complete  # before the last of them are taken
+                # This is read before the hosts, so that no host is missed.
+                is_complete = discoveries.is_complete
                 self._want(discoveries.hosts())
                 if now >= next_s and self._ask(now):
                     next_s = now + _GATHER_S
@@ -91,7 +93,7 @@ class _Names:
                 self._tries[self._answers.want(address)] = 0
 
     def _waits(self, now: float) -> bool:
-        """Return whether any host was not asked yet, or has not had the time to answer."""
+        """Return whether any host was not queried yet, or still has time to answer."""
         return any(
             not tries or now < self._sent_at_s[name] + LAST_WAIT_S
             for name, tries in self._tries.items()
@@ -99,7 +101,7 @@ class _Names:
         )
 
     def _ask(self, now: float) -> bool:
-        """Ask the hosts that are due. Returns whether there were any."""
+        """Query the hosts whose next query is due. Returns whether there were any."""
         due = [
             name
             for name, tries in self._tries.items()
@@ -128,8 +130,11 @@ def _drain(key: selectors.SelectorKey, answers: "NameAnswers") -> None:
 
 
 class NameAnswers:
-    """The names so far. ``names`` has those that hosts gave themselves, by reverse name, ``wanted``
-    the addresses by reverse name."""
+    """The names so far.
+
+    ``names`` maps the reverse name of an address to the name that the host itself gave. ``wanted``
+    maps the reverse name to the address.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
@@ -139,7 +144,7 @@ class NameAnswers:
         self._read: Counter[str] = Counter()
 
     def want(self, address: str) -> str:
-        """Accept names of an address from now on; return its reverse name."""
+        """Accept names for an address from now on. Returns the address's reverse name."""
         reverse = ipaddress.ip_address(address).reverse_pointer
         self.wanted[reverse] = address
         self._reverse[address] = reverse
@@ -154,11 +159,11 @@ class NameAnswers:
         return self.names.get(reverse) or self._hearsay.get(reverse)
 
     def add(self, source: str, packet: bytes) -> None:
-        """Read a packet, unless it is from another link or its host has sent too many."""
+        """Parse a packet, unless it came from another link or its host has sent too many."""
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
         own = self._reverse.get(source)
-        reader = source if own else ""  # hosts that answer for others share one bound
+        reader = source if own else ""  # hosts that were not queried share one limit
         if own in self.names or self._read[reader] >= READ_PER_HOST_MAX:
             return
         self._read[reader] += 1

@@ -1,4 +1,4 @@
-"""The mDNS records of one announcer on one interface, and the bounds that all announcers share."""
+"""Stores the mDNS records of one address on one interface, within limits for all addresses."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeVar
@@ -22,10 +22,11 @@ TXT_MAX_BYTES = 8192
 TXT_VALUE_MAX = 1024
 NAME_MAX = 255
 RECORDS_MAX_BYTES = 32 * 2**20
-"""Memory of all stored records, as ``_cost`` estimates it (rather too much than too little). 5,000
-services of one announcer fit into its half."""
+"""The most memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
+use at most half of it, which is enough for 5,000 services."""
 WANTED_PER_ANNOUNCER_MAX = 64
-"""Instances of one announcer that come before those of others because printers need them."""
+"""The most instances of one announcer that are stored and listed before all others because printers
+of this machine need them."""
 
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
@@ -36,10 +37,11 @@ Value = TypeVar("Value")
 
 
 class Quota:
-    """What may be stored on all interfaces together; ``services`` is the length of the final list.
+    """The limits of all interfaces together. ``services`` is the limit of the final list.
 
-    Twice as many instances of a single announcer are stored, so that others always find room. Those
-    announced over IPv6 are counted apart: they repeat the ones of IPv4, or are made up.
+    Four times as many instances can be stored. A single announcer gets at most half of them, so
+    that there is always room for other announcers. Instances that were announced over IPv6 have a
+    pool of their own, because they usually repeat those of IPv4 or are forged.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Quota:
         self.services = services
         self.wanted = wanted
         self.memory = Pool(RECORDS_MAX_BYTES)
-        # Of IPv4 and of IPv6.
+        # One pool for IPv4 and one for IPv6.
         self.instances = {is_v6: Pool(_INSTANCES_FACTOR * services) for is_v6 in (False, True)}
 
     @property
@@ -57,7 +59,7 @@ class Quota:
 
 
 class Instance(NamedTuple):
-    """``type`` is like ``_ipp._tcp``; ``label`` is the name before it, as sent."""
+    """An instance of a service. ``type`` is like ``_ipp._tcp``; ``label`` is the name before it."""
 
     label: str
     type: str
@@ -68,11 +70,11 @@ class Instance(NamedTuple):
 
 
 class RecordBook:
-    """The records of one address on one interface. All tables are bounded; keys are lower-case.
+    """The records that one address sent on one interface. All tables are limited in size.
 
-    ``announcer`` is the holder of its shares: ``source``, or its MAC once that is known.
-    ``is_proved`` means that all records surely came from ``source``. ``dropped`` are the hashes of
-    instances that were not stored.
+    Keys are in lower case. ``announcer`` is the holder whose share of the pools is used: the
+    address ``source``, or its MAC once that is known. ``is_proved``: all records certainly came
+    from ``source``. ``dropped`` are the hashes of instances that were not stored.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:
@@ -98,13 +100,13 @@ class RecordBook:
         return any(news)
 
     def hand_over(self, announcer: str) -> None:
-        """Count everything as held by ``announcer`` from now on."""
+        """Move this book's shares of the pools to ``announcer``."""
         self._quota.memory.hand_over(self.announcer, announcer, self.size_bytes)
         self._instance_pool.hand_over(self.announcer, announcer, self._pooled)
         self.announcer = announcer
 
     def close(self) -> None:
-        """Give back everything that it holds."""
+        """Return all memory and instances of this book to the pools."""
         self._quota.memory.give_back(self.announcer, self.size_bytes)
         self._instance_pool.give_back(self.announcer, self._pooled)
 
@@ -157,7 +159,7 @@ class RecordBook:
         if self._instance_pool.take(self.announcer, 1):
             self._pooled += 1
             return True
-        # Only memory bounds these.
+        # Instances that printers need are stored beyond the pool, as far as memory allows.
         return self.is_wanted(label) and len(self.instances) < WANTED_PER_ANNOUNCER_MAX
 
     def _add_address(self, name: str, record: AddressRecord) -> bool:
@@ -167,7 +169,10 @@ class RecordBook:
         return self._keep(self.hosts, name, {**addresses, record.address: None})
 
     def _keep(self, table: dict[str, Value], key: str, value: Value) -> bool:
-        """Store the newest value, as the cache-flush bit of these record types requires."""
+        """Store a value. It replaces an older one, as the cache-flush bit of these records demands.
+
+        Returns whether the value is new and was stored.
+        """
         before = table.get(key)
         if before == value or (before is None and len(table) >= self._records_max):
             return False
@@ -179,7 +184,10 @@ class RecordBook:
         return True
 
     def _pay(self, amount_bytes: int) -> bool:
-        """Take memory of the pool, or give it back. Returns False if there is too little."""
+        """Take memory from the pool, or return it if ``amount_bytes`` is negative.
+
+        Returns False if the pool has too little.
+        """
         if amount_bytes < 0:
             self._quota.memory.give_back(self.announcer, -amount_bytes)
         elif not self._quota.memory.take(self.announcer, amount_bytes):
@@ -196,16 +204,17 @@ def _cost(key: str, value: object) -> int:
 
 
 def service_type_of(name: str) -> str | None:
-    """Return ``_ipp._tcp`` for ``_ipp._tcp.local``; None for any other kind of name."""
+    """Return ``_ipp._tcp`` for ``_ipp._tcp.local``; None if the name is not a service type."""
     service, _, protocol = name.removesuffix(_DOMAIN).partition(".")
     is_type = service.startswith("_") and protocol in ("_tcp", "_udp") and name.endswith(_DOMAIN)
     return f"{service}.{protocol}" if is_type else None
 
 
 def parse_txt(text: bytes) -> tuple[tuple[str, str], ...]:
-    """Read the ``key=value`` strings of a TXT record; the first of a key wins (RFC 6763, 6.4).
+    """Parse the ``key=value`` strings of a TXT record.
 
-    Never raises: a string that runs over the end, or has no key, is left out.
+    If a key occurs several times, the first value counts (RFC 6763, section 6.4). A string that is
+    longer than the rest of the record or has no key is left out. Never raises.
     """
     pairs: dict[str, str] = {}
     offset = 0

@@ -1,7 +1,7 @@
-"""The services in the records of an interface, and the questions that are still open. Pure.
+"""Returns the services in the records of an interface, and the questions for missing records. Pure.
 
-The records of a service come from its own announcer as far as that has sent them, and else from
-any other.
+The records of a service are those that its own announcer sent. A record that this announcer did not
+send is taken from any other announcer.
 """
 
 import ipaddress
@@ -28,7 +28,7 @@ LACKING_MAX = 128
 
 
 class _Lookup:
-    """Addresses and texts: those in a book itself, else those in any other book."""
+    """Looks up addresses and texts: first in a given book, then in all books."""
 
     def __init__(self, books: Iterable[RecordBook]) -> None:
         self._hosts: dict[str, dict[str, None]] = {}
@@ -52,7 +52,7 @@ class _Lookup:
         """Yield the questions whose answers an instance lacks."""
         labels = book.instances[key].labels
         if "\ufffd" in labels[0]:
-            return  # the original bytes are lost, so no host would answer
+            return  # the bytes of the name were not valid UTF-8 and are lost: no host would answer
         record = book.servers.get(key)
         if record is None:
             yield Question(labels, "SRV")
@@ -65,7 +65,7 @@ class _Lookup:
 
 
 def known_instances(link: LinkRecords) -> dict[str, list[tuple[str, ...]]]:
-    """Return the names, in labels, of the instances of each type (``_ipp._tcp``)."""
+    """Return the known instances of each type (``_ipp._tcp``). Each name is a tuple of labels."""
     instances: dict[str, list[tuple[str, ...]]] = {}
     for key, book in _best_books(link).items():
         instance = book.instances[key]
@@ -74,7 +74,7 @@ def known_instances(link: LinkRecords) -> dict[str, list[tuple[str, ...]]]:
 
 
 def missing(link: LinkRecords) -> dict[Question, str]:
-    """Return the open questions of each announcer in turn, with the announcer."""
+    """Return the questions for missing records, each with its announcer. Announcers take turns."""
     lookup = _Lookup(link.books)
     lacking = [
         (book.announcer, (question, book.announcer))
@@ -85,7 +85,7 @@ def missing(link: LinkRecords) -> dict[Question, str]:
 
 
 def lacking(link: LinkRecords, source: str) -> list[Question]:
-    """Return the open questions about the services of one host that it has not answered itself."""
+    """Return the questions about one host's services whose answers the host itself has not sent."""
     book = link.book_of(source)
     if book is None:
         return []
@@ -97,10 +97,10 @@ def lacking(link: LinkRecords, source: str) -> list[Question]:
 def select_services(
     links: Sequence[LinkRecords], quota: Quota
 ) -> tuple[list[MdnsService], Counter[str]]:
-    """Return at most ``quota.services``, and how many of each announcer were left out.
+    """Return at most ``quota.services`` services, and how many of each announcer were left out.
 
-    Instances that this machine's printers need come first, at most ``WANTED_PER_ANNOUNCER_MAX`` of
-    an announcer. Otherwise each announcer's first comes before any announcer's second.
+    Services that this machine's printers need come first, at most ``WANTED_PER_ANNOUNCER_MAX`` of
+    each announcer. For the rest, announcers take turns.
     """
     ranked: list[tuple[bool, int, str, MdnsService]] = []
     counts: Counter[str] = Counter()
@@ -118,7 +118,7 @@ def select_services(
 
 
 def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
-    """Yield whether a service is wanted, and the service: once for each announcer that has it."""
+    """Yield (whether a printer needs the service, the service), once for each of its announcers."""
     lookup = _Lookup(link.books)
     books: dict[str, list[RecordBook]] = {}
     for book in link.books:
@@ -132,7 +132,7 @@ def _services(link: LinkRecords) -> Iterator[tuple[bool, MdnsService]]:
 
 
 def _best_books(link: LinkRecords) -> dict[str, RecordBook]:
-    """Return for each instance a book that has it, one with its SRV record if there is any."""
+    """Return for each instance a book that has it, preferably a book with its SRV record."""
     best: dict[str, RecordBook] = {}
     for book in link.books:
         for key in book.instances:
@@ -158,10 +158,11 @@ def _service(key: str, book: RecordBook, lookup: _Lookup, interface_name: str) -
 
 
 def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
-    """Join the services that one device announces over IPv6 and IPv4.
+    """Join the services that one device announces both over IPv4 and over IPv6.
 
-    A device uses addresses of its own for both. The IPv4 service has the address of the other one,
-    or is the only one of this name, on this host and port.
+    The two announcements have different source addresses. They belong together if they have the
+    same host name and port, and if the IPv4 one lists the source address of the IPv6 one or is the
+    only one with this host name and port.
     """
     mains = [each for each in services if ":" not in each.announcer]
     alone: list[MdnsService] = []
@@ -183,6 +184,6 @@ def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
 
 
 def _in_order(addresses: Iterable[str]) -> tuple[str, ...]:
-    """Sort addresses by their use to a user: IPv4, IPv6, then IPv6 of the link only."""
+    """Sort addresses: IPv4 first, then IPv6, and link-local addresses last in each family."""
     parsed = map(ipaddress.ip_address, addresses)
     return tuple(map(str, sorted(parsed, key=lambda each: (each.version, each.is_link_local))))

@@ -1,9 +1,9 @@
-"""Rounds of mDNS questions, and the answers between them, on all interfaces at once.
+"""Sends rounds of mDNS questions and receives the answers, on all interfaces at the same time.
 
-Questions are sent at once, about one second later and, while new records still arrive, every two
-seconds after that (RFC 6762, section 5.2). Records that came with other answers are not asked for
-again. Missing ones (SRV, TXT, addresses) are asked for in packets of many questions, at most three
-times.
+A round of questions is sent at the start, about one second later and then, while new records still
+arrive, every two seconds (RFC 6762, section 5.2). Missing records of a service (SRV, TXT,
+addresses) are queried at most three times, with many questions in a packet. Records that arrived
+together with other answers are not queried.
 """
 
 import random
@@ -33,7 +33,7 @@ KNOWN_ANSWERS_MAX = 500
 TYPES_PER_PACKET = 8
 _TURN_S = 0.05
 _RECEIVED_PER_TURN = 2048
-_PARSING_S = 0.005  # then the kernel's small buffer is emptied again
+_PARSING_S = 0.005  # short, so that the kernel's small receive buffer is emptied in time
 _SEEN_MAX = 16_384
 _PROGRESS_INTERVAL_S = 0.25
 
@@ -45,10 +45,11 @@ ReadNeighbours = Callable[[], Iterable[LinkNeighbour]]
 class QuerySchedule:
     """When questions are sent, in seconds.
 
-    After ``settle_s`` without new records all hosts are assumed to have answered: a responder waits
-    at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
-    ``resolve_after_s`` counts from the first question for a missing record. After ``crowded_s``
-    with more packets than can be read, the hosts must be asked one by one.
+    If no new records arrive for ``settle_s``, all hosts are assumed to have answered. A responder
+    waits at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
+    ``resolve_after_s`` are the times of the questions for a missing record, counted from the first
+    one. If there are still more packets than can be read after ``crowded_s``, the session ends as
+    "crowded", and the hosts are queried one by one (direct.py).
     """
 
     first_delay_s: tuple[float, float] = (0.02, 0.12)
@@ -64,10 +65,10 @@ class QuerySchedule:
 class Watch:
     """One interface: its sockets, its records, and the questions that were sent.
 
-    ``tries`` has for each missing record when it was first asked for, and how often since.
-    ``seen`` are hashes of the packets so far, ``lost`` is the kernel's count of dropped packets at
-    the last round, ``losses`` the number of rounds in which it grew. ``has_received`` is set by any
-    packet from another address than our ``own``.
+    ``tries`` maps the question for a missing record to the time of the first query and the number
+    of queries. ``seen`` are hashes of the packets so far. ``lost`` is the kernel's count of dropped
+    packets at the last round, and ``losses`` is the number of rounds in which this count grew.
+    ``has_received``: a packet arrived from an address that is not one of this machine's ``own``.
     """
 
     link: LinkSockets
@@ -87,7 +88,8 @@ class Watch:
 
 
 class Session:
-    """Asks for ``types`` (``_ipp._tcp``) and those that the enumeration adds to them."""
+    """Queries ``types`` (such as ``_ipp._tcp``), and all types that hosts list in their answers to
+    the question for their service types."""
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class Session:
         self._next_progress_s = 0.0
 
     def listen(self, deadline_s: float, run: Run) -> End:
-        """Send questions and receive answers until one of the four ends."""
+        """Send questions and receive answers. Returns why the session ended (`End`)."""
         if not self._watches:
             return "settled"
         with selectors.DefaultSelector() as selector:
@@ -141,7 +143,8 @@ class Session:
             for watch in self._watches:
                 self._parse(watch)
             self._report(run)
-            # Checked after receiving: on a busy machine, packets may have waited in the kernel.
+            # This is checked after receiving, because on a busy machine packets may have been
+            # waiting in the kernel.
             if self._is_settled(now) and not self._has_unread:
                 return "settled"
             if now >= crowded_s and any(watch.is_crowded for watch in self._watches):
@@ -153,13 +156,16 @@ class Session:
         return any(watch.records.has_unread for watch in self._watches)
 
     def _is_settled(self, now: float) -> bool:
-        """Return whether all hosts have answered. Lost packets must be asked for again."""
+        """Return whether all hosts have answered.
+
+        They have not if packets were lost: another round must query the lost records again.
+        """
         if self._rounds < 2 or now - self._last_news_s < self._schedule.settle_s:
             return False
         return all(watch.link.lost() == watch.lost for watch in self._watches)
 
     def _parse(self, watch: Watch) -> None:
-        """Parse some of the queued packets, and leave the rest for after the next receiving."""
+        """Parse queued packets for at most `_PARSING_S`. The rest is parsed in the next turn."""
         ends_s = time.monotonic() + _PARSING_S
         while (packet := watch.records.next_packet()) is not None:
             if watch.records.add(packet[0], parse_response(packet[1])):
@@ -187,15 +193,19 @@ class Session:
             records.next_round()
             types = tuple(dict.fromkeys((*self._types, *records.types)))
             watch.queried_types.update(types)
-            # Where a host floods the link, a known answer may be one that it made up. No known
-            # answers are sent then, so that the owners of the names answer as well.
+            # If a host floods the link, known answers may be forged. A host does not answer a
+            # question that lists its answer as known. So no known answers are sent in that case.
             known = {} if records.is_overloaded else known_instances(records)
             watch.link.send(self._round_packets(known, types))
 
     def _round_packets(
         self, instances: Mapping[str, list[tuple[str, ...]]], types: Sequence[str]
     ) -> Iterator[bytes]:
-        """Yield one packet of all types first; later few at a time, with the known answers."""
+        """Yield the packets of a round.
+
+        In the first round, one packet has the questions for all types. In later rounds, a packet
+        has only few questions. Instances that are known already are listed as known answers.
+        """
         enumeration = Question(tuple(ENUMERATION.split(".")), "PTR")
         if self._rounds == 1:
             yield from question_packets((enumeration, *map(type_question, types)))
@@ -211,7 +221,7 @@ class Session:
             yield from question_packets(unanswered[start : start + TYPES_PER_PACKET])
 
     def _ask_missing(self, now: float) -> None:
-        """Ask for missing records that are due. While any are left, the link is not settled."""
+        """Send the due questions for missing records. The session goes on while any are left."""
         for watch in self._watches:
             due, is_pending = due_questions(watch, now, self._schedule.resolve_after_s)
             watch.link.send(question_packets(due))
@@ -226,9 +236,10 @@ class Session:
 
 
 def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
-    """Empty a socket's small kernel buffer. Parsing its packets takes ten times longer.
+    """Queue all packets from a socket's kernel buffer, which is small.
 
-    A packet that an address has sent before, as the answer to another round, is ignored.
+    They are parsed later, because parsing takes ten times longer than receiving. A packet is
+    ignored if the same address has sent it before, as the answer to an earlier round.
     """
     for _ in range(_RECEIVED_PER_TURN):
         received = watch.link.receive(key.fileobj)  # type: ignore[arg-type]  # always a socket

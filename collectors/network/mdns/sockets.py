@@ -1,7 +1,7 @@
-"""One interface's multicast DNS sockets: port 5353, shared with other mDNS programs.
+"""The multicast DNS sockets of one interface. They share port 5353 with other mDNS programs.
 
-If another program uses the port exclusively, an ephemeral port replaces it: responders
-then answer it directly ("legacy unicast", RFC 6762, section 6.7).
+If another program uses the port exclusively, an ephemeral port is used instead. Responders then
+answer it directly ("legacy unicast", RFC 6762, section 6.7).
 """
 
 import errno
@@ -27,13 +27,14 @@ DESTINATIONS: Mapping[int, tuple[str, int]] = {
 }
 
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
-"""Asked for, so that a burst of thousands of answers is not lost; the kernel may give less."""
+"""The size that is requested, so that a burst of thousands of answers is not lost. The kernel may
+give less."""
 
 _ADDRESSES_MAX = 4096
 _HOPS = 255  # RFC 6762, section 11
 _GROUP = socket.inet_aton(GROUP_V4)
 _IP_PKTINFO = 8  # linux/in.h, not in the socket module
-_PKTINFO = struct.Struct("=i4s4s")  # the last of which is the destination: ip(7)
+_PKTINFO = struct.Struct("=i4s4s")  # struct in_pktinfo; the last field is the destination: ip(7)
 _IP_MULTICAST_ALL = 49  # linux/in.h, not in the socket module
 _IPV6_MULTICAST_ALL = 29  # linux/in6.h, since Linux 4.20
 _SO_MEMINFO = 55  # asm-generic/socket.h, since Linux 4.12
@@ -43,10 +44,11 @@ _MEMINFO_DROPS = 8  # linux/sock_diag.h: SK_MEMINFO_DROPS
 
 @dataclass(slots=True)
 class LinkSockets:
-    """The sockets of one interface and the networks its neighbours live in.
+    """The sockets of one interface, and the networks of its addresses.
 
-    ``problems`` describe what could not be opened. ``refusal`` is the last error of sending, which
-    matters only until ``has_sent``. ``destinations`` are by address family.
+    ``problems`` describe the sockets that could not be opened. ``refusal`` is the last error of
+    sending. It is a problem only if no packet could be sent (``has_sent``). ``destinations`` maps
+    an address family to the multicast group and port.
     """
 
     name: str
@@ -60,16 +62,17 @@ class LinkSockets:
     _addresses: dict[tuple[str | int, ...], str] = field(default_factory=dict)
 
     def send(self, packets: Iterable[bytes]) -> None:
-        """Multicast packets over each family; ``has_sent`` once any took one."""
+        """Send packets to the multicast group of each address family."""
         for packet in packets:
             taken = [self._send(each, packet) for each in self.sockets]
             self.has_sent = self.has_sent or any(taken)
 
     def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
-        """Return the source and the bytes of the next waiting packet; None if there is none.
+        """Return the source and the bytes of the next waiting packet, or None if none is waiting.
 
-        A packet to the group is from this link, whatever its source address. Any other packet from
-        outside of its networks gets no address (RFC 6762, section 11).
+        The source is "" if the packet may be from another link (RFC 6762, section 11). A packet to
+        the multicast group is certainly from this link. So is a packet whose source address is in
+        the networks of the interface.
         """
         try:
             packet, source, is_to_group = _receive(from_socket)
@@ -77,7 +80,8 @@ class LinkSockets:
             return None
         except OSError:
             return "", b""  # an ICMP error of an earlier send; the next read may succeed
-        # The port does not matter here, and an address comes in thousands of packets.
+        # The result for an address is cached, because thousands of packets may have it. The port
+        # does not matter.
         key = (source[0], *source[2:])
         address = self._addresses.get(key)
         if address is None:
@@ -87,7 +91,7 @@ class LinkSockets:
         return address or (source[0] if is_to_group else ""), packet
 
     def lost(self) -> int:
-        """Return how many packets the kernel has dropped, on Linux."""
+        """Return how many packets the kernel has dropped. On other systems than Linux it is 0."""
         return sum(map(_lost, self.sockets))
 
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
@@ -99,7 +103,7 @@ class LinkSockets:
         return any(address in network for network in self.networks)
 
     def all_problems(self) -> tuple[str, ...]:
-        """Return what prevented sending or opening."""
+        """Return the descriptions of errors that prevented opening or sending."""
         refusal = (self.refusal,) if self.refusal and not self.has_sent else ()
         return (*self.problems, *refusal)
 
@@ -112,16 +116,16 @@ class LinkSockets:
         try:
             to_socket.sendto(packet, self.destinations[to_socket.family])
         except OSError as error:
-            # One family often fails alone: IPv6 has no address yet, or none at all.
+            # One family often fails while the other works, as when IPv6 has no address (yet).
             self.refusal = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
             return False
         return True
 
 
 def open_link(interface: Interface, port: int = PORT) -> LinkSockets | None:
-    """Open the sockets of an interface; None for one without an address other than loopback.
+    """Open the sockets of an interface. Returns None if it has no addresses except loopback.
 
-    Never raises for errors of the machine: a link without sockets has its problems.
+    Errors of the machine are not raised. The returned link describes them in ``problems``.
     """
     networks = tuple(
         network_of(each) for each in interface.addresses if not is_loopback(each.address)
@@ -199,7 +203,7 @@ def _new_socket(family: socket.AddressFamily) -> socket.socket:
 
 
 def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
-    """Return a packet, its source, and whether it was surely sent to the IPv4 group."""
+    """Return a packet, its source, and whether it was certainly sent to the IPv4 group."""
     if sys.platform != "linux":
         return (*from_socket.recvfrom(MESSAGE_MAX_BYTES + 1), False)
     space = socket.CMSG_SPACE(_PKTINFO.size)
@@ -208,7 +212,11 @@ def _receive(from_socket: socket.socket) -> tuple[bytes, Any, bool]:
 
 
 def _set_if_known(opened: socket.socket, level: int, option: int, value: int) -> None:
-    """Receive only from groups that this socket joined. Older kernels filter by source."""
+    """Set a socket option of Linux, if the kernel has it.
+
+    The MULTICAST_ALL options limit a socket to the groups that it joined. On kernels without them,
+    packets are filtered only by their source address.
+    """
     if sys.platform == "linux":
         with suppress(OSError):
             opened.setsockopt(level, option, value)

@@ -1,8 +1,8 @@
-"""Multicast DNS messages: the questions written, the answers read (RFC 6762, RFC 6763).
+"""Encodes multicast DNS questions and decodes the answers (RFC 6762, RFC 6763).
 
 Answers are decoded by python-zeroconf, which is hardened against hostile packets. Questions are
-written here, since an instance name may have dots inside its first label ("HP 4.2"), which one
-dotted string cannot express.
+encoded here, because python-zeroconf takes a name as one string with dots. An instance name may
+have dots inside its first label ("HP 4.2"), which such a string cannot express.
 """
 
 import socket
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# Documented by the package and given out at its top, though not listed in its __all__.
+# The package documents these names and exports them, but does not list them in its __all__.
 from zeroconf import (  # type: ignore[attr-defined]
     DNSAddress,
     DNSIncoming,
@@ -22,14 +22,14 @@ from zeroconf import (  # type: ignore[attr-defined]
 )
 
 PACKET_MAX_BYTES = 1400
-"""What a question packet may hold, well below an Ethernet frame (RFC 6762, section 17)."""
+"""The most bytes of a question packet, well below an Ethernet frame (RFC 6762, section 17)."""
 
 MESSAGE_MAX_BYTES = 9000
 
 _HEADER = struct.Struct("!6H")
 _FIXED = struct.Struct("!2H")
 _RECORD = struct.Struct("!HHIH")
-_FIRST_QUESTION = b"\xc0\x0c"  # compression pointer to the name behind the header
+_FIRST_QUESTION = b"\xc0\x0c"  # a compression pointer to the name that follows the header
 _TYPES = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
 _CLASS_IN = 1
 _TRUNCATED = 0x0200
@@ -42,7 +42,7 @@ RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A name in labels, without the root, and the requested record type."""
+    """A question: the labels of a name, without the root label, and the requested record type."""
 
     labels: tuple[str, ...]
     type: RecordType
@@ -82,10 +82,10 @@ Record = PointerRecord | ServiceRecord | TextRecord | AddressRecord
 
 
 def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
-    """Pack multicast (QM) questions into as few packets as fit; unwritable names are left out.
+    """Encode questions in as few packets as possible. Names that cannot be encoded are left out.
 
-    Multicast answers are asked for, never unicast ones: several programs share port 5353 of this
-    machine and the kernel would deliver a unicast answer to only one of them.
+    The questions request multicast answers (QM), never unicast answers. Several programs share port
+    5353 of this machine, and the kernel would deliver a unicast answer to only one of them.
     """
     bodies: list[list[bytes]] = [[]]
     for written in filter(None, map(_write_question, questions)):
@@ -100,10 +100,10 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
 def known_answer_packets(
     question: Question, instances: Sequence[tuple[str, ...]]
 ) -> tuple[bytes, ...]:
-    """Ask a PTR question and list the instances known already, so that only others answer.
+    """Encode a PTR question and the instances that are known, so that only new ones are answered.
 
-    What does not fit goes into further packets, all but the last marked as truncated
-    (RFC 6762, sections 7.1 and 7.2).
+    Instances that do not fit go into further packets. All packets but the last are marked as
+    truncated (RFC 6762, sections 7.1 and 7.2).
     """
     name, written = _write_name(question.labels), _write_question(question)
     if name is None or written is None:
@@ -128,10 +128,10 @@ def known_answer_packets(
 
 
 def parse_response(data: bytes) -> tuple[Record, ...]:
-    """Return the records of a response that are not goodbyes; () for anything else.
+    """Return the records of a response, except goodbye records (TTL 0).
 
-    Names keep their case and end without the root dot. Never raises: what cannot be decoded is
-    left out.
+    Names keep their case and have no final dot. Records that cannot be decoded are left out.
+    Returns () if ``data`` is not a response. Never raises.
     """
     if len(data) > MESSAGE_MAX_BYTES:
         return ()

@@ -1,4 +1,4 @@
-"""The printers this machine is set up for, from every source its platform has."""
+"""Reads the printers that are set up on this machine, from all sources of its platform."""
 
 import sys
 import time
@@ -24,8 +24,9 @@ def read_known_printers(
 ) -> KnownPrinters:
     """Return configured printers first, then queues, then devices without a queue.
 
-    Nothing leaves this machine: host names are resolved by ``resolve_hosts``. ``deadline_s`` is
-    a moment of ``time.monotonic()``. Never raises; a source that failed is among the failures.
+    Nothing is sent to the network: host names are resolved later by ``resolve_hosts``.
+    ``deadline_s`` is a time of ``time.monotonic()``. Never raises: the failures of the result
+    include a source that failed.
     """
     spooler_deadline_s = min(deadline_s, time.monotonic() + SPOOLER_TIME_S)
     if platform == "win32":

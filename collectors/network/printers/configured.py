@@ -1,4 +1,4 @@
-"""Printers named in the agent's own configuration."""
+"""Reads the printers in the agent's configuration."""
 
 from collectors.contract import ConfiguredPrinter
 from collectors.network.matching.identity import normal_mac
@@ -9,7 +9,7 @@ from collectors.shared.text import clean_text
 
 
 def configured_printer(entry: ConfiguredPrinter) -> KnownPrinter:
-    """Read a ``[[printers]]`` entry: its address is host:port, a host, a MAC or a device path."""
+    """Convert a ``[[printers]]`` entry. Its address is host:port, a host, a MAC or a path."""
     address = clean_text(entry.address or "") or None
     if address and entry.transport == "network":
         address = without_userinfo(address) or None

@@ -1,4 +1,4 @@
-"""The queues of CUPS, asked over IPP on this machine (CUPS-Get-Printers)."""
+"""Reads the queues of this machine's CUPS over IPP (CUPS-Get-Printers)."""
 
 import os
 import time
@@ -34,7 +34,7 @@ _ATTRIBUTES = (
     "device-uri",
 )
 _QUEUES_FILE = Path("/etc/cups/printers.conf")
-"""There once a queue was set up; on a Mac as well."""
+"""CUPS creates this file when the first queue is set up, on macOS as well."""
 
 NOT_RUNNING = "the print spooler (CUPS) does not run: start it (`systemctl start cups`)"
 _NOT_A_FAULT = frozenset({"none", "cups-ipp-conformance-failure-report"})
@@ -61,15 +61,16 @@ def read_cups_printers(
 
 
 def queue_printers(response: ipp.Response) -> tuple[KnownPrinter, ...]:
-    """Turn a CUPS-Get-Printers response into printers, classes and virtual queues left out."""
+    """Return the printers in a CUPS-Get-Printers response, without classes and virtual queues."""
     queues = (_printer(group) for group in response.printers)
     return tuple(queue for queue in queues if queue is not None)
 
 
 def queue_printer(name: str, info: str, uri: str, make_model: str | None) -> KnownPrinter | None:
-    """Build the printer of a queue; None where the queue leads to a file or a program.
+    """Return the printer of a queue, or None if the queue prints to a file or a program.
 
-    What the URI itself calls the model comes before the queue's driver, whose name may be any.
+    A model in the device URI is preferred to the name of the queue's driver (``make_model``), which
+    may be the driver of a different model.
     """
     device = parse_device_uri(uri)
     if device.kind == "virtual":
@@ -117,20 +118,20 @@ def _with_jobs(
     deadline_s: float,
     environ: Mapping[str, str],
 ) -> tuple[KnownPrinter, ...]:
-    """Count the stuck jobs of each queue, where any job waits at all."""
+    """Add the number of stuck jobs of each queue. CUPS is queried only if any job waits."""
     if not any(group.integer("queued-job-count") for group in response.printers):
         return printers
     try:
         jobs = parse_jobs(ask_cups(JOBS_REQUEST, deadline_s, environ), time.time())
     except OSError:
-        return printers  # the queues themselves are known
+        return printers  # the queues are returned without their jobs
     stopped = {each.id.removeprefix("cups:") for each in printers if each.stopped}
     stuck = Counter(f"cups:{job.queue}" for job in jobs if job.is_stuck(stopped))
     return tuple(replace(each, stuck_jobs=stuck[each.id]) for each in printers)
 
 
 def _backend(device: DeviceUri, uri: str) -> str:
-    """Return the program that CUPS starts: the scheme of the URI."""
+    """Return the backend, the program that CUPS starts for a URI. Its name is the URI's scheme."""
     return device.scheme or clean_text(uri.partition(":")[0], _BACKEND_MAX) or "without a name"
 
 

@@ -1,4 +1,4 @@
-"""IEEE 1284 device ids, ``MFG:Brother;MDL:HL-L2350DW;SN:E1234;``: what a printer calls itself."""
+"""Parses the IEEE 1284 device id of a printer, such as ``MFG:Brother;MDL:HL-L2350DW;SN:E1234;``."""
 
 from collectors.shared.text import clean_text
 
@@ -7,13 +7,13 @@ _VALUE_MAX = 255
 
 
 def parse_device_id(text: str) -> dict[str, str]:
-    """Return its values by their keys in upper case."""
+    """Return the values of a device id by key. The keys are in upper case."""
     pairs = (part.partition(":") for part in text.split(";"))
     return {key.strip().upper(): clean_text(value, _VALUE_MAX) for key, _, value in pairs if value}
 
 
 def model_of(device_id: dict[str, str]) -> str | None:
-    """Return maker and model, the maker once; None without any."""
+    """Return maker and model, with the maker only once. None if the device id has neither."""
     maker = device_id.get("MFG") or device_id.get("MANUFACTURER") or ""
     model = device_id.get("MDL") or device_id.get("MODEL") or ""
     return join_model(maker, model) or None

@@ -1,4 +1,7 @@
-"""Device URIs of a print spooler: what a queue prints to (cups(7), "Backends and Filters")."""
+"""Parses the device URI of a print queue, which names the device that the queue prints to.
+
+See cups(7), "Backends and Filters".
+"""
 
 import re
 from collections.abc import Callable
@@ -20,10 +23,10 @@ _DEFAULT_PORTS = {"ipp": 631, "ipps": 631, "http": 80, "https": 443, "socket": 9
 _SERVICE_NAME = re.compile(r"(.+)\._[^.]+\._(?:tcp|udp)\.?", re.DOTALL)
 _DNS_ESCAPE = re.compile(r"\\(\d{3}|.)", re.DOTALL)  # RFC 1035, section 5.1
 _USB_NAME = re.compile(r"(.+?)[ _]\(?USB(?:[ _]\d+)?\)?", re.DOTALL)
-"""How ipp-usb names the printers that it provides on the loopback interface."""
+"""Matches the names of the printers that ipp-usb provides on the loopback interface."""
 
 _SCOPED = re.compile(r"(?i)v1\.(fe80:[0-9a-f:]+)\+(.+)")
-"""How CUPS writes an IPv6 address with its interface: ``[v1.fe80::1+eth0]``."""
+"""Matches an IPv6 address with its interface, as CUPS writes it: ``[v1.fe80::1+eth0]``."""
 
 _NO_DEVICE = frozenset({"cups-pdf", "cups-brf", "pdf", "boomaga", "class"})
 
@@ -32,9 +35,10 @@ Kind = Literal["network", "dns-sd", "usb", "bluetooth", "serial", "virtual", "un
 
 @dataclass(frozen=True, slots=True)
 class DeviceUri:
-    """The content of a device URI. ``path`` is a device path; ``model`` is from USB and HP URIs.
+    """The content of a device URI.
 
-    ``is_usb``: a URI of the kind "unknown" leads to a USB device.
+    ``path`` is a device path. ``model`` is given for USB and HP URIs. ``is_usb`` is True if a URI
+    of the kind "unknown" names a USB device.
     """
 
     scheme: str
@@ -60,7 +64,7 @@ class DeviceUri:
 
 
 def parse_device_uri(uri: str) -> DeviceUri:
-    """Parse a device URI. Never raises: what has no known form is of the kind "unknown"."""
+    """Parse a device URI. Never raises: a URI of no known form has the kind "unknown"."""
     try:
         parts = urlsplit(without_userinfo(uri[:TEXT_MAX]))
         port = parts.port
@@ -108,7 +112,7 @@ def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
 
 
 def _over_usb(device: DeviceUri) -> DeviceUri:
-    """Return what ipp-usb shows as the USB printer that it is; else the device as it was."""
+    """Return a printer that ipp-usb provides as a USB printer. Other devices are returned as is."""
     named = _USB_NAME.fullmatch(device.dns_sd_name or "")
     if named is None and device.scheme != "ippusb":
         return device
@@ -122,7 +126,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _usb(parts: SplitResult, scheme: str) -> DeviceUri:
-    """``usb://Maker/Model?serial=X`` (CUPS), ``usb:/dev/usb/lp0`` (older)."""
+    """Parse ``usb://Maker/Model?serial=X`` (CUPS) or ``usb:/dev/usb/lp0`` (older)."""
     maker, model = unquote(parts.netloc), unquote(parts.path).strip("/")
     is_path = not maker and parts.path.startswith("/dev/")
     return DeviceUri(
@@ -135,10 +139,10 @@ def _usb(parts: SplitResult, scheme: str) -> DeviceUri:
 
 
 def _hp(parts: SplitResult, scheme: str) -> DeviceUri:
-    """``hp:/net/Model?ip=A``, ``?hostname=H``, ``?zc=NAME`` or ``hp:/usb/Model?serial=X``.
+    """Parse ``hp:/net/Model?ip=A`` or ``hp:/usb/Model?serial=X``.
 
-    What follows ``zc=`` is looked up by HPLIP as a host name of mDNS; it may be made of the
-    DNS-SD name.
+    The network form may have ``hostname=H`` or ``zc=NAME`` instead of ``ip=A``. HPLIP resolves the
+    value of ``zc`` as an mDNS host name. The value may have been derived from the DNS-SD name.
     """
     bus, _, model = unquote(parts.path).strip("/").partition("/")
     zeroconf = _query(parts, "zc")
@@ -163,7 +167,7 @@ def _bluetooth(parts: SplitResult, scheme: str) -> DeviceUri:
 
 
 def _port_of_machine(parts: SplitResult, scheme: str) -> DeviceUri:
-    """``serial:/dev/ttyUSB0?baud=9600+bits=8``, ``parallel:/dev/lp0``."""
+    """Parse ``serial:/dev/ttyUSB0?baud=9600+bits=8`` or ``parallel:/dev/lp0``."""
     return DeviceUri(scheme=scheme, kind="serial", path=_clean(parts.path.split("+")[0]))
 
 
@@ -179,8 +183,10 @@ def _other(parts: SplitResult, scheme: str) -> DeviceUri:
 
 
 def _implicit_class(parts: SplitResult, scheme: str) -> DeviceUri:
-    """``implicitclass://QUEUE/``: cups-browsed names its queue after the DNS-SD instance, with "_"
-    for what is special."""
+    """Parse ``implicitclass://QUEUE/``.
+
+    cups-browsed names this queue after the DNS-SD instance, with "_" for special characters.
+    """
     name = re.sub(r"[^\w.-]+", "_", unquote(parts.netloc or parts.path.strip("/"))).strip("_")
     device = DeviceUri(scheme=scheme, kind="dns-sd", dns_sd_name=_clean(name))
     return _over_usb(device) if re.search(r"_USB(?:_\d+)?$", name) else device

@@ -1,4 +1,4 @@
-"""The queues of CUPS as `lpstat -v` lists them: the fallback where IPP is not answered."""
+"""Reads the queues of CUPS from `lpstat -v`. This is the fallback if CUPS does not answer IPP."""
 
 import re
 
@@ -10,16 +10,17 @@ _LINE = re.compile(
     r"(?:用[于於] (\S+) 的\S+|\S+ \S+ (\S+?)|(\S+) のデバイス)\s?(?::\s|：\s?)\s*"
     r"((?:[A-Za-z][\w.+-]*:|/)\S.*)"
 )
-"""A line in the translations of CUPS: two words and the queue, but in Chinese and Japanese."""
+"""Matches a line in all translations of CUPS. It begins with two words and the name of the queue,
+except in Chinese and Japanese."""
 
 
 def read_lpstat(deadline_s: float) -> dict[str, str] | None:
-    """Return the device URI of each queue; None if lpstat is missing or fails.
+    """Return the device URI of each queue, or None if lpstat is missing or fails.
 
-    ``deadline_s`` is on the monotonic clock.
+    ``deadline_s`` is a time of the monotonic clock.
     """
     try:
-        # Without HOME, since a user's client.conf may name a spooler on another machine.
+        # HOME is not set, because a user's client.conf may name a spooler on another machine.
         output = run_command(("lpstat", "-v"), deadline_s, OUTPUT_MAX_BYTES, environ={})
     except (OSError, ValueError):
         return None
@@ -27,10 +28,11 @@ def read_lpstat(deadline_s: float) -> dict[str, str] | None:
 
 
 def parse_lpstat(text: str) -> dict[str, str]:
-    """Parse the lines ``device for NAME: URI`` of any language; a bare path is a local device.
+    """Parse the lines ``device for NAME: URI``. Returns the device URI of each queue.
 
-    On a Mac CUPS uses the language of its settings, not the locale. ``NAME/instance``
-    is the same queue with other options.
+    The lines may be in any language, because on macOS lpstat uses the language of the system
+    settings, not the locale. A path in place of the URI is a local device. ``NAME/instance`` is the
+    same queue with other options.
     """
     matches = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     uris: dict[str, str] = {}
@@ -43,7 +45,7 @@ def parse_lpstat(text: str) -> dict[str, str]:
 def _as_uri(device: str) -> str:
     if not device.startswith("/"):
         return device
-    path = "/" + device.lstrip("/")  # of file:///dev/x all but the scheme is shown
+    path = "/" + device.lstrip("/")  # lpstat prints file:///dev/x as ///dev/x
     if "/usb/" in path:
         return f"usb:{path}"
     is_port = path.startswith("/dev/") and path != "/dev/null"

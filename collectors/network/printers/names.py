@@ -1,4 +1,4 @@
-"""Addresses of the host names of printers, looked up within a time limit."""
+"""Resolves the host names of printers within a time limit."""
 
 import ipaddress
 import socket
@@ -19,7 +19,7 @@ Resolve = Callable[[str], tuple[str, ...]]
 
 
 def with_literal_addresses(printers: Sequence[KnownPrinter]) -> tuple[KnownPrinter, ...]:
-    """Fill ``addresses`` of those whose host is an address already."""
+    """Set ``addresses`` of the printers whose host is an IP address."""
     return tuple(
         replace(each, addresses=(literal,)) if (literal := _literal(each.host)) else each
         for each in printers
@@ -29,11 +29,11 @@ def with_literal_addresses(printers: Sequence[KnownPrinter]) -> tuple[KnownPrint
 def resolve_hosts(
     printers: Sequence[KnownPrinter], deadline_s: float, resolve: Resolve | None = None
 ) -> tuple[KnownPrinter, ...]:
-    """Fill ``addresses`` of those whose host is a name, by the system's resolver.
+    """Set ``addresses`` of the printers whose host is a name, with the system's resolver.
 
-    Names below ``.local`` are left to mDNS. A name without an answer by ``deadline_s``
-    (``time.monotonic()``) stays without addresses. This asks the name server, so it is not for
-    a run that must stay on this machine.
+    Names below ``.local`` are not resolved here, because mDNS resolves them. A name without an
+    answer by ``deadline_s`` (``time.monotonic()``) gets no addresses. This function sends queries
+    to the name server, so do not call it for a run that must not use the network.
     """
     names = tuple(
         dict.fromkeys(
@@ -49,7 +49,8 @@ def resolve_hosts(
 def _look_up(
     names: Sequence[str], deadline_s: float, resolve: Resolve
 ) -> dict[str, tuple[str, ...]]:
-    """Resolve in threads that can be abandoned: the system's resolver has no timeout."""
+    """Resolve names in daemon threads. At the deadline they are abandoned, because the system's
+    resolver has no timeout."""
     resolved: dict[str, tuple[str, ...]] = {}
     pending = iter(names)  # each thread takes the next name
 

@@ -1,4 +1,4 @@
-"""Whether the local device of a USB or serial printer is there, and which device it is."""
+"""Finds the device of a USB or serial printer, and whether it is plugged in."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,9 +22,9 @@ def with_usb(
 ) -> tuple[KnownPrinter, ...]:
     """Add to each USB printer whether it is plugged in, and add the printers without a queue.
 
-    ``plugged`` is None if this system does not report it. A printer is recognised by a serial
-    number that only one of them has, by device file, or by the model when only one such printer is
-    plugged in.
+    ``plugged`` is None if this system does not report USB printers. A printer is recognised by its
+    device file, by a serial number that only one device has, or by the model if only one device of
+    the model is plugged in.
     """
     if plugged is None:
         return tuple(known)
@@ -53,7 +53,7 @@ def _with_device(
         return printer
     devices, by = _find(printer, plugged)
     if not devices and plugged and printer.dns_sd_name:
-        return replace(printer, presence_reason=_UNNAMED)  # its name is not a model
+        return replace(printer, presence_reason=_UNNAMED)  # its name may not contain its model
     if not devices and (missing := _missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not devices:
@@ -75,7 +75,7 @@ def _with_device(
 
 
 def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str | None:
-    """Describe a printer that is plugged in, but without the device file that is printed to."""
+    """Describe the case that a printer is plugged in, but the queue's device file is missing."""
     path, without = printer.address or "", [each for each in plugged if each.path is None]
     if not path.startswith("/dev/") or len(without) != 1:
         return None
@@ -83,13 +83,13 @@ def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str |
 
 
 def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[UsbPrinter], str]:
-    """Return the devices it may be, and the evidence that was searched for."""
+    """Return the devices that the printer may be, and the evidence that was searched for."""
     if printer.address and printer.address.startswith("/dev/"):
         return [each for each in plugged if each.path == printer.address], "its device file"
     if printer.serial:
         by = f"serial number {printer.serial}"
         same = [each for each in plugged if printer.serial in each.serials]
-        # Two with one serial number: it is the maker's number for the model.
+        # If two devices have the same serial number, it does not identify a device.
         return (_of_model(printer, same) or same if len(same) > 1 else same), by
     if not plain_model(printer.make_model):
         return list(plugged), "being the only USB printer" if plugged else ""
@@ -101,7 +101,10 @@ def _of_model(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> list[UsbP
 
 
 def _plugged(device: UsbPrinter, *, is_sure: bool) -> KnownPrinter:
-    """Return the printer of a device without a queue; not ``is_sure`` if some queue may use it."""
+    """Return the printer of a device that no queue uses.
+
+    ``is_sure`` is False if a queue might use it, because the device of some queue is not known.
+    """
     unused = "no queue of this machine uses it"
     model = device.make_model or f"USB printer {device.vendor_id}:{device.product_id}"
     return KnownPrinter(

@@ -1,6 +1,7 @@
-"""Serial ports in sysfs with a receipt printer, and whether a serial port exists.
+"""Finds receipt printers at serial ports in sysfs, and tests whether a serial port exists.
 
-Only a port whose USB adapter names a printer, or a maker of receipt printers, counts as one.
+A port counts as a printer only if its USB device is of a maker of receipt printers, or if the
+device's product name is that of a printer.
 """
 
 import re
@@ -33,7 +34,7 @@ class SerialPrinter:
 
 
 def read_serial_printers(sys_root: Path = Path("/sys")) -> tuple[SerialPrinter, ...]:
-    """Return the serial ports whose USB device is a printer; () where there is no sysfs."""
+    """Return the serial ports whose USB device is a printer; () if the system has no sysfs."""
     printers = (
         _read_port(port) for port in islice(sorted(sys_root.glob("class/tty/tty*")), PORTS_MAX)
     )
@@ -58,7 +59,7 @@ def _read_port(port: Path) -> SerialPrinter | None:
 
 
 def _usb_device(port: Path) -> Path | None:
-    """Climb from the port to the USB device that carries it: the first with a vendor id."""
+    """Return the USB device of a port: the first of its parent folders with a vendor id."""
     try:
         place = (port / "device").resolve(strict=True)
     except OSError:

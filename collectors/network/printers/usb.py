@@ -1,4 +1,4 @@
-"""USB printers that are plugged in: interfaces of class 7 in sysfs (USB printer class, 1.1)."""
+"""Finds plugged-in USB printers in sysfs: their interfaces have class 7 (USB printer class 1.1)."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -16,8 +16,8 @@ _PRINTER_CLASS = "07"
 class UsbPrinter:
     """A plugged-in printer. ``bus_id`` is like ``1-1.2``, ``path`` like ``/dev/usb/lp0``.
 
-    ``device_id`` is its IEEE 1284 device id, of which CUPS makes its URIs. ``suspended`` is its
-    folder in sysfs where the kernel has suspended it.
+    ``device_id`` is its IEEE 1284 device id, from which CUPS builds device URIs. ``suspended`` is
+    its folder in sysfs if the kernel has suspended the device, else None.
     """
 
     bus_id: str
@@ -36,20 +36,20 @@ class UsbPrinter:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """All that it is called, by its device id first."""
+        """The names of its model. The name from its device id comes first."""
         model = model_of(parse_device_id(self.device_id))
         return tuple(name for name in (model, self.make_model, self.model) if name)
 
     @property
     def serials(self) -> frozenset[str]:
-        """Its serial numbers, by USB and by its device id; none that is a placeholder."""
+        """Its serial numbers from USB and from its device id, without placeholders."""
         device_id = parse_device_id(self.device_id)
         given = (self.serial, *(device_id.get(key) for key in SERIAL_KEYS))
         return frozenset(serial for each in given if (serial := real_serial(each)))
 
 
 def read_usb_printers(sys_root: Path = Path("/sys")) -> tuple[UsbPrinter, ...] | None:
-    """Return the USB printers; None where this system has no USB in sysfs."""
+    """Return the USB printers, or None if this system has no USB devices in sysfs."""
     devices = sys_root / "bus/usb/devices"
     if not devices.is_dir():
         return None

@@ -1,10 +1,10 @@
-"""Addresses without the user and password that a URL may carry (RFC 3986, section 3.2.1)."""
+"""Removes the user and password that a URL may contain (RFC 3986, section 3.2.1)."""
 
 import re
 from typing import Final
 
-# What users paste may be no valid URL: a password may have `/`, `@`, `#` and `?`. So all before the
-# last `@` is user and password, unless the URL starts with a host.
+# A URL that a user pasted may be invalid, because its password has `/`, `@`, `#` or `?`. So all
+# text before the last `@` counts as user and password, unless the URL begins with a host.
 _BEGINS_WITH_A_HOST: Final = re.compile(
     r"(?:(?:[A-Za-z0-9_\-]++\.)++[A-Za-z0-9_\-]++\.?(?::\d{1,5})?+|\[[0-9A-Fa-f:.%]{2,64}\](?::\d{1,5})?"
     r"|[A-Za-z0-9_\-]++(?::(?:80|443|515|631|8080|8443|8631|9100))?+)?+[/?\#]"

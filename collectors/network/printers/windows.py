@@ -1,4 +1,4 @@
-"""The printers a Windows machine is set up for: spooler, TCP/IP ports and WSD ports together."""
+"""Reads the printers of a Windows machine from the spooler, and their ports from the registry."""
 
 import ipaddress
 import re
@@ -46,7 +46,7 @@ _VIRTUAL = re.compile(
 )
 _USB = re.compile(r"(?i)^(?:USB|TMUSB|DOT4_?)\d+")
 _EPSON = re.compile(r"(?i)ESDPRT\d+:?$")
-"""Epson's monitor names all its ports so. Most are USB."""
+"""Matches all ports of Epson's port monitor. Most of them are USB ports."""
 
 _NO_USB = re.compile(r"(?i)\b(?:COM\d*|LPT\d*|serial|parallel)\b")
 _SERIAL = re.compile(r"(?i)^(?:COM|LPT)(\d+):?$")
@@ -73,8 +73,8 @@ def read_windows_printers(
 
 
 def _printer(listed: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
-    """Build one printer; None where its port leads to a file or a program."""
-    # A printer pool lists its ports with commas; the first is the one in use.
+    """Convert a printer of the spooler. Returns None if it prints to a file or a program."""
+    # A printer pool lists its ports, separated by commas. Only the first one is examined.
     port_name = listed.port_name.split(",")[0].strip()
     if not port_name or _VIRTUAL.match(port_name):
         return None
@@ -132,7 +132,7 @@ def _with_network_port(
 
 
 def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
-    """Read a port named after its URL, as internet printing does."""
+    """Add the destination from a port whose name is a URL, as Windows' Internet Printing has it."""
     device = parse_device_uri(url)
     if device.host is None:
         return replace(printer, address=None)
@@ -141,7 +141,7 @@ def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
 
 
 def _literal_address(port_name: str) -> tuple[str | None, int]:
-    """Read a port named after its address: ``IP_192.168.1.50``, ``192.168.1.50:9100``."""
+    """Parse the address in the name of a port: ``IP_192.168.1.50``, ``192.168.1.50:9100``."""
     match = _IP_PORT.match(port_name)
     host, number = split_host_port(match[1]) if match else (None, None)
     try:

@@ -1,7 +1,8 @@
-"""The registry keys with the destination of a Windows print port.
+"""Reads the destination of a Windows print port from the registry.
 
-Standard TCP/IP ports keep their host in their own key. A WSD port keeps only the printer's UUID;
-where Windows last met that device is in the device's key below ``Enum``.
+The key of a Standard TCP/IP port contains its host. The key of a WSD port contains only the
+printer's UUID. The address at which Windows last found that printer is in the device's key below
+``Enum``.
 """
 
 import re
@@ -42,9 +43,9 @@ class PrintPort:
 
 
 def find_print_port(registry: Registry, name: str) -> PrintPort | None:
-    """Look a port up among the TCP/IP and the WSD ports; None for one that is neither."""
+    """Return the destination of a TCP/IP or WSD port; None if the port is of another kind."""
     if "\\" in name:
-        return None  # a share of another machine, and no name of a key
+        return None  # a printer that another machine shares: its name is not the name of a key
     tcp = registry(rf"{TCP_PORTS}\{name}")
     if tcp is not None:
         return _tcp_port(tcp)

@@ -1,4 +1,4 @@
-"""The printers of the Windows spooler: EnumPrinters, level 2 (winspool.h)."""
+"""Lists the printers of the Windows spooler with EnumPrinters, level 2 (winspool.h)."""
 
 import ctypes
 import sys
@@ -15,7 +15,7 @@ _INSUFFICIENT_BUFFER = 122
 
 @dataclass(frozen=True, slots=True)
 class SpoolerPrinter:
-    """The content of PRINTER_INFO_2; ``status`` and ``attributes`` are its bit fields."""
+    """A printer from a PRINTER_INFO_2 structure. ``status`` and ``attributes`` are bit fields."""
 
     name: str
     port_name: str
@@ -55,12 +55,12 @@ class _PrinterInfo2(ctypes.Structure):
 
 
 def read_spooler() -> tuple[SpoolerPrinter, ...]:
-    """Ask the spooler of this machine, over winspool.drv."""
+    """Return the printers of this machine's spooler, using winspool.drv. Raises OSError."""
     if sys.platform == "win32":
         library = ctypes.WinDLL("winspool.drv", use_last_error=True)
         buffer: ctypes.Array[ctypes.c_char] | None = None
         size, needed, count = 0, ctypes.c_uint32(), ctypes.c_uint32()
-        # A printer that is added after the size was asked for makes the buffer too small again.
+        # If a printer is added after the call that returned the size, the buffer is too small.
         for _ in range(_TRIES):
             sizes = ctypes.byref(needed), ctypes.byref(count)
             if library.EnumPrintersW(_LOCAL | _CONNECTIONS, None, _LEVEL, buffer, size, *sizes):

@@ -1,1 +1,1 @@
-"""The few questions asked of open ports."""
+"""The questions of the allow-list, which are sent to open ports."""

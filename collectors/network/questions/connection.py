@@ -1,4 +1,4 @@
-"""A connection for one question to a host that may be old, broken or hostile."""
+"""Opens a connection for one question. The host may be old, broken or hostile."""
 
 import asyncio
 import socket
@@ -12,15 +12,18 @@ from collectors.shared.addresses import PRINT_PORTS
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 AGAIN_S = 0.35
-"""A SYN without an answer after this time is sent again: the kernel would wait a second."""
+"""If a SYN gets no answer for this time, a second socket sends another one. The kernel would repeat
+the SYN only after a second."""
 
 
 @asynccontextmanager
 async def connect(
     address: str, port: int, *, is_tls: bool, connection: socket.socket | None = None
 ) -> AsyncIterator[Connection]:
-    """Open a connection, or use one that is open, and drop it at the end without waiting for the
-    host. Raises OSError."""
+    """Open a connection to a port, or use the open ``connection``.
+
+    At the end the connection is dropped without waiting for the host. Raises OSError.
+    """
     context = _tls_without_verification() if is_tls else None
     opened = connection or await _connected(address, port)
     try:
@@ -34,12 +37,17 @@ async def connect(
         yield reader, writer
     finally:
         writer.transport.abort()
-        await asyncio.sleep(0)  # it closes in the loop's next pass: before another connection opens
+        # asyncio closes the socket in the event loop's next iteration. That must happen before the
+        # caller opens another connection.
+        await asyncio.sleep(0)
 
 
 async def _connected(address: str, port: int) -> socket.socket:
-    """Connect. Where nothing comes back, a second socket tries, too, except at a print port: it is
-    given one connection at a time, so only the kernel sends the SYN again, after a second."""
+    """Return a connected socket. If there is no answer in `AGAIN_S`, a second socket tries, too.
+
+    A print port gets only one connection at a time, so there is no second socket. Only the kernel
+    repeats the SYN, after a second.
+    """
     if port in PRINT_PORTS:
         return await _attempt(address, port)
     attempts = [asyncio.create_task(_attempt(address, port))]
@@ -59,7 +67,7 @@ async def _connected(address: str, port: int) -> socket.socket:
 
 async def _attempt(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    # asyncio sends at once (TCP_NODELAY) only where the socket says that it is TCP.
+    # asyncio sets TCP_NODELAY only on sockets that were created with the protocol IPPROTO_TCP.
     opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     opened.setblocking(False)
     try:
@@ -71,7 +79,7 @@ async def _attempt(address: str, port: int) -> socket.socket:
 
 
 def _discard(attempt: asyncio.Task[socket.socket]) -> None:
-    """End an attempt, and close what it opened if it was done already."""
+    """Cancel an attempt. If it has already connected, close its socket."""
 
     def close(ended: asyncio.Task[socket.socket]) -> None:
         if not ended.cancelled() and ended.exception() is None:
@@ -83,9 +91,12 @@ def _discard(attempt: asyncio.Task[socket.socket]) -> None:
 
 @cache
 def _tls_without_verification() -> ssl.SSLContext:
-    """Devices of a LAN sign their own certificates, and nothing secret is sent to them."""
+    """Return a TLS context that accepts every certificate.
+
+    Devices of a LAN have self-signed certificates, and no secret is sent to them.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # printers of 2010 know nothing newer
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")  # printers from about 2010 support nothing newer
     return context

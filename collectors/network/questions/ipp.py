@@ -1,4 +1,4 @@
-"""The attributes of an IPP printer: Get-Printer-Attributes on port 631, and nothing else."""
+"""Queries the attributes of an IPP printer. Only Get-Printer-Attributes is ever sent."""
 
 import re
 from dataclasses import replace
@@ -38,8 +38,11 @@ _PATH_CHARACTERS = "/:@+,;=&!$'()*~"
 
 
 async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
-    """Ask the queues that this machine prints to and those announced; where none of them answers,
-    the usual ones until one does. The caller bounds the time."""
+    """Query the queues of a port. The caller limits the time.
+
+    The queues that this machine prints to and the announced queues are queried first. If no queue
+    is announced and none of them answers, the usual queues follow until one of them answers.
+    """
     queues = open_port.queues
     own = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
     announced = [queue for queue in queues.announced if _SAFE_PATH.fullmatch(queue)]
@@ -53,7 +56,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
             break
         try:
             reply = await _ask(open_port, queue, is_tls=is_tls)
-            open_port = replace(open_port, connection=None)  # a connection is for one question
+            open_port = replace(open_port, connection=None)  # it is used for the first query only
             if reply.status == _UPGRADE_REQUIRED and not is_tls:
                 is_tls = True
                 reply = await _ask(open_port, queue, is_tls=True)
@@ -69,9 +72,9 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
 
 
 def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
-    """Turn a Get-Printer-Attributes response into evidence; None when it holds no printer.
+    """Return the evidence in a Get-Printer-Attributes response, or None if it has no printer.
 
-    Raises IppError if the bytes are not a response.
+    Raises IppError if the bytes are not an IPP response.
     """
     response = ipp.decode_response(data)
     printer = next(iter(response.printers), None)
@@ -105,7 +108,7 @@ async def _ask(open_port: OpenPort, queue: str, *, is_tls: bool) -> HttpReply:
 
 
 def _spooler(reply: HttpReply) -> str | None:
-    """Return the Server header of CUPS, which has no queue at the usual paths of printers."""
+    """Return the Server header if the host runs CUPS, which has no queues at the usual paths."""
     server = _clean(reply.header("server"))
     return server if server and server.startswith("CUPS/") else None
 
@@ -125,7 +128,7 @@ def _read_evidence(open_port: OpenPort, reply: HttpReply) -> Evidence | None:
 
 
 def _is_name(text: str | None) -> bool:
-    """Many printers are called after the path of their queue."""
+    """Return whether a text is a name. Many printers give the path of their queue instead."""
     return bool(text) and text not in USUAL_QUEUES
 
 

@@ -1,9 +1,9 @@
-"""What a web page is called: its title out of bytes of any charset, and the realm of its login.
-Pure.
+"""Reads the title of a web page in any charset, and the realm of its login. Pure.
 
-Embedded servers declare their charset in the header, in the page or nowhere, and often wrongly;
-bytes that are valid UTF-8 are never anything else. A title that names an error, a redirection or
-nothing at all is ignored: it would be shown as the name of a device.
+Embedded servers declare their charset in the header, in the page or nowhere, and the declaration is
+often wrong. Therefore bytes that are valid UTF-8 are always decoded as UTF-8. A title that only
+names an error, a redirection or a generic page is ignored, because the report shows the title as
+the name of a device.
 """
 
 import codecs
@@ -16,7 +16,7 @@ from collectors.shared.text import clean_text
 
 TEXT_MAX = 255
 _META_WITHIN = 4096
-"""Bytes of a page that are searched for its charset; browsers read 1,024 (HTML, 13.2.3.2)."""
+"""The charset is searched in this many bytes of a page. Browsers read 1,024 (HTML, 13.2.3.2)."""
 
 _NOT_MARKUP = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(script|style|svg|template)\b.*?(?:</\1\s*>|\Z)",
@@ -27,7 +27,7 @@ _CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _REALM = re.compile(r"\brealm\s*=\s*(?:\"([^\"]{0,512})\"|'([^']{0,512})'|([^\s,;]{1,512}))", re.I)
 
 _WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "iso8859-1": "cp1252"}
-"""Browsers read the first charset as the second, wider one (WHATWG Encoding, 4.2)."""
+"""Browsers decode each of these charsets as the wider charset beside it (WHATWG Encoding, 4.2)."""
 
 _STATUS = re.compile(r"(?:HTTP\S* )?(?:error:? )?([345]\d\d)\b[\s:,-]*(.*)", re.IGNORECASE)
 _PHRASES = tuple(status.phrase.lower() for status in HTTPStatus if status >= 300)
@@ -45,7 +45,7 @@ _GENERIC_TITLE = re.compile(
 
 
 def parse_title(reply: HttpReply) -> str | None:
-    """Return the title of a page, its entities resolved; None without one. Never raises."""
+    """Return the title of a page with its entities resolved, or None. Never raises."""
     title = _TITLE.search(_NOT_MARKUP.sub(b" ", reply.body))
     if title is None:
         return None
@@ -55,7 +55,7 @@ def parse_title(reply: HttpReply) -> str | None:
 
 
 def parse_realm(reply: HttpReply) -> str | None:
-    """Return what a login is called (RFC 9110, section 11.5); None without one. Never raises."""
+    """Return the realm of a login (RFC 9110, section 11.5), or None. Never raises."""
     match = _REALM.search(reply.header("www-authenticate") or "")
     return _meaningful(next(filter(None, match.groups()), "")) if match else None
 
@@ -71,14 +71,19 @@ def _meaningful(text: str) -> str | None:
 
 
 def _decode(data: bytes, declared: str) -> str:
-    """Decode by UTF-8, by the declared charset, or by the likely one; each only if it fits."""
+    """Decode a text with the first charset of which all bytes are valid.
+
+    UTF-8 is tried first, then the declared charset, then Chinese and Japanese if the result looks
+    like such a text. Otherwise it is Windows-1252.
+    """
     for charset in ("utf-8", _python_name(declared)):
         if charset and (text := _strictly(data, charset)) is not None:
             return text
     chinese, japanese = _strictly(data, "gb2312") or "", _strictly(data, "cp932") or ""
     if _WIDE_RUN.search(chinese):
         return chinese
-    # Accented letters make wide characters by accident, never kana, and never most of a text.
+    # A text with accented letters may decode to a few CJK characters by accident. It never decodes
+    # to kana, and never mostly to CJK characters.
     wide, letters = len(_WIDE.findall(japanese)), sum(map(str.isalpha, japanese))
     if _KANA.search(japanese) or (wide > 1 and wide * 2 >= letters):
         return japanese

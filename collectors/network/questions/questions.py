@@ -1,8 +1,8 @@
-"""The questions that may be asked of open ports: an allow-list, and nothing beside it.
+"""Sends questions to open ports. Only the questions of an allow-list are ever sent.
 
-IPP printers are asked for their attributes on port 631, web servers for the page "/" on a few
-ports, hosts for their names by multicast DNS. Any other port gets no byte: a status request on
-9100 prints paper, and 8443 is where payment terminals listen.
+IPP printers are queried for their attributes on port 631, web servers for the page "/" on a few
+ports, and hosts for their names by multicast DNS. No byte is sent to any other port: a status
+request to port 9100 would print paper, and payment terminals listen on port 8443.
 """
 
 import asyncio
@@ -33,16 +33,17 @@ ALLOWED: Final[dict[int, Question]] = {
     443: "web-tls",
     8043: "web-tls",
 }
-"""In the order in which ports of one host are asked that were found at once."""
+"""The question for each port. If several ports of a host are found at the same time, they are
+queried in this order."""
 
 QUESTIONS_AT_ONCE = 64
 PORTS_AT_ONCE = 2
-"""Of one host."""
+"""The most ports of one host that are queried at the same time."""
 PRINTER_PAUSE_S = 1.0
-"""Between two connections to one print port: a second one at once may itself be the collision.
-With the connection of the scan there is no second one."""
+"""The pause between two connections to one print port. A printer may refuse a second connection
+just after the first. No pause is needed if the scan hands over its open connection."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
-"""The scan has just woken the host, so that a host without an answer is not asleep."""
+"""The time for one question. It is short, because the scan has just woken a host that slept."""
 
 PORTS_MAX = 1024
 FAILURES_MAX = 8
@@ -56,11 +57,11 @@ def enrich(
     run: Run,
     ask: Ask | None = None,
 ) -> Enrichment:
-    """Ask hosts and ports as they are found, and return the answers.
+    """Query hosts and ports as the scan finds them, and return the answers.
 
-    Ends when ``discoveries`` are complete and every port was asked, or at ``deadline_s``
-    (``time.monotonic()``). Hosts are asked for their names by multicast DNS on ``interfaces``;
-    without any, no name is asked for. Never raises for errors of the network or of hosts.
+    Ends when ``discoveries`` are complete and every port was queried, or at ``deadline_s``
+    (``time.monotonic()``). Hosts are queried for their names by multicast DNS on ``interfaces``;
+    if there are none, no names are queried. Errors of the network or of hosts are not raised.
     """
     asker = _Asker(deadline_s, run, ask or _ask)
     hostnames = asyncio.run(asker.ask_all(discoveries, interfaces))
@@ -70,9 +71,10 @@ def enrich(
 
 
 class _Asker:
-    """Asks many hosts at once, each at few ports; counts what the deadline left unasked.
+    """Queries many hosts at once, but only a few ports of each host at once.
 
-    ``_silent`` are the hosts at which a question timed out.
+    ``unasked`` is the number of ports that were not queried before the deadline. ``too_many`` is
+    the number of ports beyond the limit. ``_silent`` are the hosts at which a question timed out.
     """
 
     def __init__(self, deadline_s: float, run: Run, ask: Ask) -> None:
@@ -95,7 +97,7 @@ class _Asker:
     async def ask_all(
         self, discoveries: Discoveries, interfaces: Sequence[Interface]
     ) -> tuple[HostName, ...]:
-        """Ask all hosts. Returns their names."""
+        """Query all hosts and ports until the discoveries are complete. Returns the host names."""
         names = asyncio.create_task(
             asyncio.to_thread(ask_names, interfaces, discoveries, self._deadline_s, self._run)
         )
@@ -113,7 +115,8 @@ class _Asker:
 
     async def _ask_discovered(self, discoveries: Discoveries) -> None:
         while not self._run.cancelled and time.monotonic() < self._deadline_s:
-            is_complete = discoveries.is_complete  # before the last of them are taken
+            # This is read before the ports, so that no port is missed.
+            is_complete = discoveries.is_complete
             self._begin(discoveries.take_ports())
             if is_complete and not self._pending:
                 break
@@ -127,10 +130,10 @@ class _Asker:
 
     def _end(self, open_port: OpenPort, task: asyncio.Task[None]) -> None:
         self._pending.discard(task)
-        open_port.close()  # where it was not asked
+        open_port.close()  # in case it was not queried
 
     def _accept(self, ports: Iterable[OpenPort]) -> list[OpenPort]:
-        """Return the ports to ask, and count them and those beyond the bound."""
+        """Return the ports to query. Counts them, and the ports beyond ``PORTS_MAX``."""
         accepted: list[OpenPort] = []
         allowed = [each for each in ports if each.port in ALLOWED]
         for each in sorted(allowed, key=lambda each: tuple(ALLOWED).index(each.port)):
@@ -144,13 +147,14 @@ class _Asker:
         return accepted
 
     async def _ask_port(self, open_port: OpenPort) -> None:
-        """Ask one port. After a timeout a host is asked for no further page."""
+        """Query one port. After a timeout, no further web pages of the host are requested."""
         question, host = ALLOWED[open_port.port], open_port.address
         is_connected = open_port.connection is not None
         pause_s = open_port.contacted_s + PRINTER_PAUSE_S - time.monotonic()
         if open_port.port in PRINT_PORTS and not is_connected and pause_s > 0:
             await asyncio.sleep(pause_s)
-        # A printer that holds a slot for us does not wait behind its own pages.
+        # If the printer's only connection is already open, it must not stay open while the
+        # questions for the printer's web pages are running.
         async with nullcontext() if is_connected else self._ports_at_once[host], self._at_once:
             if question == "ipp" or host not in self._silent:
                 try:

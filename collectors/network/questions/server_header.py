@@ -1,4 +1,7 @@
-"""Which Server headers name a device. Pure, and apart from pages, whose reading takes libraries."""
+"""Recognises Server headers that name a device. Pure.
+
+It is separate from page_title.py, so that it can be imported without the libraries for web pages.
+"""
 
 import re
 
@@ -13,5 +16,5 @@ _DEVICE = re.compile(
 
 
 def parse_product(server: str | None) -> str | None:
-    """Return a Server header that names a device; None for one of mere server software."""
+    """Return a Server header that names a device; None if it only names server software."""
     return server if server and _DEVICE.search(server) else None

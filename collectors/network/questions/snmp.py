@@ -1,7 +1,8 @@
-"""The state of a printer by SNMP: one GET of its error bits, state and serial number (RFC 2790,
-RFC 3805), to printers of this machine only and where the configuration names a community.
+"""Queries the state of printers by SNMP (RFC 2790, RFC 3805).
 
-Input is untrusted. Replies that match no request are ignored.
+One GET requests the error bits, the state and the serial number. It is sent only to printers that
+are set up on this machine, and only if the configuration has a community. Input is untrusted.
+Replies that match no request are ignored.
 """
 
 import secrets
@@ -55,7 +56,10 @@ _V2C = api.PROTOCOL_MODULES[api.SNMP_VERSION_2C]
 def ask_snmp(
     targets: Sequence[SnmpTarget], community: str, deadline_s: float, run: Run, *, port: int = PORT
 ) -> tuple[Evidence, ...]:
-    """Ask each target once, all at the same time. Never raises for errors of network or hosts."""
+    """Query each target once, all at the same time. Returns the answers.
+
+    Errors of the network or of hosts are not raised.
+    """
     answers: list[Evidence] = []
     with ExitStack() as opened, selectors.DefaultSelector() as selector:
         for target in targets:
@@ -63,7 +67,8 @@ def ask_snmp(
                 family = socket.AF_INET6 if ":" in target.address else socket.AF_INET
                 asking = opened.enter_context(socket.socket(family, socket.SOCK_DGRAM))
                 asking.setblocking(False)
-                asking.connect((target.address, port))  # the kernel drops datagrams of others
+                # A connected socket receives only datagrams from this address and port.
+                asking.connect((target.address, port))
                 number = secrets.randbelow(2**31)
                 asking.send(encode_question(community, number))
                 selector.register(asking, selectors.EVENT_READ, (asking, target, number))
@@ -79,7 +84,10 @@ def ask_snmp(
 
 
 def encode_question(community: str, number: int) -> bytes:
-    """Return the GET of SNMP v2c: a value that a printer lacks does not fail the others."""
+    """Return the encoded GET request.
+
+    It is SNMP v2c, in which a printer answers the other values if it lacks one.
+    """
     question, message = _V2C.GetRequestPDU(), _V2C.Message()
     _V2C.apiPDU.set_defaults(question)
     _V2C.apiPDU.set_request_id(question, number)
@@ -92,7 +100,7 @@ def encode_question(community: str, number: int) -> bytes:
 
 
 def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | None:
-    """Return the answer to question ``number``; None for anything else. Never raises."""
+    """Return the evidence in the reply to request ``number``; None for other data. Never raises."""
     try:
         message, _ = decoder.decode(data, asn1Spec=_V2C.Message())
         answer = _V2C.apiMessage.get_pdu(message)
@@ -116,19 +124,19 @@ def parse_answer(target: SnmpTarget, number: int, data: bytes) -> Evidence | Non
 
 
 def _read(asking: socket.socket, target: SnmpTarget, number: int) -> tuple[Evidence | None, bool]:
-    """Read one datagram; also return whether to stop waiting."""
+    """Read one datagram. Returns the evidence in it, and whether this target is done."""
     try:
         data = asking.recv(_DATAGRAM_MAX)
     except BlockingIOError:
         return None, False
     except OSError:
-        return None, True  # that port is closed
+        return None, True  # the port is closed
     evidence = parse_answer(target, number, data)
     return evidence, evidence is not None
 
 
 def _reasons(bits: bytes) -> list[str]:
-    """Return the words of the bits that are set, the first one the highest of the first byte."""
+    """Return the keywords of the bits that are set. Bit 0 is the highest bit of the first byte."""
     return [
         word
         for position, word in enumerate(_ERROR_BITS)

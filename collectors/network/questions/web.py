@@ -1,4 +1,4 @@
-"""The title of a web server's page "/", its login and its Server header."""
+"""Reads the title of a web server's page "/", the realm of its login and its Server header."""
 
 import re
 
@@ -15,7 +15,7 @@ _HP_MODEL = re.compile(r"HP HTTP Server; (?:Hewlett-Packard )?(HP .+?)(?: - \w+)
 
 
 async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
-    """Get "/" and read it; () if it identifies nothing. The caller bounds the time."""
+    """Request "/" and return the evidence in the reply, or (). The caller limits the time."""
     host = join_host_port(open_port.address, open_port.port)
     request = HttpRequest("GET", host, "/", (("Accept", "text/html"),))
     try:
@@ -27,7 +27,7 @@ async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
 
 
 def read_web(open_port: OpenPort, reply: HttpReply) -> tuple[Evidence, ...]:
-    """Return the evidence in a reply; () without any. Never raises."""
+    """Return the evidence in a reply, or (). Never raises."""
     title, realm = parse_title(reply), parse_realm(reply)
     server = clean_text(reply.header("server") or "", TEXT_MAX)
     model = _HP_MODEL.match(server)

@@ -1,1 +1,1 @@
-"""Which hosts are there, and which of their TCP ports accept a connection."""
+"""Discovers the hosts of the network, and which of their TCP ports accept a connection."""

@@ -1,17 +1,18 @@
-"""The window of addresses the kernel is resolving for the scan.
+"""The window of addresses that the kernel resolves for the scan at the same time.
 
-An absent host holds an entry of the kernel's neighbour table for about 3 s (three requests, one a
-second), and nothing can take it away meanwhile. The table is one for the whole machine, its
-containers included, and one that is full makes hosts vanish and hurts the machine's own traffic.
-So the scan resolves only a share of it at once.
+For an address without a host, the kernel sends three ARP requests, one a second. During these 3 s
+the address has an entry in the neighbour table, which cannot be removed. The whole machine, with
+its containers, has one table. If it is full, hosts vanish and the machine's own traffic fails. So
+the scan fills only a share of the table.
 
-Of the table's three bounds (arp(7)) only gc_thresh3, 1024 by default, refuses an entry. Above
-gc_thresh2, by default 512, a new entry makes the kernel search, at most every 5 s, for entries to
-drop: failed ones, which are ours, and those that are unconfirmed for 5 s, which cost the next
-sender one ARP request. Failed addresses stay in the table until then, so every larger
-scan comes there, whatever its window; its own MACs are read as they come and not from the table.
+The table has three thresholds (arp(7)). At gc_thresh3, 1024 by default, the kernel refuses new
+entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove others, at most every
+5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for 5 s.
+The next packet to a removed neighbour costs one ARP request. Because failed entries stay in the
+table until then, every larger scan passes gc_thresh2, whatever the size of its window. The scan
+loses no MACs by that: it reads them from the kernel's events, not from the table.
 
-Pure: ``now`` is given, in seconds of a monotonic clock.
+Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
 
 import sys
@@ -23,34 +24,39 @@ from typing import Self
 from collectors.network.scan.targets import Target
 
 UNRESOLVED_MAX = 480
-"""Addresses asked for at once where the table's size is not known."""
+"""The most unresolved addresses at once if the size of the table is not known."""
 UNRESOLVED_MOST = 640
-"""Addresses asked for at once in a table of any size: each is a broadcast a second on the link."""
+"""The most unresolved addresses at once in a table of any size. Each address causes one broadcast a
+second on the link."""
 UNRESOLVED_LEAST = 16
-"""Addresses asked for at once in a table that is nearly full: a scan must come to its end."""
+"""The unresolved addresses at once in a table that is nearly full, so that the scan still ends."""
 UNRESOLVED_SHARE = 0.6
-"""The share of the table for unresolved addresses and for entries that cannot be dropped."""
+"""The share of the table that unresolved addresses and the entries of other programs may fill."""
 FILLED_SHARE = 0.85
-"""The share of the table for those and for hosts that were found, which stay half a minute."""
+"""The share of the table that all these and the resolved addresses of the scan may fill. A resolved
+address stays in the table for half a minute."""
 SETTLE_S = 2.25
-"""How long to wait for an answer: the kernel sends its third and last request after 2 s."""
+"""How long to wait for an ARP answer. The kernel sends its third and last request after 2 s."""
 SLOT_S = 5.0
-"""After this time a slot is free even if the kernel did not report the failure. The kernel needs
-three seconds, and some tenths more on a busy machine. It keeps the entry until then."""
+"""After this time an address no longer counts as unresolved, even if the kernel did not report that
+it failed. The kernel reports it after three seconds, and some tenths later on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableRoom:
-    """How many addresses may be ``unresolved`` at once, and how many ``entries`` they and the hosts
-    found may have in the neighbour table."""
+    """How much of the neighbour table the scan may fill.
+
+    ``unresolved`` is the most unresolved addresses at once. ``entries`` is the most entries of
+    unresolved and resolved addresses together.
+    """
 
     unresolved: int = UNRESOLVED_MAX
     entries: int = sys.maxsize
 
     @classmethod
     def in_table(cls, entries_max: int, occupied: int) -> Self:
-        """Return the room in a table of ``entries_max``, of which others permanently use
-        ``occupied``."""
+        """Return the room in a table of ``entries_max``, in which ``occupied`` entries belong to
+        other programs and cannot be removed."""
         unresolved = int(entries_max * UNRESOLVED_SHARE) - occupied
         return cls(
             unresolved=max(UNRESOLVED_LEAST, min(UNRESOLVED_MOST, unresolved)),
@@ -58,7 +64,8 @@ class TableRoom:
         )
 
     def left(self, unresolved: int, resolved: int) -> int:
-        """Return how many more may be resolved, in addition to ``unresolved`` and ``resolved``."""
+        """Return how many more addresses may be unresolved, beside the given numbers of addresses
+        that are ``unresolved`` and ``resolved`` now."""
         allowed = max(UNRESOLVED_LEAST, self.entries - resolved)
         return max(0, min(self.unresolved, allowed) - unresolved)
 
@@ -67,7 +74,7 @@ ROOM_UNKNOWN = TableRoom()
 
 
 class ArpWindow:
-    """Returns the addresses to resolve next, and records which of them answered or failed."""
+    """Selects the addresses to resolve next, and records which of them answered or failed."""
 
     def __init__(self, targets: Sequence[Target], room: TableRoom = ROOM_UNKNOWN) -> None:
         self._pending = deque(targets)
@@ -77,34 +84,40 @@ class ArpWindow:
         self._room = room
 
     def next_to_ask(self, room: int) -> tuple[Target, ...]:
-        """Return up to ``room`` addresses for which a slot is free."""
+        """Return the next addresses to resolve: at most ``room``, or fewer if the table is full."""
         resolved = self._total - len(self._unanswered)
         count = max(0, min(room, self._room.left(len(self._sent), resolved), len(self._pending)))
         return tuple(self._pending[index] for index in range(count))
 
     def mark_sent(self, now: float) -> None:
-        """Record that a query for the first of ``next_to_ask`` was sent."""
+        """Record that the first address of `next_to_ask` is being resolved since ``now``."""
         target = self._pending.popleft()
         if target.address in self._unanswered:
             self._sent[target.address] = now
 
     def resolved(self, address: str) -> Target | None:
-        """Note the MAC of an address. Returns None if it is not a target or was known."""
+        """Record that an address has a MAC. Returns its target.
+
+        Returns None if the address is not a target or if its MAC was known before.
+        """
         self._sent.pop(address, None)
         return self._unanswered.pop(address, None)
 
     def failed(self, address: str) -> None:
-        """The kernel gave up on an address."""
+        """Record that the kernel could not resolve an address."""
         self._sent.pop(address, None)
 
     def expire(self, now: float) -> None:
-        """Free the slots whose end the kernel did not report."""
+        """Stop counting addresses as unresolved whose failure the kernel did not report."""
         overdue = [address for address, then in self._sent.items() if now - then >= SLOT_S]
         for address in overdue:
             del self._sent[address]
 
     def settles_at(self) -> float | None:
-        """Return the time after which no first answer is expected; None if targets are pending."""
+        """Return the time after which no address is expected to answer for the first time.
+
+        Returns None as long as there are addresses that the kernel was not asked to resolve.
+        """
         if self._pending:
             return None
         return next(reversed(self._sent.values())) + SETTLE_S if self._sent else 0.0
@@ -114,13 +127,13 @@ class ArpWindow:
         return timestamp is not None and now >= timestamp
 
     def done_count(self, now: float) -> int:
-        """Return how many addresses are resolved, failed or past their settle time."""
+        """Return how many addresses are resolved, failed or waited for longer than `SETTLE_S`."""
         waiting = sum(1 for then in self._sent.values() if now < then + SETTLE_S)
         return self._total - len(self._pending) - waiting
 
     @property
     def unanswered(self) -> tuple[Target, ...]:
-        """The addresses without a MAC so far, those not yet asked for included."""
+        """The addresses without a MAC so far, including those that were not tried yet."""
         return tuple(self._unanswered.values())
 
     @property

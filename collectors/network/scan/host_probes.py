@@ -1,9 +1,11 @@
-"""The connections to one host: which port next, when to try again, when to give up.
+"""Plans the connections to one host: which port is next, when to try again, when to give up.
 
-At most eight at once, and one at a time on print ports, since a receipt printer has a single
-slot. A silent port is tried once more by a second socket, because the kernel would send the lost
-SYN again only after a second. If the host answers on others, it is tried for the last time after a
-second. Pure: ``now`` is given, in seconds of a monotonic clock.
+At most eight connections are open at once, and only one of them to a print port, because many
+receipt printers accept one connection at a time. A port that does not answer is tried once more
+with a second socket, because the kernel would repeat a lost SYN only after a second. If other ports
+of the host answer, the silent port gets one last try a second later.
+
+Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
 
 import math
@@ -24,10 +26,11 @@ _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
 _RETRIED_PORTS_MAX = 4
 PRINT_GAP_S = 1.0
-"""Between two connections to one print port. A printer that serves one till at a time may refuse a
-second connection just after the first."""
+"""The pause between two connections to one print port. A printer that serves one till at a time may
+refuse a second connection just after the first."""
 LAST_RETRY_AFTER_S = 1.0
-"""A later retry is worth more: what lost one packet is likely to lose the next one, too."""
+"""The pause before the last try. Packets are often lost in a row, so a later try is more likely to
+succeed."""
 
 ConnectOutcome = Literal["open", "refused", "unreachable"]
 
@@ -44,7 +47,11 @@ class _Probe:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do now. "again" keeps the sockets of the port, "replace" and "drop" close them."""
+    """What to do for a port now.
+
+    "connect" opens its first socket and "again" an additional one. "replace" closes its sockets and
+    opens one. "drop" closes its sockets.
+    """
 
     port: int
     action: Literal["connect", "again", "replace", "drop"]
@@ -53,10 +60,10 @@ class Step:
 class HostProbes:
     """The state of all ports of one host.
 
-    ``abandon_when_silent`` leaves a host after ``_SILENT_PORTS`` unanswered ports: for addresses
-    that may have no host (proxy ARP, routed). With ``tries`` of 1 no port is tried again.
-    With ``ipp_last`` IPP is tried after the other print ports, since its question is sent over the
-    scan's connection.
+    With ``abandon_when_silent`` the host is given up after ``_SILENT_PORTS`` ports did not answer.
+    This is for addresses that may have no host (proxy ARP, routed). With ``tries`` of 1 no port is
+    tried again. With ``ipp_last`` the IPP port is tried after the other print ports, because the
+    scan's connection to it stays open for an IPP query.
     """
 
     def __init__(
@@ -76,7 +83,7 @@ class HostProbes:
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
-        # IPP first: its question needs another connection, which must wait a second.
+        # The IPP port is first: the IPP query may need a second connection, a second later.
         self._printing = deque(port for port in PRINT_PORTS if port in ports)
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0
@@ -93,7 +100,7 @@ class HostProbes:
 
     @property
     def is_done_with_print_ports(self) -> bool:
-        """Whether no print port is tried or to be tried."""
+        """Whether no print port is being tried or waits for a try."""
         return not (self._printing or self._prints())
 
     @property
@@ -109,7 +116,7 @@ class HostProbes:
         return min(timestamps, default=None)
 
     def connects(self, now: float, room: int) -> list[Step]:
-        """Return up to ``room`` connections to start now; they count as started."""
+        """Return up to ``room`` connections to start now, and record them as started."""
         steps: list[Step] = []
         ready = next(
             (p for p in self._next_printing() if self._next_print_s.get(p, now) <= now), None
@@ -123,12 +130,12 @@ class HostProbes:
         return steps
 
     def timeouts(self, now: float) -> list[Step]:
-        """Return what to do about the ports whose wait is over."""
+        """Return a step for each port that did not answer in time."""
         due = [probe for probe in self._flying.values() if probe.due <= now]
         return [self._time_out(probe, now) for probe in due]
 
     def answered(self, port: int, outcome: ConnectOutcome, now: float) -> bool:
-        """Record the outcome of a port. Returns False if the port is not being tried (any more).
+        """Record the outcome of a port. Returns False if the port is not being tried now.
 
         The caller closes the port's sockets.
         """
@@ -143,15 +150,16 @@ class HostProbes:
         (self.open if outcome == "open" else self.refused).append(port)
         took_s = now - probe.started
         self._slowest_answer_s = max(took_s, self._slowest_answer_s or 0.0)
-        for other in self._flying.values():  # now that it is known how fast this host answers
+        for other in self._flying.values():  # the wait depends on how fast this host answers
             other.due = min(other.due, other.tried + self._wait_s())
         return True
 
     def retry_soon(self, settles_in_s: float | None) -> bool:
-        """Try a few silent ports of an answering host again, if that ends before the last retry.
+        """Try the silent ports again if the host answers on others and only few ports are silent.
 
-        Returns whether there are any. ``settles_in_s`` is None if the end of the scan is not in
-        sight. Print ports wait a second between two tries, so they get the last retry only.
+        Returns whether any port is tried again. ``settles_in_s`` are the seconds until the scan may
+        end, or None if that is not known yet. There must be time for this try and the last one.
+        Print ports only get the last try, because they need a second between two tries.
         """
         again = [port for port in self.silent if port not in PRINT_PORTS]
         worth = self.has_answered and again and len(self.silent) <= _RETRIED_PORTS_MAX
@@ -159,8 +167,11 @@ class HostProbes:
         return self._rounds == 1 and bool(worth) and has_time and self._retry(again)
 
     def last_retry_in_s(self, settles_in_s: float | None) -> float | None:
-        """Return after how many seconds the silent ports of an answering host get their last try;
-        None if there are none, or they had it."""
+        """Return in how many seconds the silent ports of a host that answers get their last try.
+
+        Returns None if the host has no such ports or if they already had their last try.
+        ``settles_in_s`` is the same as for `retry_soon`.
+        """
         if self._rounds > 2 or not self._worth_a_last_retry():
             return None
         latest_s = LAST_RETRY_AFTER_S if settles_in_s is None else settles_in_s - self._retry_s()
@@ -179,18 +190,22 @@ class HostProbes:
         return True
 
     def _worth_a_last_retry(self) -> tuple[int, ...]:
-        """Return the silent ports to try for the last time. Print ports of a host with IPP are left
-        out: a question may be using the one connection that a printer gets."""
+        """Return the silent ports that get a last try. There are none if no port has answered.
+
+        Print ports are left out if the IPP port is open, because an IPP query may be using the only
+        connection that the printer accepts.
+        """
         left_out = PRINT_PORTS if IPP_PORT in self.open else ()
         return tuple(p for p in self.silent if p not in left_out) if self.has_answered else ()
 
     def _retry_s(self) -> float:
-        """How long it takes to try all silent ports: print ports one after the other."""
+        """Return how long one try of all silent ports takes. Print ports are tried one by one."""
         return self._wait_s() * max(1, sum(port in PRINT_PORTS for port in self.silent))
 
     @property
     def _is_mute(self) -> bool:
-        """Whether the host drops everything, so that a long wait for its other ports is useless."""
+        """Whether the host answered on no port so far and was silent on several. A long wait for
+        its other ports is useless then."""
         return not self.has_answered and len(self.silent) >= _SILENT_PORTS
 
     def _wait_s(self) -> float:
@@ -211,7 +226,7 @@ class HostProbes:
         return any(port in PRINT_PORTS for port in self._flying)
 
     def _held_for_printing(self) -> int:
-        """Return 1 if a slot must stay free for the next print port."""
+        """Return 1 if one of the eight connections is reserved for the next print port, else 0."""
         return 1 if self._printing and not self._prints() else 0
 
     def _start(self, port: int, now: float) -> Step:
@@ -226,7 +241,8 @@ class HostProbes:
         if probe.tries >= tries_max:
             return self._give_up(probe)
         if probe.port in PRINT_PORTS:
-            # Its turn comes again after the other print ports, so that none waits for a dead one.
+            # The other print ports are tried before the second try of this port, so that they do
+            # not wait for a port that does not answer.
             del self._flying[probe.port]
             self._printing.append(probe.port)
             return Step(probe.port, "drop")
@@ -248,17 +264,20 @@ class HostProbes:
         return Step(probe.port, "drop")
 
     def leave_second_tries_at_print_ports(self, latest_s: float) -> bool:
-        """Give up second tries if nothing else is left to do. Returns whether there were any.
+        """Give up second tries at print ports if nothing else is left to do at this host.
 
-        A second try waits a second, for which the scan should not last longer. But if the host
-        answers, a packet was probably lost: tries that may begin until ``latest_s`` stay."""
+        Returns whether any was given up. A second try starts a second after the first, and the scan
+        should not last longer only for that. But if the host answers on other ports, a packet was
+        probably lost: then the tries that may start until ``latest_s`` are kept.
+        """
         if self._flying or self._ordinary or not all(map(self._tries.get, self._next_printing())):
             return False
         latest_s = latest_s if self.has_answered else -math.inf
         return self._leave_second_tries(latest_s)
 
     def _leave_second_tries(self, latest_s: float = -math.inf) -> bool:
-        """Give up the print ports that were tried and may be again only after ``latest_s``."""
+        """Give up the print ports whose next try would start after ``latest_s``, except ports that
+        were never tried. Returns whether there were any."""
         tried = [
             port
             for port in self._printing

@@ -1,16 +1,19 @@
-"""How fast the sweep sends, since bursts trigger security alarms. Pure: ``now`` is in seconds."""
+"""Limits how fast the sweep sends, because bursts trigger security alarms.
+
+Pure: callers pass ``now``, in seconds of a monotonic clock.
+"""
 
 from dataclasses import dataclass
 
 DATAGRAMS_PER_S = 2000.0
 CONNECTIONS_PER_S = 3000.0
 _BURST = 32.0
-_ROUNDING = 1e-6  # so that a rounding error does not cost a token
+_ROUNDING = 1e-6  # added, so that 0.9999999 tokens count as one
 
 
 @dataclass(slots=True)
 class Pace:
-    """A token bucket: ``rate_per_s`` with small bursts."""
+    """A token bucket: it gains ``rate_per_s`` tokens a second and has room for `_BURST` tokens."""
 
     rate_per_s: float
     tokens: float = _BURST

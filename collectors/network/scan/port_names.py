@@ -1,6 +1,6 @@
-"""What usually listens on a TCP port, as a label where nothing better is known.
+"""Names the service that usually uses a TCP port. A port gets this name if no better one is known.
 
-Names in the words of IANA's service registry and of the venue's trade.
+The names are those of IANA's service registry, or the usual ones for devices of a venue.
 """
 
 from collectors.shared.addresses import RAW_PRINT_PORTS

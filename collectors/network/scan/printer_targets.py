@@ -1,7 +1,7 @@
-"""Which addresses of known printers are still to be contacted after the scan. Pure.
+"""Selects the addresses of known printers that are contacted after the scan. Pure.
 
 A printer that is set up on this machine may be outside of the scanned networks, or use a port that
-the scan did not try. A bare connection shows whether it answers there.
+the scan did not try. A connection without payload tests whether the printer answers there.
 """
 
 import ipaddress
@@ -27,7 +27,7 @@ def printer_targets(
 ) -> tuple[tuple[Target, ...], tuple[str, ...]]:
     """Return the targets to contact, and a limitation for each that is not contacted.
 
-    ``tried`` are the addresses and ports of the scan, ``own`` the addresses of this machine.
+    ``tried`` are the addresses and ports that the scan tried. ``own`` are this machine's addresses.
     """
     wanted: dict[str, dict[int, None]] = {}
     limitations: list[str] = []
@@ -50,8 +50,10 @@ def printer_targets(
 def doubtful_ports(
     known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
 ) -> tuple[Target, ...]:
-    """Return the ports of printers that refused or were silent although the host answers: another
-    till may use them at the moment."""
+    """Return the printers' ports that refused or did not answer, of hosts that answer.
+
+    Another till may be using such a port at the moment, so it is worth another try.
+    """
     by_address = {host.address: host for host in hosts if host.is_answering}
     wanted: dict[str, dict[int, None]] = {}
     for printer in known:
@@ -66,9 +68,11 @@ def doubtful_ports(
 def snmp_targets(
     known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
 ) -> tuple[SnmpTarget, ...]:
-    """Return the printers to ask by SNMP: those that answer at the address they are set up with.
+    """Return the printers to query by SNMP: those that answer at the address they are set up with.
 
-    Their answers stand for the port that is printed to, or for another open print port."""
+    The answer becomes evidence for the port that the queue prints to. If that port is not open, it
+    becomes evidence for another print port that is open.
+    """
     opened = {host.address: host.open_ports for host in hosts if host.address not in own}
     targets: dict[str, SnmpTarget] = {}
     for printer in known:

@@ -1,13 +1,17 @@
-"""MACs that are not those of hosts: proxy ARP and multicast."""
+"""Detects MACs that do not identify a host: those of proxy ARP and of multicast groups."""
 
 from collections import defaultdict
 
 PROXY_ADDRESSES = 8
-"""More addresses than this behind one MAC are a proxy's: routers have a few, ghosts hundreds."""
+"""A MAC with more addresses than this is a proxy's. A router has a few addresses, but a proxy
+answers for hundreds of addresses that may have no host."""
 
 
 def is_multicast_mac(mac_address: str) -> bool:
-    """True for group addresses (IEEE 802: the lowest bit of the first byte), such as 01:00:5e."""
+    """Return whether a MAC is a group address, such as 01:00:5e:00:00:fb.
+
+    IEEE 802 marks group addresses by the lowest bit of the first byte.
+    """
     return bool(int(mac_address[:2], 16) & 1)
 
 
@@ -18,7 +22,7 @@ class MacCensus:
         self._addresses: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, mac_address: str, address: str) -> bool:
-        """Count an address; True when its MAC answers for too many to be a host."""
+        """Count an address of a MAC. Returns True if the MAC now has too many to be a host's."""
         self._addresses[mac_address].add(address)
         return self.is_proxy(mac_address)
 
@@ -30,5 +34,5 @@ class MacCensus:
 
     @property
     def proxies(self) -> dict[str, int]:
-        """The MACs that answer for too many, with the number of addresses."""
+        """The MACs that answer for too many addresses, with the number of their addresses."""
         return {mac: len(a) for mac, a in self._addresses.items() if len(a) > PROXY_ADDRESSES}

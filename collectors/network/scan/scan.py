@@ -1,4 +1,4 @@
-"""The scan: which hosts are there and which ports accept a connection. It sends no payload."""
+"""The scan discovers hosts and the ports that accept a connection. It sends no payload."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -19,16 +19,16 @@ from collectors.network.scan.targets import Target
 _SPARE_FILES = 64
 
 PortState = Literal["open", "refused", "no-answer"]
-"""How the connection to a port ended; "no-answer" also for a filtered port."""
+"""How the connection to a port ended. "no-answer" includes ports that a firewall filters."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedHost:
     """What the scan found at one address.
 
-    ``mac_address`` is None behind proxy ARP, where the MAC is the proxy's. ``is_confirmed`` is
-    False for an entry of the neighbour table that did not answer now. ``silent_ports`` neither
-    accepted nor refused.
+    ``mac_address`` is None behind proxy ARP, because the MAC is the proxy's. ``is_confirmed`` is
+    False if the address is only an older entry of the neighbour table and did not answer the scan.
+    ``silent_ports`` neither accepted nor refused a connection.
     """
 
     address: str
@@ -50,7 +50,7 @@ class ScannedHost:
         return bool(self.open_ports or self.refused_ports)
 
     def contact(self, port: int) -> PortState | None:
-        """Return how the connection to a port ended; None when it was not tried."""
+        """Return how the connection to a port ended, or None if it was not tried."""
         if port in self.open_ports:
             return "open"
         if port in self.refused_ports:
@@ -60,7 +60,10 @@ class ScannedHost:
 
 @dataclass(frozen=True, slots=True)
 class ScanFindings:
-    """``unanswered`` are addresses on our links for which no MAC came."""
+    """The result of a scan.
+
+    ``unanswered`` are the addresses on this machine's links that did not answer ARP.
+    """
 
     hosts: tuple[ScannedHost, ...] = ()
     state: SourceState = field(default_factory=lambda: SourceState("succeeded"))
@@ -77,10 +80,10 @@ def scan(
     discoveries: Discoveries,
     tries: int = TRIES,
 ) -> ScanFindings:
-    """Scan until done, cancelled or ``deadline_s`` (monotonic). Raises OSError without sockets.
+    """Scan until all targets are done, ``deadline_s`` (monotonic) has passed, or it is cancelled.
 
-    ``ports`` are those of every target that names none itself. With one of the ``tries`` each port
-    gets one connection.
+    ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
+    tried again. Raises OSError if no socket can be opened.
     """
     network, targets, limitation = _open_network(targets)
     with closing(network):
@@ -104,10 +107,11 @@ def scan(
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
-    """Join two scans of which the second tried some ports of some hosts again.
+    """Join two scans. The second one tried further ports, or tried ports of the first one again.
 
-    ``tried`` are targets of the second with ports of their own. If it found no host, and the first
-    has at least a MAC, they did not answer.
+    ``tried`` are the targets of the second scan, each with its own ports. If the first scan lists
+    the host of a target, the target's ports get the state "no-answer", unless one of the scans
+    reached them.
     """
     hosts = {host.address: host for host in first.hosts}
     if second.state.state == "succeeded":
@@ -130,7 +134,11 @@ def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = (
 def _open_network(
     targets: Sequence[Target],
 ) -> tuple[SocketNetwork, Sequence[Target], tuple[str, ...]]:
-    """Open the sockets; without neighbour events everything is connected to unresolved."""
+    """Open the sockets. Returns the network, the targets to scan and the limitations.
+
+    If neighbour events are denied, targets of the way "arp" become "routed": the scan connects to
+    them without resolving them first.
+    """
     if not any(target.way == "arp" for target in targets):
         return SocketNetwork(watch_neighbours=False), targets, ()
     try:
@@ -145,7 +153,10 @@ def _open_network(
 
 
 def findings_of(result: SweepResult, targets: int) -> ScanFindings:
-    """Turn the result of a sweep into findings, without the addresses of a proxy."""
+    """Return the findings for the result of a sweep of ``targets`` addresses.
+
+    An address behind proxy ARP counts as a host only if it has an open port.
+    """
     hosts = [_host(swept, result.proxies) for swept in result.hosts]
     limitations = [
         f"{mac} answers ARP for {count} addresses (proxy ARP):"
@@ -165,7 +176,7 @@ def findings_of(result: SweepResult, targets: int) -> ScanFindings:
 
 
 def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
-    """Return the host of an address; None if there is none."""
+    """Return the host at an address, or None if the address has no host."""
     probes = swept.probes
     is_proxied = swept.mac_address in proxies
     is_there = bool(probes.open) if is_proxied else swept.confirmed or bool(swept.mac_address)
@@ -186,8 +197,11 @@ def _host(swept: SweptHost, proxies: dict[str, int]) -> ScannedHost | None:
 def with_neighbour_table(
     findings: ScanFindings, targets: Sequence[Target], table: Sequence[LinkNeighbour]
 ) -> ScanFindings:
-    """Add the neighbour table after a scan without ARP events: MACs, and hosts that answered
-    ARP only. Targets that are not on a link of ours are not in it."""
+    """Add the neighbour table to the findings of a scan without ARP events.
+
+    The table adds the MACs of hosts, and hosts that answered only ARP. Only targets on this
+    machine's own links can be in the table.
+    """
     on_link = {t.address: t for t in targets if t.way == "routed" and t.interface_name}
     resolved = {n.address: n for n in table if n.mac_address and n.address in on_link}
     census = MacCensus()
@@ -227,7 +241,7 @@ def _table_room() -> TableRoom:
         return ROOM_UNKNOWN
     if size is None:
         return ROOM_UNKNOWN
-    # Failed and stale entries are dropped when their place is needed.
+    # The kernel removes failed and stale entries when it needs room for new ones.
     spare = sum(entry.state in ("failed", "stale") for entry in table)
     return TableRoom.in_table(size.entries_max, max(0, size.entries - spare))
 

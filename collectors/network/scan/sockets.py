@@ -1,7 +1,9 @@
-"""The sockets of the scan: empty datagrams that make the kernel resolve, and bare connections.
+"""The sockets of the scan: UDP sockets for address resolution, and TCP connections.
 
-Not a byte of payload is ever sent. Connections end with RST (SO_LINGER 0), so that a device with
-one slot has it back at once. One thread, one selector (epoll on Linux).
+An empty UDP datagram to an address makes the kernel resolve its MAC. A TCP connection tests whether
+a port is open. The scan never sends payload. It ends a connection with RST (SO_LINGER 0), so that a
+device that accepts one connection at a time accepts the next one at once. One thread waits for all
+sockets with one selector (epoll on Linux).
 """
 
 import contextlib
@@ -23,14 +25,15 @@ from collectors.network.scan.host_probes import ConnectOutcome
 
 DISCARD_PORT = 9
 SOCKETS_MAX = 480
-"""Connections at once; Windows' select() takes 512 sockets."""
+"""The most connections at once. On Windows, select() accepts at most 512 sockets."""
 _PRIMING_SOCKETS = 8
 _LINGER_NONE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 _UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104
 _TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
 
-# Windows reports its own numbers in SO_ERROR: WSAECONNREFUSED.
+# SO_ERROR and connect_ex return other numbers on Windows: 10061 is WSAECONNREFUSED, and 10035 is
+# WSAEWOULDBLOCK.
 _REFUSED = {errno.ECONNREFUSED, errno.ECONNRESET, 10061}
 _PENDING = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, 10035}
 _NO_RESOURCE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN}
@@ -38,7 +41,10 @@ _NO_RESOURCE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.E
 
 @dataclass(frozen=True, slots=True)
 class ConnectResult:
-    """The end of a connection. ``latency_ms`` is the kernel's round-trip time, where it has one."""
+    """The result of one connection attempt.
+
+    ``latency_ms`` is the round-trip time that the kernel measured, or None if it measured none.
+    """
 
     address: str
     port: int
@@ -48,35 +54,43 @@ class ConnectResult:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
+    """What `ScanNetwork.wait` received: neighbour changes, and attempts that have ended."""
+
     neighbours: tuple[LinkNeighbour, ...] = ()
     contacts: tuple[ConnectResult, ...] = ()
 
 
 class ScanNetwork(Protocol):
-    """What a sweep does to the network, and its clock."""
+    """The operations of a sweep on the network, and the sweep's clock."""
 
     def now(self) -> float:
-        """Seconds of a monotonic clock."""
+        """Return the time of a monotonic clock in seconds."""
 
     def known_neighbours(self) -> Sequence[LinkNeighbour]: ...
 
     def prime(self, address: str) -> bool:
-        """Make the kernel resolve an address. Returns False if it takes no more at the moment."""
+        """Make the kernel resolve an address. Returns False if its queues are full now."""
 
     def connect(self, address: str, port: int) -> bool:
         """Start a connection. Returns False if no socket is available."""
 
     def take(self, address: str, port: int) -> socket.socket | None:
-        """Hand over an open connection, so that it is not dropped; None if there is none."""
+        """Return an open connection, which the caller then owns and closes.
+
+        Returns None if no connection to the port is open.
+        """
 
     def drop(self, address: str, port: int) -> None:
-        """Reset all connections to a port, also open ones."""
+        """Reset all connections to a port, both open ones and attempts."""
 
     def wait(self, timeout_s: float) -> Happened: ...
 
 
 class SocketNetwork:
-    """The real network. Raises OSError at construction where ARP events are wanted and denied."""
+    """The real network.
+
+    With ``watch_neighbours`` the constructor raises OSError if the system denies neighbour events.
+    """
 
     def __init__(self, *, watch_neighbours: bool) -> None:
         self._events = NeighbourEvents() if watch_neighbours else None
@@ -104,7 +118,8 @@ class SocketNetwork:
             try:
                 self._priming[0].sendto(b"", (address, DISCARD_PORT))
             except OSError as error:
-                # One socket holds some hundred waiting datagrams; the next has room of its own.
+                # A socket queues some hundreds of datagrams whose addresses are being resolved.
+                # If its queue is full, the next socket is used.
                 if error.errno in _NO_RESOURCE:
                     continue
             return True
@@ -178,10 +193,10 @@ class SocketNetwork:
 
 
 def _reset(connection: socket.socket) -> None:
-    """End a connection now. On Linux connect(2) with AF_UNSPEC resets it.
+    """End a connection now. On Linux, connect(2) with AF_UNSPEC resets it before it is closed.
 
-    Closing is not enough while another thread starts a program: the new process has a copy of the
-    descriptor until it calls exec.
+    close(2) alone is not enough while another thread starts a program: the new process has a copy
+    of the descriptor until it calls exec, and that copy keeps the connection open.
     """
     if sys.platform == "linux":
         _libc().connect(connection.fileno(), _UNSPECIFIED, len(_UNSPECIFIED))
@@ -194,7 +209,7 @@ def _libc() -> ctypes.CDLL:
 
 
 def parse_rtt_ms(tcp_info: bytes) -> float | None:
-    """Return the round-trip time in a ``struct tcp_info`` of Linux; None where it has none."""
+    """Return the round-trip time from Linux's ``struct tcp_info``, or None if it has none."""
     if len(tcp_info) < _TCPI_RTT.size:
         return None
     (microseconds,) = _TCPI_RTT.unpack_from(tcp_info)
@@ -219,7 +234,7 @@ def _latency_ms(held: socket.socket) -> float | None:
 
 def _stream_socket(address: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    # asyncio sends at once (TCP_NODELAY) only where the socket says that it is TCP.
+    # asyncio sets TCP_NODELAY only on sockets that were created with the protocol IPPROTO_TCP.
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
 
 

@@ -1,8 +1,9 @@
-"""One sweep over the targets: resolve, connect as each MAC appears, and end when nothing is due.
+"""One sweep over the targets: it resolves addresses and connects to the hosts.
 
-Addresses on our own links are resolved by the kernel first, at most some hundred at once; all
-others are connected to as they are, paced alike. The sweep sees the network only through
-`ScanNetwork`, so it runs against a simulated one as well.
+The kernel first resolves the addresses on this machine's own links, some hundreds at a time. The
+sweep connects to each host as soon as its MAC is known. It connects to all other targets without
+resolving them first. All connections share one pace. The sweep uses the network only through
+`ScanNetwork`, so that it can also run against a simulated network.
 """
 
 import math
@@ -21,15 +22,18 @@ from collectors.network.scan.targets import Target
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
 
 PRINT_PORTS_WAIT_S = 0.3
-"""How much longer the sweep lasts for second tries at print ports. A host that lost an ARP request
-is found after a second, and its print ports are tried one by one."""
+"""How long after the end of address resolution a second try at a print port may still start. If an
+ARP request is lost, the host is found a second later, and its print ports are tried one by one."""
 _TICK_S = 0.05
 
 
 @dataclass(slots=True)
 class SweptHost:
-    """The state of one address. ``confirmed``: it answered something now;
-    ``printing`` are its open print ports with the moment of the connection."""
+    """The state of one address.
+
+    ``confirmed``: the host answered ARP or TCP during the sweep. ``printing`` are its open print
+    ports, each with the time of the connection.
+    """
 
     target: Target
     probes: HostProbes
@@ -41,7 +45,11 @@ class SweptHost:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """``unasked`` addresses were not tried because the sweep was ended early."""
+    """The result of a sweep.
+
+    ``unasked`` is the number of addresses that were not tried because the sweep ended early.
+    ``proxies`` are the MACs of proxy ARP with the number of their addresses.
+    """
 
     hosts: tuple[SweptHost, ...]
     unanswered: tuple[Target, ...]
@@ -51,11 +59,12 @@ class SweepResult:
 
 
 class Sweep:
-    """Runs once. ``ports`` are those of every target that names none of its own.
+    """One sweep, which runs once. ``ports`` are tried at each target that has no ports of its own.
 
-    Hosts and open ports are added to ``discoveries`` as they are found, print ports when all of
-    their host are done. Where IPP is asked at once, it comes last of them, and its connection
-    goes along with it.
+    Hosts and open ports are added to ``discoveries`` as they are found. Print ports are added when
+    all ports of their host are done. If IPP queries are sent at once
+    (`Discoveries.asks_ipp_at_once`), the IPP port is the last print port that is tried, and is
+    added together with its connection.
     """
 
     def __init__(
@@ -82,7 +91,7 @@ class Sweep:
         self._hosts: dict[str, SweptHost] = {}
         self._active: deque[SweptHost] = deque()
         self._resting: list[tuple[float, SweptHost]] = []
-        """Hosts with silent ports, and when they are tried for the last time."""
+        """Hosts whose silent ports get a last try, with the time of that try."""
         self._census = MacCensus()
         self._datagram_pace = Pace(DATAGRAMS_PER_S)
         self._connection_pace = Pace(CONNECTIONS_PER_S)
@@ -96,9 +105,11 @@ class Sweep:
         is_cancelled: Callable[[], bool],
         report: Callable[[int, int], None],
     ) -> SweepResult:
-        """Sweep until nothing is due, ``deadline_s`` (of the network's clock) or the cancellation.
+        """Sweep until all targets are done, ``deadline_s`` has passed, or the run is cancelled.
 
-        ``report`` is called with (settled addresses, all addresses), at most once each tick.
+        ``deadline_s`` is a time of the network's clock. ``report`` is called with two numbers: the
+        addresses that are done, and all addresses. It is called at most once each tick, and once at
+        the end.
         """
         self._add_neighbours(self._network.known_neighbours())
         ended_early = False
@@ -121,7 +132,7 @@ class Sweep:
         report(self._settled_count(self._network.now()), self._total)
         return self._result(ended_early)
 
-    # ------------------------------------------------------------------ what is due
+    # ------------------------------------------------------------------ what is left to do
 
     def _is_done(self, now: float) -> bool:
         is_idle = not (self._direct or self._active or self._resting)
@@ -131,7 +142,7 @@ class Sweep:
         return self._window.done_count(now) + self._direct_total - len(self._direct)
 
     def _pause_s(self, now: float) -> float:
-        """Return how long to wait for the network: nothing else is due before."""
+        """Return how many seconds to wait for the network until the sweep must act again."""
         timestamps = [now + _TICK_S]
         settles_at = self._window.settles_at()
         if settles_at is None and self._window.next_to_ask(1):
@@ -139,7 +150,7 @@ class Sweep:
         elif settles_at is not None and settles_at > now:
             timestamps.append(settles_at)
         for host in self._active:
-            # What is due already waits for room or pace.
+            # A probe that is overdue waits for a free socket or for the pace, not for a time.
             if (due := host.probes.next_due) is not None and due > now:
                 timestamps.append(due)
         if self._waits_for_pace:
@@ -169,8 +180,9 @@ class Sweep:
             if room < 1:
                 return
             host = self._active[0]
-            self._active.rotate(-1)  # so that all hosts get their turn when sockets are short
-            # The pause between two connections to a print port counts from this moment.
+            self._active.rotate(-1)  # so that all hosts get their turn when few sockets are free
+            # The current time is read here because the pause between two connections to a print
+            # port counts from it.
             for step in host.probes.connects(self._network.now(), room):
                 self._take_step(host, step)
 
@@ -190,7 +202,7 @@ class Sweep:
         if step.action != "drop":
             self._connection_pace.spend(1)
             self._sockets += 1
-            # Without a socket the try counts as silent: the next one finds it.
+            # If no socket is available, this try counts as unanswered and the port is tried again.
             self._network.connect(address, step.port)
 
     def _finish(self, host: SweptHost, now: float) -> None:
@@ -205,7 +217,7 @@ class Sweep:
             self._resting.append((now + pause_s, host))
 
     def _leave_what_waits(self, now: float) -> None:
-        """Give up print ports that wait, soon after all hosts have had the time to answer."""
+        """Give up second tries at print ports that would start long after address resolution."""
         if not self._has_window or not self._window.is_settled(now):
             return
         self._settled_s = min(now, self._settled_s)
@@ -220,7 +232,7 @@ class Sweep:
             due[1].probes.start_last_retry()
             self._active.append(due[1])
 
-    # ------------------------------------------------------------------ taking in
+    # ------------------------------------------------------------------ receiving
 
     def _add_neighbours(self, entries: Iterable[LinkNeighbour]) -> None:
         for entry in entries:
@@ -284,7 +296,8 @@ class Sweep:
             host.printing[port] = now
 
     def _can_ask_ipp(self, host: SweptHost) -> bool:
-        """Return whether IPP can be asked now: no other print port of the host is left to try."""
+        """Return whether an IPP query can be sent now. No other print port of the host may be left
+        to try, because the query uses the only connection that some printers accept."""
         return self._discoveries.asks_ipp_at_once and host.probes.is_done_with_print_ports
 
     def _result(self, ended_early: bool) -> SweepResult:

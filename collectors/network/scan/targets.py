@@ -1,8 +1,9 @@
-"""Which addresses the scan may try, in which order, and the limitations for the others.
+"""Selects the addresses that the scan tries, in order, and describes which ones it leaves out.
 
-Only private ranges are ever scanned (RFC 1918; RFC 3927 link-local; the shared space of RFC 6598
-and loopback only when the configuration names them). Nearest addresses come first, so that a cut
-by ``max_hosts`` keeps what most likely matters.
+Only private ranges are scanned: RFC 1918 and the link-local range of RFC 3927. The shared space of
+RFC 6598 and loopback addresses are scanned only if the configuration names them. The addresses
+nearest to this machine's own come first, because they are the most useful ones if ``max_hosts``
+cuts the list.
 """
 
 import heapq
@@ -25,10 +26,10 @@ Way = Literal["local", "arp", "routed"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One address to try. ``ports`` None means all ports of the job.
+    """One address to try. If ``ports`` is None, the ports of the job are tried.
 
-    ``way``: "local" is this machine, "arp" an address the kernel resolves to a MAC on
-    ``interface_name``, "routed" everything else.
+    The ``way`` "local" is this machine. "arp" is an address that the kernel resolves to a MAC on
+    ``interface_name``. "routed" is every other address.
     """
 
     address: str
@@ -39,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class TargetSelection:
-    """``networks`` are the ranges of which every address is among the targets."""
+    """The addresses to try. ``networks`` are the ranges that ``targets`` cover completely."""
 
     targets: tuple[Target, ...] = ()
     networks: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ class TargetSelection:
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """A subnet to cover, ``near`` being the address of ours it is counted from."""
+    """A subnet to scan. The distance of its addresses is measured from ``near``."""
 
     network: IPv4Network
     near: IPv4Address
@@ -77,9 +78,9 @@ def select_targets(
     max_hosts: int,
     first: Iterable[str] = (),
 ) -> TargetSelection:
-    """Select at most ``max_hosts`` addresses: own ones, ``first``, then the nearest.
+    """Select at most ``max_hosts`` addresses: this machine's own, ``first``, then the nearest.
 
-    ``subnets`` empty means the private networks of ``interfaces`` (those in use).
+    Empty ``subnets`` mean the private networks of ``interfaces``, which are the interfaces in use.
     """
     limitations: list[str] = []
     excluded = list(_parse_networks(exclude, limitations))
@@ -105,7 +106,7 @@ def _ordered(
     first: Iterable[str],
     excluded: Sequence[IPv4Network],
 ) -> Iterator[Target]:
-    """Yield distinct targets, best first."""
+    """Yield the targets in the order of `select_targets`, each once."""
     own = {t.address: t for t in select_own_addresses(interfaces).targets}
     preferred = (_target(address, ranges) for address in first)
     seen: set[str] = set()
@@ -119,11 +120,12 @@ def _ordered(
 
 
 def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> Iterator[Target]:
-    """Yield all addresses, blocks of 256 by their distance from our own address."""
+    """Yield all addresses in blocks of 256, the block nearest to this machine's address first."""
     streams = [_blocks(covered, rank) for rank, covered in enumerate(ranges)]
     for _distance, rank, start in heapq.merge(*streams):
         block = IPv4Network((start, _BLOCK_PREFIX))
-        # Skipped whole, since an excluded network may hold millions of addresses.
+        # A whole block is skipped at once, because an excluded network may have millions of
+        # addresses.
         if any(block.subnet_of(network) for network in excluded):
             continue
         covered = ranges[rank]
@@ -132,7 +134,7 @@ def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) ->
 
 
 def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
-    """Leave out ranges inside one that came before, such as that of a second address."""
+    """Leave out ranges that lie inside an earlier one, as when an interface has two addresses."""
     kept: list[_Range] = []
     for each in ranges:
         if not any(each.network.subnet_of(other.network) for other in kept):
@@ -141,7 +143,10 @@ def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
 
 
 def _blocks(covered: _Range, rank: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (distance, rank, start) of each block of a range, nearest first."""
+    """Yield (distance, rank, start) of each block of a range, nearest first.
+
+    ``distance`` is in blocks. ``start`` is the first address of the block, as a number.
+    """
     first = int(covered.network.network_address)
     last = int(covered.network.broadcast_address)
     home = int(covered.near) // _BLOCK_ADDRESSES * _BLOCK_ADDRESSES
@@ -200,7 +205,10 @@ def _configured_ranges(
 
 
 def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -> Iterator[_Range]:
-    """Yield the part of a configured subnet that is on a link of ours, else all as routed."""
+    """Yield the ranges of a configured subnet: parts on this machine's links, and the routed rest.
+
+    The last range may contain an earlier one, whose targets come first.
+    """
     if network.is_loopback:
         yield _Range(network, network.network_address, "local", None)
         return
@@ -230,7 +238,7 @@ def _target(address: str, ranges: Sequence[_Range]) -> Target | None:
 
 
 def _covered(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) -> tuple[str, ...]:
-    """Return the ranges without what is excluded."""
+    """Return the ranges without the excluded networks."""
     kept = [covered.network for covered in ranges]
     for other in excluded:
         kept = [part for network in kept for part in _without(network, other)]

@@ -1,8 +1,9 @@
-"""Announces many services with hostile names by mDNS on one interface: a script for a namespace.
+"""Announces many services with hostile names by mDNS on one interface.
 
-Usage: announcer.py ADDRESS COUNT. Answers each PTR question with all instances of the type, after
-questions that have fewer answers. Every tenth instance comes without SRV and TXT, which must be
-asked for by name. Prints "ready".
+The tests run this script in a network namespace. Usage: announcer.py ADDRESS COUNT. It prints
+"ready", and then answers each PTR question with all instances of the type. Questions with few
+answers are answered first. Every tenth instance is sent without its SRV and TXT records, so that
+the browser must query them.
 """
 
 import socket
@@ -16,8 +17,9 @@ from controlplane.demo.lan.mdns import read_questions
 
 GROUP, PORT = "224.0.0.251", 5353
 BURST, PAUSE_S = 50, 0.01
-"""Hosts do not all answer at the same instant (RFC 6762, section 6). A longer pause would delay the
-answers to later questions beyond the last try."""
+"""The script pauses after each burst of packets, because real hosts do not all answer at the same
+time (RFC 6762, section 6). With a longer pause, the answers to later questions would arrive after
+the browser's last try."""
 TYPES = ("_ipp._tcp", "_http._tcp", "_googlecast._tcp", "_made-up._tcp")
 HOSTILE = (
     "Kitchen <script>alert(1)</script>",
@@ -32,7 +34,7 @@ _TXT_4K = b"".join(bytes([254]) + f"k{i}=".encode().ljust(254, b"\xff") for i in
 
 
 def instance_label(number: int) -> bytes:
-    """Return the hostile name of a service: at most 63 bytes, some of them no UTF-8."""
+    """Return the hostile name of a service. It has at most 63 bytes, which may be invalid UTF-8."""
     text = HOSTILE[number % len(HOSTILE)].encode()[:50]
     return text + f" {number}".encode() + (b"\xff\xfe" if number % 7 == 0 else b"")
 
@@ -55,7 +57,7 @@ def main() -> None:
         queue |= dict.fromkeys(name for name in names if name in answers)
         if not queue:
             continue
-        name = min(queue, key=lambda each: len(answers[each]))  # the oldest of equals
+        name = min(queue, key=lambda each: len(answers[each]))  # with equal counts, the oldest
         del queue[name]
         for number, packet in enumerate(answers[name], 1):
             listening.sendto(packet, (GROUP, PORT))
@@ -64,10 +66,11 @@ def main() -> None:
 
 
 def _read_names(listening: socket.socket, *, wait: bool) -> Iterator[bytes]:
-    """Yield the names that all queued packets ask for; wait for the first packet.
+    """Yield the names in the questions of all packets that are waiting.
 
-    The caller answers a name once, even if several packets ask for it. Otherwise a slow machine
-    would never catch up: it would answer old questions first, and the browser would ask again.
+    With ``wait``, block until the first packet arrives. The caller answers a name once, even if
+    several packets have a question for it. Otherwise a slow machine would never catch up: it would
+    answer old questions first, and the browser would send its questions again.
     """
     flags = 0 if wait else socket.MSG_DONTWAIT
     with suppress(BlockingIOError):

@@ -1,6 +1,7 @@
-"""Browses mDNS on one interface and prints the result as JSON: a script for a namespace.
+"""Browse mDNS on one interface and print the result as JSON.
 
-It prints ``ready`` and begins when it reads a line.
+The tests run this script in a network namespace. It prints ``ready``, and starts to browse when it
+reads a line from stdin.
 
 Usage: browse.py INTERFACE ADDRESS/PREFIX MAX_SERVICES [DEADLINE_S]
 """
@@ -15,9 +16,10 @@ from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.mdns.browse import browse
 from collectors.network.mdns.session import QuerySchedule
 
-SETTLE_S = 1.8  # less than the interval between two rounds of questions
+SETTLE_S = 1.8  # less than the interval between two rounds of queries
 RESOLVE_AFTER_S = (0.0, 0.4, 1.2, 3.0, 6.0)
-"""Longer than the agent's limit: on a busy machine answers come late."""
+"""When queries for a missing record are sent, in seconds after the first one. The agent's own
+schedule ends earlier. This one is longer because answers arrive late on a busy machine."""
 
 
 class _Run:
@@ -61,7 +63,10 @@ def main() -> None:
 
 
 def peak_rss_mib() -> int:
-    """Return this program's own peak. ru_maxrss would include the process that started it."""
+    """Return the peak memory of this program in MiB.
+
+    It is read from /proc, because ru_maxrss would include the memory of the process that forked it.
+    """
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) // 1024
 

@@ -1,7 +1,8 @@
-"""A LAN of real peers in network namespaces: a spooler, IPP printers that announce themselves.
+"""Builds a LAN of real programs in network namespaces: a spooler, and IPP printers with mDNS.
 
-One namespace is the switch (a bridge), one is the machine under diagnosis, and each printer has its
-own. Every peer runs in a PID namespace of its own, so that ending its first process ends all of it.
+One namespace is the switch (a bridge), one is the machine that the agent examines, and each printer
+has its own namespace. Every peer runs in its own PID namespace, so that all of its processes end
+when its first process is killed.
 """
 
 import itertools
@@ -57,7 +58,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(slots=True)
 class Peer:
-    """A host of the LAN; its interface is always ``eth0``."""
+    """A host of the LAN. Its interface is always ``eth0``."""
 
     name: str
     namespace: str
@@ -70,8 +71,10 @@ class Peer:
 
 @dataclass(slots=True)
 class PeerLan:
-    """Builds and ends the LAN. ``directory`` holds what the peers write, ``excluded`` are addresses
-    that must not receive packets.
+    """Builds and removes the LAN.
+
+    ``directory`` is for the files of the peers. ``excluded`` are addresses that must not receive
+    packets.
     """
 
     directory: Path
@@ -102,7 +105,7 @@ class PeerLan:
         return peer
 
     def add_printer(self, name: str, number: int, maker: str, model: str) -> Peer:
-        """Start an IPP printer with its own announcer; ``wait_for_printers`` completes it."""
+        """Start an IPP printer with its own announcer. `wait_for_printers` waits until it runs."""
         peer = self.add_host(name, number)
         peer.is_printer = True
         own = self.directory / name
@@ -115,8 +118,8 @@ class PeerLan:
     def wait_for_printers(self, asking: Peer) -> None:
         """Wait until every printer has announced itself, and read its UUID from its answer.
 
-        An announcer whose address changes while it still probes its names (RFC 6762, section 8)
-        never announces them.
+        Call it before `move`: an announcer whose address changes while it still probes its names
+        (RFC 6762, section 8) never announces them.
         """
         test = self.directory / "uuid.test"
         test.write_text(_GET_UUID)
@@ -127,7 +130,7 @@ class PeerLan:
                 peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
 
     def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
-        """Start cupsd on a peer; ``listen`` is its address for other hosts, if any."""
+        """Start cupsd on a peer. ``listen`` is its address for other hosts; "" means none."""
         spooler = Spooler(self.directory / f"cups-{peer.name}")
         command = spooler.set_up(listen=listen)
         peer.process = self._start(peer, [*command], spooler.directory)
@@ -150,7 +153,7 @@ class PeerLan:
         self._in(peer.name, "ip", "addr", "add", new, "dev", "eth0")
 
     def stop(self, peer: Peer) -> None:
-        """End all of a peer's programs; its address still answers."""
+        """Kill all programs of a peer. Its address still answers ARP and ping."""
         if peer.process is not None:
             _end(peer.process)
             peer.process = None
@@ -165,7 +168,7 @@ class PeerLan:
         return ["ip", "netns", "exec", peer.namespace, *command]
 
     def harm(self) -> str:
-        """Stop the watcher, and return the forbidden traffic; "" if there was none."""
+        """Stop the watcher, and return a description of the forbidden traffic; "" if none."""
         watcher, self._watcher = self._watcher, None
         return watcher.communicate(timeout=READY_S)[0] if watcher is not None else ""
 
@@ -233,12 +236,12 @@ def _run(*command: str) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()  # unshare ignores SIGTERM; the PID namespace ends with it
+    process.kill()  # unshare ignores SIGTERM; the whole PID namespace ends when unshare is killed
     process.wait(timeout=READY_S)
 
 
 def _end_all_in(namespace: str) -> None:
-    """End processes that a test left running in its namespace."""
+    """Kill all processes that still run in a namespace after a test."""
     listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, check=False)
     for pid in listed.stdout.split():
         with suppress(ProcessLookupError):

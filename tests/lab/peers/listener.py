@@ -1,6 +1,7 @@
-"""Listens on ports that must never receive a byte, and counts bytes: a script for a namespace.
+"""Listens on the ports that must never receive a byte, and counts connections and bytes.
 
-Usage: listener.py FILE. Writes {"port": [connections, bytes]} to FILE after each change.
+The tests run this script in a network namespace. Usage: listener.py FILE. It writes
+{"port": [connections, bytes]} to FILE after each change.
 """
 
 import json

@@ -1,7 +1,8 @@
-"""Watches a bridge for forbidden traffic: a script for the switch's namespace.
+"""Watches a bridge for forbidden traffic.
 
-Usage: watcher.py INTERFACE [EXCLUDED ...]. Prints "ready", ends when its standard input is closed,
-and prints the forbidden traffic, if any.
+The tests run this script in the namespace of the switch. Usage: watcher.py INTERFACE
+[EXCLUDED ...]. It prints "ready", and ends when its standard input is closed. Then it prints the
+forbidden traffic, if there was any.
 """
 
 import select
@@ -35,12 +36,12 @@ def main() -> None:
             wire.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
         )
     if lost:
-        harm.counts["frames that nobody saw"] = lost
+        harm.counts["frames lost before they were checked"] = lost
     print(harm, end="")
 
 
 def watch(wire: socket.socket, harm: Harm) -> None:
-    """Check each frame until standard input ends, and then the frames that are still queued."""
+    """Check each frame until standard input is closed, then the frames that are still queued."""
     while sys.stdin not in select.select([wire, sys.stdin], [], [])[0]:
         harm.see(wire.recv(_FRAME_MAX))
     wire.setblocking(False)

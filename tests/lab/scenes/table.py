@@ -1,7 +1,7 @@
-"""Printer problems of real venues: the fault, the state after its fix, and the expected report.
+"""Scenes: printer problems of real venues, their state after the fix, and the expected reports.
 
-All scenes share one LAN and one machine, and each report covers all of them: a wrong match could
-assign a free printer of one scene to a lost queue of another.
+All scenes share one LAN and one machine, and each report covers all of them. So the tests also
+detect a wrong match between a queue of one scene and a printer of another.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,8 +34,8 @@ address = "{NET}.201:10009"
 class Verdict:
     """The expected report of a printer.
 
-    ``includes`` are texts that its reason must contain; ``excludes`` are texts that it must not
-    contain, mostly addresses.
+    Its reason must contain the texts in ``includes``. It must not contain the texts in
+    ``excludes``, which are mostly addresses.
     """
 
     status: str
@@ -47,7 +47,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a scene adds to an act, and the expected report of its queues."""
+    """The hosts, devices and queues that a scene adds to an act, and the expected results."""
 
     verdicts: Mapping[str, Verdict]
     hosts: tuple[LanHost, ...] = ()
@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The fault with all its queues, then its fix with the queues that are set up again."""
+    """A fault with all its queues, and its fix with the queues that are set up again."""
 
     title: str
     trouble: Part
@@ -103,7 +103,10 @@ def printer(
     ports: tuple[int, ...] = (80, 515, 631, 9100),
     ipp: tuple[IppPrinter, ...] = (),
 ) -> LanHost:
-    """Return a printer that announces a name; ``number`` is the end of its address or all of it."""
+    """Return a printer that announces ``name``.
+
+    ``number`` is the last part of its address, or the whole address as a string.
+    """
     address = number if isinstance(number, str) else f"{NET}.{number}"
     uuid_txt = (f"UUID={uuid}",) if uuid else ()
     service = LanService(name, "_ipp._tcp", 631, ("rp=ipp/print", *uuid_txt, *txt))
@@ -148,7 +151,7 @@ USB_SCENES = (
         Part({"star": _usb("reachable", "/dev/usb/lp0")}, usb=(STAR,)),
     ),
     Scene(
-        "a renamed queue, whose driver says anything, is known by it",
+        "a renamed queue with a wrong driver is known by the model in its URI",
         Part(
             {"till": _usb("unreachable")},
             queues=(Queue("till", "usb://Star/TSP143%20(STR_T-001)", "Bar", "Star TSP100 Cutter"),),
@@ -156,7 +159,7 @@ USB_SCENES = (
         Part({"till": _usb("reachable", "/dev/usb/lp0")}),
     ),
     Scene(
-        "a serial number of zeros is nobody's",
+        "a serial number of zeros identifies no printer",
         Part(
             {
                 "wide": _usb("reachable", "/dev/usb/lp1"),
@@ -183,7 +186,7 @@ USB_SCENES = (
         ),
     ),
     Scene(
-        "what ipp-usb shows is there when its USB printer is",
+        "a printer of ipp-usb is reachable when its USB printer is plugged in",
         Part(
             # Other printers are plugged in, and a user may have chosen the queue's name.
             {"canon": _usb("unknown"), "canon-2": _usb("unknown")},
@@ -230,7 +233,7 @@ OTHERS_SCENES = (
         ),
     ),
     Scene(
-        "a device that no queue holds announces the name of one that is off",
+        "a device without a queue announces the name of a printer that is off",
         Part(
             {"terrace": _lost(includes=(f"{NET}.13", "may be"))},
             (TERRACE,),
@@ -273,7 +276,7 @@ SECOND_RELAY = printer(19, "AirPrint Attic", uuid=ATTIC_UUID, host="relay2", por
 
 UUID_SCENES = (
     Scene(
-        "one printer, on cable and Wi-Fi, off and on",
+        "one printer on cable and Wi-Fi is off, then on",
         Part(
             {"office": _lost(), "office-wifi": _lost()},
             queues=(
@@ -413,7 +416,7 @@ _EXOTIC = (
 
 URI_SCENES = (
     Scene(
-        "odd URIs, their printers off and on",
+        "printers with unusual URIs are off, then on",
         Part(
             # A link-local IPv6 address without its interface cannot be resolved.
             {name: Verdict("unknown" if name == "scoped" else "unreachable") for name, *_ in _ODD},
@@ -465,7 +468,7 @@ MOVED_SCENES = (
         Part({"garden": _reachable(at(61))}, (printer(61, "Garden", uuid=uuid_of(61)),)),
     ),
     Scene(
-        "the printer has another address, and the queue is set up anew",
+        "the printer has another address, and the queue is set up again",
         Part(
             {"pool": Verdict("unreachable", at(63), ("oved to",))},
             (printer(63, "Pool", uuid=uuid_of(62)),),
@@ -478,7 +481,7 @@ MOVED_SCENES = (
         ),
     ),
     Scene(
-        "what a driver calls its model is evidence only where it is a model",
+        "the name of a driver is evidence only if it contains a model",
         Part(
             {
                 "raw": _lost(65, 67),

@@ -1,7 +1,7 @@
-"""Simulated causes: the report names each one while it exists, and not after its fix.
+"""The report names each simulated cause while it exists, and no longer names it after the fix.
 
-There are four reports: a till without DHCP and spooler; a till on a Wi-Fi that isolates its
-clients; all other faults at once; and everything fixed.
+There are four reports: of a till without DHCP server and spooler, of a till on a Wi-Fi that
+isolates its clients, of all other faults at once, and of the venue after all fixes.
 """
 
 from dataclasses import replace
@@ -75,7 +75,7 @@ SCENES = (
         Part({"off": _well(10)}, (printer(10, "Off"),)),
     ),
     Scene(
-        "held by another till, or hung",
+        "its port is used by another till, or it hangs",
         Part(
             {"held": _out("each of 4 times", "another till or program may use it")},
             (printer(11, "Held", ports=(80,)),),
@@ -84,7 +84,7 @@ SCENES = (
         Part({"held": _well(11, 9100, "another till")}, (printer(11, "Held"),)),
     ),
     Scene(
-        "silent while its host answers",
+        "its port does not answer, but its host does",
         Part(
             {"hung": _out("does not answer", "another till or program may use it")},
             (replace(printer(12, "Hung", ports=(80,)), filtered_ports=(9100,)),),
@@ -93,7 +93,7 @@ SCENES = (
         Part({"hung": _well(12, 9100, "another till")}, (printer(12, "Hung"),)),
     ),
     Scene(
-        "the address is a stranger's",
+        "another device has its address",
         Part(
             {"taken": Verdict("unknown", None, ("another UUID", "give the printer a fixed"))},
             (printer(13, "Other", ipp=(lab_printer(uuid_of(99)),)),),
@@ -145,7 +145,7 @@ SCENES = (
         ),
     ),
     Scene(
-        "its name is not known",
+        "its host name cannot be resolved",
         Part(
             {"named": _out("o address was found for the name bar.lan", "name server")},
             (printer(17, "Named"),),

@@ -1,4 +1,4 @@
-"""Every scene of the table: real queues of a real cupsd, simulated devices, the real command."""
+"""Tests every scene of table.py with the real command, a real cupsd and simulated devices."""
 
 from typing import Any
 

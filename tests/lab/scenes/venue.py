@@ -1,10 +1,12 @@
-"""Simulates a venue for a real cupsd and the real command: LAN, USB devices and queues.
+"""Simulates the LAN and the USB devices of a venue, with a real cupsd and the real command.
 
-    python -m tests.lab.scenes.venue VENUE.json RESULT.json
+`play` runs this module as a script, inside the LAN (see tests/lab/tap/lan.py) and in its own mount
+namespace:
 
-runs inside the LAN (see tests/lab/tap/lan.py), in a mount namespace of its own. For each act it
-sets up hosts, USB devices and queues, and stores the output of `venue-agent collect network
---json`.
+    python -m tests.lab.scenes.venue DIRECTORY
+
+The script reads the acts from ``venue.json`` in the directory. For each act it sets up hosts, USB
+devices and queues, and stores the output of `venue-agent collect network --json` there.
 """
 
 import json
@@ -37,7 +39,7 @@ _PRIVATE_DIRECTORIES = (
 
 @dataclass(frozen=True, slots=True)
 class UsbDevice:
-    """A USB printer as sysfs shows it; ``node`` is its device file's name."""
+    """A USB printer with its values in sysfs. ``node`` is the name of its device file."""
 
     bus_id: str
     manufacturer: str
@@ -49,7 +51,7 @@ class UsbDevice:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A print queue; ``driver`` is the model's name in its driver, "" for a raw queue."""
+    """A print queue. ``driver`` is the name of the model in its driver; "" means a raw queue."""
 
     name: str
     uri: str
@@ -59,9 +61,12 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """The devices and queues during one report. Queues persist from act to act, by their names.
+    """The devices and queues during one report.
 
-    A shell runs ``commands`` once the queues exist; its environment names the spooler."""
+    Queues also exist in all later acts, which may change them by setting up a queue of the same
+    name. A shell runs ``commands`` when the queues exist. CUPS commands in them use the spooler of
+    the venue.
+    """
 
     hosts: tuple[LanHost, ...]
     usb: tuple[UsbDevice, ...]
@@ -117,7 +122,7 @@ def play(acts: Sequence[Act], lan: Lan, directory: Path) -> list[dict[str, Any]]
 
 
 def _plug_in(devices: Sequence[dict[str, str]]) -> None:
-    """Replace sysfs with these devices."""
+    """Replace the USB devices in sysfs with ``devices``."""
     shutil.rmtree(USB_DEVICES, ignore_errors=True)
     for each in devices:
         device = USB_DEVICES / each["bus_id"]
@@ -163,7 +168,7 @@ def main() -> int:
                 SPOOLER_SOCKET.symlink_to(spooler.socket)
                 spooler.wait()
             change_plan(Path(act["plan"]))
-            # Otherwise the kernel still sends to the MAC that had the address before.
+            # The kernel must not send to the MAC that had an address in the act before.
             subprocess.run(["ip", "neigh", "flush", "all"], check=True)
             _plug_in(act["usb"])
             for queue in act["queues"]:

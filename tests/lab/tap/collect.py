@@ -2,8 +2,8 @@
 
     python -m tests.lab.tap.collect JOB.json RESULT.json [RUNS [CANCEL_STEP]]
 
-``RUNS`` children run at once. With ``CANCEL_STEP`` each is cancelled at the first progress event
-of that step.
+``RUNS`` collectors run at the same time. With ``CANCEL_STEP`` each is cancelled at the first
+progress event of that step.
 """
 
 import json
@@ -27,7 +27,7 @@ TIME_LIMIT_S = 600.0
 
 @dataclass
 class ChildRun:
-    """The last facts of a child, its events, its duration and its peak of memory."""
+    """The last facts of a collector, its events, its duration and its peak memory."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
 
 def main() -> int:
     job_path, result_path, count, cancel_at = sys.argv[1:5]
-    # As one line: the child reads further lines as commands.
+    # The job must be one line, because the collector reads further lines as commands.
     job = json.dumps(json.loads(Path(job_path).read_text("utf-8")))
     runs = [ChildRun() for _ in range(int(count))]
     threads = [threading.Thread(target=run_child, args=(job, cancel_at, run)) for run in runs]

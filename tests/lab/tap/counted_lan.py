@@ -16,7 +16,7 @@ _END_OPTION, _NO_OPERATION, _TIMESTAMP_OPTION = 0, 1, 8
 
 
 class CountedLan(TapLan):
-    """Counts what its hosts receive. ``harm`` counts forbidden traffic."""
+    """A LAN that counts the traffic to its hosts. ``harm`` counts forbidden traffic."""
 
     def __init__(self, plan: LabPlan, tap_fd: int, harm: Harm) -> None:
         super().__init__(plan, tap_fd)
@@ -85,8 +85,8 @@ class CountedLan(TapLan):
     def _count_connection(self, host: str, segment: frames.Tcp) -> None:
         """Count a connection when its handshake completes.
 
-        Pauses are measured by the sender's timestamps, so that a delay of this process does not
-        change them.
+        The pause between two connections is measured by the sender's timestamps, so that delays of
+        this process do not change it.
         """
         client_port, port = segment.source_port, segment.destination_port
         connection = host, client_port, port
@@ -114,7 +114,7 @@ class CountedLan(TapLan):
 
 
 def read_timestamp(options: bytes) -> int | None:
-    """Return the sender's clock in ms in TCP options (TSval of RFC 7323), None without one."""
+    """Return the sender's clock in ms from TCP options (TSval of RFC 7323); None without it."""
     while options and options[0] != _END_OPTION:
         if options[0] == _NO_OPERATION:
             options = options[1:]

@@ -1,4 +1,4 @@
-"""What a simulated LAN receives: frames, connections at once, and payload bytes by TCP port."""
+"""Counters of a simulated LAN: frames, simultaneous connections, payload bytes by TCP port."""
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, fields
 PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
 TERMINAL_PORTS = frozenset({8443, 10009, 12000, 33333})
 HARM_PORTS = frozenset({22, 445, 515, 6101, *range(9100, 9117)}) | TERMINAL_PORTS
-"""Ports that must never receive a byte: they print it, or belong to payment terminals or files."""
+"""Ports that must never receive a byte: ports of printers (which print it), payment terminals, file
+servers and SSH."""
 
 NEVER_S = 1e9  # JSON has no infinity
 
@@ -16,9 +17,10 @@ class LanCounters:
     """The numbers since the start or the last reset.
 
     Args:
-        most_connections: Of one host at the same time.
-        shortest_print_pause_s: Between two connections to the same print port.
-        payload_bytes: By port.
+        most_connections: The most connections that one host had at the same time.
+        most_print_connections: The same for connections to print ports.
+        shortest_print_pause_s: The shortest pause between two connections to one print port.
+        payload_bytes: The number of bytes by port.
     """
 
     frames: int = 0
@@ -38,7 +40,7 @@ class LanCounters:
 
 
 def counters_to_json(counters: LanCounters) -> dict[str, object]:
-    # Not asdict(): before Python 3.12 it breaks on Counter.
+    # asdict() is not used, because it fails on a Counter before Python 3.12.
     return {
         entry.name: dict(value) if isinstance(value, Counter) else value
         for entry in fields(counters)

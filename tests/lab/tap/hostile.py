@@ -24,7 +24,10 @@ _TYPES = ("_ipp._tcp", "_http._tcp", "_pdl-datastream._tcp", "_printer._tcp", "_
 
 
 def hostile_lan(services: int, *, subnet: str = "10.80.0.0/22", live: int = 120) -> LabPlan:
-    """Spread ``services`` with hostile names, models and 4 KB of TXT over the hosts."""
+    """Return a LAN with ``live`` hosts that together announce ``services`` services.
+
+    Names and models are hostile. Every fiftieth service has a TXT record of 4 KB.
+    """
     plan = plan_lan(subnet, live, seed=7)
     stream = _services(services)
     share = -(-services // len(plan.hosts))

@@ -4,7 +4,7 @@ from controlplane.demo.lan.plan import IppPrinter
 
 
 def lab_printer(uuid: str, *attributes: str, path: str = "/ipp/print") -> IppPrinter:
-    """Return a printer that is idle, unless further attributes say otherwise."""
+    """Return a printer with these IPP attributes. By default it is idle."""
     own = ("printer-make-and-model=Lab Printer 1", "printer-state=3")
     named = {each.partition("=")[0] for each in attributes}
     kept = (each for each in own if each.partition("=")[0] not in named)

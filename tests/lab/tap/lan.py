@@ -1,10 +1,11 @@
-"""Simulates a LAN while a command runs, and exits with its code, or HARMED after forbidden traffic.
+"""Simulates a LAN while a command runs.
 
     python -m tests.lab.tap.lan PLAN.json COMMAND [ARGUMENT ...]
 
-It must run in a network namespace of its own (see namespaces.py), which has no devices but loopback
-and the TAP. For the command, ``TAP_LAN_CONTROL`` is the path of the socket that `read_counters` and
-`reset_counters` use.
+It exits with the code of the command, or with HARMED if the LAN received forbidden traffic. It must
+run in its own network namespace (see namespaces.py), whose only devices are loopback and the TAP.
+In the environment of the command, ``TAP_LAN_CONTROL`` is the path of the socket that
+`read_counters` and `reset_counters` use.
 """
 
 import json
@@ -56,7 +57,7 @@ def _control_socket() -> socket.socket:
 
 
 def start_liar(plan_path: Path, packets: int, tap_fd: int) -> subprocess.Popen[bytes]:
-    """Start the liar, and wait until it is ready."""
+    """Start the script liar.py, and wait until it is ready."""
     command = [
         sys.executable,
         "-m",
@@ -79,7 +80,10 @@ def play(
     child: subprocess.Popen[bytes],
     liar: subprocess.Popen[bytes] | None = None,
 ) -> int:
-    """Answer frames until the command ends, and return its exit code."""
+    """Answer frames until the command ends, and return its exit code.
+
+    The liar starts to send after the first mDNS query.
+    """
     while child.poll() is None:
         if liar is not None and liar.stdin is not None and lan.was_queried:
             liar.stdin.write(b"\n")
@@ -102,7 +106,7 @@ def _answer_control(lan: CountedLan, control: socket.socket) -> None:
 def main() -> int:
     plan = load_plan(Path(sys.argv[1]))
     tap_fd = open_tap(plan)
-    # As long as the queue of a switch, because a sweep sends bursts.
+    # A sweep sends bursts, so the device needs a queue as long as that of a switch.
     subprocess.run(["ip", "link", "set", DEVICE, "txqueuelen", "10000"], check=True)
     with tempfile.TemporaryDirectory(prefix="tap-lan-") as directory, _control_socket() as control:
         path = str(Path(directory) / "control")
@@ -113,7 +117,8 @@ def main() -> int:
             harm = Harm(plan.excluded)
             lan = CountedLan(plan, tap_fd, harm)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
-                with suppress(PermissionError):  # above the collectors (tests/lab/conftest.py)
+                # The LAN gets a higher priority than the collectors (tests/lab/conftest.py).
+                with suppress(PermissionError):
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
                 code = play(lan, control, child, liar)
             if harm.counts:

@@ -1,10 +1,11 @@
-"""A neighbour that announces lies at the highest rate that a TAP device takes.
+"""Simulates a neighbour that announces false services at the highest rate of a TAP device.
 
     python -m tests.lab.tap.liar PLAN.json TAP_FD PACKETS
 
-writes "ready" when its frames are prepared, waits for a line, and sends ``PACKETS`` of them. The
-lies are of every kind that multicast DNS allows (``KINDS``), in mixed order. Each packet differs
-from all others. The liar is the last host of the plan; it lies about the others.
+The script prepares ``PACKETS`` frames, prints "ready", waits for a line on stdin, and then sends
+the frames. It sends all kinds of false packets that multicast DNS allows (``KINDS``) in turn. Each
+packet differs from all others. The liar is the last host of the plan. It announces false services
+about the other hosts.
 """
 
 import ipaddress
@@ -32,7 +33,7 @@ _IPP = ("_ipp", "_tcp", "local")
 
 
 class Liar:
-    """Creates the frames of each kind of lie, as endless streams."""
+    """Creates endless streams of frames, one for each kind of lie."""
 
     def __init__(self, plan: LabPlan) -> None:
         self._self = plan.hosts[-1]
@@ -44,12 +45,12 @@ class Liar:
         self._address = socket.inet_aton(self._self.address)
 
     def frames(self) -> Iterator[bytes]:
-        """Yield all kinds in turn."""
+        """Yield frames of all kinds in turn."""
         for stream in cycle([getattr(self, name)() for name in KINDS]):
             yield next(stream)
 
     def many_services(self) -> Iterator[bytes]:
-        """2,048 services of eight addresses each, most of them unused."""
+        """2,048 services with eight addresses each. Most of these addresses have no host."""
         for n in cycle(range(SERVICES)):
             host = _name(f"liar-{n}", "local")
             addresses = [self._address] + [
@@ -59,7 +60,7 @@ class Liar:
             yield self._multicast(self._response(records))
 
     def others_here(self) -> Iterator[bytes]:
-        """The printers' own names and identities, at the liar's address."""
+        """The names and identities of the printers at the liar's address."""
         for victim in self._victims():
             host = _name(victim.hostname, "local")
             service = victim.services[0]
@@ -120,7 +121,7 @@ class Liar:
             yield self._multicast(self._response([chain, loop * 60, struct.pack("!H", n % 65536)]))
 
     def made_up_addresses(self) -> Iterator[bytes]:
-        """One MAC with all addresses of the network as sources, one service for each."""
+        """Packets from one MAC with all addresses of the network as sources, one service each."""
         for n in self._numbers:
             source = self._some_address(n)
             yield self._multicast(self._response(self._one_service(n, source)), source)
@@ -175,7 +176,7 @@ class Liar:
         return [*_service(f"Only {n}", 631, host), _a(host, address)]
 
     def _response(self, records: list[bytes]) -> bytes:
-        # The id makes every packet different (receivers ignore the id of a response).
+        # A different id makes each packet different. Receivers ignore the id of a response.
         number = next(self._numbers) % 65536
         return struct.pack("!6H", number, 0x8400, 0, len(records), 0, 0) + b"".join(records)
 
@@ -229,7 +230,7 @@ def _mac(host: LanHost) -> bytes:
 
 
 def _udp_v6(source: bytes, destination: bytes, payload: bytes) -> bytes:
-    """Return an IPv6 packet; the checksum of UDP is not optional there (RFC 8200, 8.1)."""
+    """Return an IPv6 packet with a UDP checksum, which IPv6 requires (RFC 8200, section 8.1)."""
     length = 8 + len(payload)
     bare = struct.pack("!HHHH", PORT, PORT, length, 0) + payload
     pseudo = source + destination + struct.pack("!II", length, frames.UDP)
@@ -250,7 +251,7 @@ def main() -> int:
             time.sleep(max(0.0, ahead_s))
         try:
             os.write(tap_fd, frame)
-        except OSError:  # the device's queue is full: a switch would drop the frame, too
+        except OSError:  # if the device's queue is full, the frame is dropped, as in a switch
             continue
     print(f"{len(made)} packets in {time.monotonic() - began:.2f} s", file=sys.stderr, flush=True)
     return 0

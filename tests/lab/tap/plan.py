@@ -1,6 +1,6 @@
-"""Random plans of LANs for tests, stored as JSON.
+"""Creates random plans of LANs for tests, and stores them as JSON.
 
-Tests compare reports with the plan, which is the ground truth.
+Tests compare reports with the plan.
 """
 
 import ipaddress
@@ -33,12 +33,13 @@ class LabPlan(LanPlan):
     """A LAN of the tests.
 
     Args:
-        proxy_arp_mac: Replies to ARP requests for every address of ``proxied`` that is not a host.
+        proxy_arp_mac: The MAC that answers ARP for each address in ``proxied`` without a host.
+        proxied: The network behind proxy ARP; "" means none.
         excluded: Addresses that must not receive any packet.
-        filters_multicast: Drop all multicast, as some access points do.
-        seed: Of the random numbers from which it was made.
-        lies: Number of packets that the last host sends after the first query.
-        lies_per_s: Their rate. 0 means as fast as possible (see liar.py).
+        filters_multicast: Whether all multicast is dropped, as some access points do.
+        seed: The seed of the random numbers for the plan.
+        lies: The number of packets that the last host sends after the first query (see liar.py).
+        lies_per_s: The rate of these packets. 0 means as fast as possible.
     """
 
     proxy_arp_mac: str = ""
@@ -62,10 +63,11 @@ class LabPlan(LanPlan):
 
 
 def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35) -> LabPlan:
-    """Lay out ``live`` hosts, the gateway first, at random addresses of ``subnet``.
+    """Return a plan with ``live`` hosts: the gateway, and others at random addresses of ``subnet``.
 
-    ``wifi_share`` of them are Wi-Fi-like: 5 to 60 ms, up to 80 ms of jitter, 1 % loss each way,
-    and 15 % of those lose the first ARP request. One host in ten drops all packets except ARP.
+    The share ``wifi_share`` of the hosts behaves as on Wi-Fi: a latency of 5 to 60 ms, up to 80 ms
+    of jitter and 1 % loss in each direction. 15 % of these hosts also lose the first ARP request.
+    One host in ten drops all packets except ARP.
     """
     rng = random.Random(seed)
     network = ipaddress.ip_network(subnet)
@@ -81,7 +83,10 @@ def plan_lan(subnet: str, live: int, *, seed: int = 1, wifi_share: float = 0.35)
 
 
 def with_mute_pages(plan: LabPlan, count: int) -> LabPlan:
-    """Let ``count`` hosts accept on their first web port and say nothing: a frozen device."""
+    """Let ``count`` hosts accept connections to their first web port but send nothing.
+
+    A device that hangs behaves in this way.
+    """
     rng = random.Random(plan.seed)
     pages = [h for h in plan.hosts if not h.drops_all and WEB_PORTS & set(h.open_ports)]
     mute = {h.address for h in rng.sample(pages, count)}
