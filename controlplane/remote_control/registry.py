@@ -1,7 +1,7 @@
 """The twelve operations of the contract's `remoteControl`.
 
-`heartbeat`, which shares transactions, and `onCommands`, which can reply with a stream, have their
-own endpoints in ``controlplane.web``.
+`heartbeat` and `onCommands` have their own endpoints in ``controlplane.web``: several heartbeats
+share a transaction, and `onCommands` can reply with a stream.
 """
 
 from typing import Final
