@@ -41,7 +41,7 @@ NONCE_BYTES = 32
 
 
 class DescribedDevice(ChallengeRequest):
-    """The body of `challenge`, with the format of the key and of text, which are our own."""
+    """The body of `challenge`, with our own rules for the public key and for text."""
 
     public_key: PublicKey
     location_id: Annotated[LocationId, *STORABLE]
