@@ -41,7 +41,7 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
 
 def _try_lock(session: Session) -> bool:
     if session.get_bind().dialect.name != "postgresql":
-        return True  # SQLite has one writer
+        return True  # SQLite has only one writer at a time
     query = text("SELECT pg_try_advisory_xact_lock(:key)")
     return bool(session.execute(query, {"key": LOCK}).scalar())
 
@@ -49,8 +49,8 @@ def _try_lock(session: Session) -> bool:
 def _check(session: Session, now: datetime, settings: Settings) -> Monitoring:
     """Store that devices are evaluated now. Return the times of the evaluations.
 
-    If the last evaluation is longer ago than a heartbeat interval and two evaluation intervals,
-    the service was down. This is stored as an outage of the service.
+    If the last evaluation is longer ago than both a heartbeat interval and two evaluation
+    intervals, the service was down. This is stored as an outage of the service.
     """
     row = session.get(MonitoringState, 1)
     if row is None:

@@ -190,7 +190,7 @@ def together(begins: Sequence[datetime], devices: int, within: timedelta) -> boo
 
     Args:
         begins: when each offline device became offline.
-        devices: number of all devices of the location.
+        devices: number of devices of the location, without those in maintenance.
         within: longest time between the first and the last device of the outage.
     """
     ordered = sorted(begins)

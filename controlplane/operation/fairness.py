@@ -37,7 +37,7 @@ class _Bucket:
 class RateLimit:
     """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s``.
 
-    A token is a call, or a second of processor time. Used from the event loop only.
+    A token is a call, or a second of processor time. Use it from the event loop only.
 
     Args:
         rate_per_s: 0 for no limit.

@@ -131,8 +131,8 @@ class Procedure(Operation):
     """An operation that one function answers, in one transaction.
 
     Attributes:
-        parse: returns the argument of ``run`` from the body, without the database. Raises the
-            refusal of a wrong body.
+        parse: returns the argument of ``run`` from the body, without the database. Raises a refusal
+            if the body is invalid.
         requires_session: whether it requires a signed-in user, of any role.
         judges_role: whether ``run`` checks the role of a signed-in user itself, because the body
             names the organization. An API key still needs a write grant if ``writes`` is set.

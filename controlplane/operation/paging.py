@@ -49,7 +49,10 @@ class Order:
 
 
 def listing_of(context: RequestContext, name: str, arguments: Model) -> tuple[str, ...]:
-    """Return what a cursor depends on: the organization, the name, and the filters and order."""
+    """Return what a cursor depends on: the organization, the name, and the arguments.
+
+    ``cursor`` and ``limit`` are left out, because they may differ from page to page.
+    """
     plain = to_plain(arguments)
     plain.pop("cursor", None)
     plain.pop("limit", None)

@@ -3,7 +3,7 @@
 ```
 waiting ──device online──▶ dispatched ──the request ended──▶ done
    │  ▲──the request expired before the device received it──┘
-   └──▶ expired (its date) | cancelled | revoked (the device or the requester)
+   └──▶ expired (``until`` has passed) | cancelled | revoked (the device or the requester)
 ```
 
 A device may still answer a request that it received before the request expired. Such a request is

@@ -95,9 +95,9 @@ class Core:
         return await self.run(lambda transact: transact("write", work))
 
     async def run(self, job: Callable[[Transact], Result]) -> Result:
-        """Run ``job`` in a thread. It starts its transaction itself, with its argument.
+        """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
-        Therefore its work before and after the transaction does not delay other transactions.
+        The work that ``job`` does outside the transaction delays no other transaction.
         """
         loop = asyncio.get_running_loop()
         queued_s = time.perf_counter()

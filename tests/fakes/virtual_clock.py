@@ -1,8 +1,8 @@
 """Virtual time for whole agents: an event loop that does not wait, and a clock that follows it.
 
-The loop handles events of sockets and children in real time. When it is idle, it jumps to its next
-timer. So a client and a server in the same loop use real connections while days pass in seconds,
-and every timeout of asyncio keeps its meaning.
+The loop handles events of sockets and child processes in real time. When it is idle, it jumps to
+its next timer. So a client and a server in the same loop use real connections while days pass in
+seconds, and all timeouts of asyncio work in virtual time.
 """
 
 import asyncio
@@ -70,7 +70,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @contextlib.contextmanager
     def without_sockets(self) -> Iterator[None]:
-        """Do not wait for packets: use it for long periods without network use."""
+        """Do not wait for packets as long as the context lasts.
+
+        Use it for long periods in which no socket is used.
+        """
         self._jumping.has_sockets = False
         try:
             yield

@@ -57,7 +57,10 @@ class DeviceStatus(NamedTuple):
 def status_of(
     schedule: Schedule, instance_id: UUID, last_seen_at: datetime, now: datetime, window: timedelta
 ) -> DeviceStatus:
-    """Return the status of a device. ``window`` is the longest time between two heartbeats."""
+    """Return the status of a device.
+
+    ``window`` is the longest time between two heartbeats of a device that is online.
+    """
     windows = schedule.windows_of(instance_id) if schedule.maintenance else ()
     until = max((each.until for each in windows if each.since <= now < each.until), default=None)
     if now - last_seen_at <= window:

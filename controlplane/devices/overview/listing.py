@@ -252,9 +252,10 @@ def _contains(word: str) -> ColumnElement[bool]:
 
 
 def _starts_id(word: str) -> list[ColumnElement[bool]]:
-    """Return the condition for instance ids that start with the word, or none if no id can.
+    """Return the condition for instance ids that start with the word, as a list of one element.
 
-    Ids are compared as UUIDs, because databases store them in different formats.
+    The list is empty if no id can start with the word. Ids are compared as UUIDs, because databases
+    store them in different formats.
     """
     digits = word.replace("-", "").lower()
     if not ID_PREFIX_MIN <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):

@@ -20,7 +20,7 @@ PAGE_DEFAULT = 50
 
 
 class Filters(Exact):
-    """``search`` contains words that must all match. ``version`` "" means unknown."""
+    """All words in ``search`` must match. An empty ``version`` selects devices without one."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None

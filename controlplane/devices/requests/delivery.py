@@ -46,7 +46,7 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
 
 
 def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
-    """Return the request, locked, if it belongs to the binding."""
+    """Return the request of this binding, and lock its row. Raises a refusal if there is none."""
     query = select(Request).where(Request.id == request_id, Request.binding_id == binding_id)
     request = context.session.scalars(query.with_for_update()).first()
     if request is None:

@@ -1,6 +1,7 @@
 """``POST /api/mcp/v1``: one request, one JSON reply. No state is kept between requests.
 
-A refusal before the body is read as JSON-RPC is ``{"error": …}`` (contract: Errors).
+If a call is refused before its body is read as JSON-RPC, the reply is ``{"error": …}`` (contract:
+Errors).
 """
 
 import logging

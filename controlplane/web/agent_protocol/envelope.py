@@ -1,4 +1,4 @@
-"""The JSON-RPC envelope, checked as strictly as the contract requires (JSON-RPC envelope).
+"""The JSON-RPC envelope, checked as strictly as the contract requires.
 
 A request has ``jsonrpc``, ``id``, ``method`` and optionally ``params``, and no other key. A
 notification has the same keys without ``id``. Everything else is answered with an error. If the

@@ -31,7 +31,7 @@ _DOCUMENTS: Final = {"facade": document, "retail": retail_document}
 def check(response: httpx2.Response) -> None:
     """Raise AssertionError if the documents do not permit the reply.
 
-    The content of the reply must already be read.
+    Read the content of the reply before the call.
     """
     result = _operation(response.request.method.lower(), response.request.url.path)
     if result is None:

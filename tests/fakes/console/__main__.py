@@ -3,9 +3,9 @@
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, people, consent or pages, ``WIDTH`` narrow or wide. Prints one
-JSON object: the browser's content at each step, and under ``seen`` the results of
-`Page.check_view`.
+``ACT`` is play, keyboard, figures, people, consent or pages. ``WIDTH`` is narrow or wide. The
+program prints one JSON object: the browser's content at each step, and under ``seen`` the results
+of `Page.check_view`.
 """
 
 import argparse
