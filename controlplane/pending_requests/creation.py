@@ -32,7 +32,9 @@ def create(
 ) -> records.CreatePendingReply:
     """Create a pending request for each device. A device has at most one of each kind."""
     if not context.now < body.until <= context.now + UNTIL_MAX:
-        raise invalid_field("until", f"must be in the future, at most {UNTIL_MAX.days} days")
+        raise invalid_field(
+            "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
+        )
     devices = _devices(context, body)
     able = [each for each in devices if _is_able(each, body.kind)]
     existing = _existing(context.session, devices, body.kind)
