@@ -1,1 +1,1 @@
-"""The agent protocol: a Model Context Protocol server over one POST (contract: Agent protocol)."""
+"""The agent protocol: a Model Context Protocol server with one endpoint that accepts only POST."""

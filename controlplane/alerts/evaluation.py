@@ -20,18 +20,20 @@ from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Report
 
 LOCK: Final = 0x6E6F7469
-"""Key of the advisory lock that one process holds during an evaluation."""
+"""Key of the PostgreSQL advisory lock that one process holds during an evaluation."""
 
 
 def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[str, set[int]]:
     """Evaluate all devices. Does nothing if another process is evaluating them.
 
-    Returns the positions of devices whose priority changed, by organization.
+    Returns, for each organization id, the row keys (``Device.position``) of the devices whose
+    priority changed.
     """
     if not _try_lock(session):
         return {}
     is_settled = _check(session, now, settings).is_settled(now, settings.offline_window)
-    # No heartbeat arrives while the service is down: then all devices get the time to return.
+    # No heartbeat arrives while the service is down. After a restart, no device becomes offline
+    # until all devices have had the time to send a heartbeat.
     moved = update_liveness(session, now, settings.offline_window) if is_settled else {}
     _evaluate_locations(session, now, settings, is_settled=is_settled)
     return moved
@@ -39,13 +41,17 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
 
 def _try_lock(session: Session) -> bool:
     if session.get_bind().dialect.name != "postgresql":
-        return True  # SQLite has one writer
+        return True  # SQLite has only one writer at a time
     query = text("SELECT pg_try_advisory_xact_lock(:key)")
     return bool(session.execute(query, {"key": LOCK}).scalar())
 
 
 def _check(session: Session, now: datetime, settings: Settings) -> Monitoring:
-    """Record this check. A pause longer than a heartbeat is stored as an outage of the service."""
+    """Store that devices are evaluated now. Return the times of the evaluations.
+
+    If the last evaluation is longer ago than both a heartbeat interval and two evaluation
+    intervals, the service was down. This is stored as an outage of the service.
+    """
     row = session.get(MonitoringState, 1)
     if row is None:
         session.add(MonitoringState(id=1, started_at=now, checked_at=now, resumed_at=now))
@@ -116,7 +122,7 @@ def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Devi
 
 
 def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
-    """Return how many devices are bound at these locations, and how many of them are online."""
+    """Return, for each location, the number of bound devices and how many of them are online."""
     by_location: dict[At, tuple[int, int]] = {}
     location = (Device.organization_id, Device.location_id)
     for step in in_steps(sorted(at)):
@@ -135,7 +141,10 @@ def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
 def _describe(
     session: Session, transition: Transition, known: Iterable[Device], offline: int
 ) -> tuple[str, str]:
-    """Return the name of the device, empty for the location itself, and the details."""
+    """Return the name of the alert's device and the details of the alert.
+
+    The name is empty for an alert of the location itself.
+    """
     instance_id, condition = transition.key
     if instance_id is None:
         return "", "" if transition.is_flapping else f"{offline} devices are offline"

@@ -20,17 +20,25 @@ class BoundDevice:
 
 @dataclass(frozen=True, slots=True)
 class Monitoring:
-    """When devices were checked last, and since when without a pause of the service or its host."""
+    """The times of the evaluations.
+
+    Attributes:
+        checked_at: when devices were last evaluated.
+        resumed_at: when evaluations started after the last pause of the service or its host.
+    """
 
     checked_at: datetime
     resumed_at: datetime
 
     def check(self, now: datetime, pause: timedelta) -> "Monitoring":
-        """Return the state after a check. A longer time than ``pause`` between two is a break."""
+        """Return the times after an evaluation at ``now``.
+
+        If the previous evaluation is longer ago than ``pause``, evaluations start again now.
+        """
         return Monitoring(now, now if now - self.checked_at > pause else self.resumed_at)
 
     def is_settled(self, now: datetime, window: timedelta) -> bool:
-        """Return whether each device has had the time to send a heartbeat."""
+        """Return whether each device has had the time to send a heartbeat since the last pause."""
         return now - self.resumed_at > window
 
 
@@ -49,7 +57,7 @@ def facts_of(
 
     Args:
         others: number of devices that are not in ``bound``. None of them is offline or broken.
-        others_online: how many of these are online.
+        others_online: how many of the ``others`` are online.
     """
     devices, online = others, others_online
     offline: dict[UUID, datetime] = {}

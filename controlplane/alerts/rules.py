@@ -3,22 +3,27 @@
 Conditions are ``offline`` and ``broken`` of a device, and ``site_outage`` of a location. Each
 evaluation finds a condition active, inactive or unknown.
 
-1. A condition *begins* at the first evaluation that finds it active after one that did not. If an
-   evaluation finds it unknown, a beginning without an alert is dropped.
-2. An alert *fires* once the condition has been active for ``fire_after`` without a break.
-3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. Finding it
-   active restarts that time; finding it unknown does not.
-4. A *change* is an evaluation that finds it active when it was last found inactive, or the reverse.
-   At the fourth change within an hour it is *flapping*: an alert about that fires, and resolves as
-   soon as the last change is an hour old. Meanwhile the condition's own alert does not fire, but it
-   may resolve.
-5. A location has an outage while all of its devices that were online before, at least two, or at
-   least three and four fifths of them, are offline and became so within ``outage_window``. Once the
-   alert fires, the outage lasts as long as so many are offline, whenever they became so.
-6. While the outage of a location is active, firing or flapping, no alert fires because its devices
-   are offline.
-7. A device is offline only while it should be online (`devices.locations.status`), and only once
-   monitoring has run for long enough (``is_settled``). ``broken`` is unknown during maintenance.
+1. A condition *begins* at the first evaluation that finds it active after an evaluation that did
+   not find it active. If an evaluation finds it unknown before its alert has fired, the condition
+   must begin again.
+2. An alert *fires* once every evaluation for ``fire_after`` has found the condition active.
+3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. An
+   evaluation that finds the condition active restarts this time. An evaluation that finds it
+   unknown does not.
+4. A condition *changes* when an evaluation finds it active and the last evaluation that knew its
+   value found it inactive, or the reverse. At the fourth change within an hour the condition is
+   *flapping*, and an alert about the flapping fires. This alert resolves when the last change is an
+   hour old. While a condition is flapping, its own alert does not fire, but it may resolve.
+5. A location has a site outage while enough of its devices are offline that became offline within
+   ``outage_window`` of each other. *Enough* are all devices that were online before, if these are
+   at least two. Four fifths of these devices are also enough, if four fifths are at least three
+   devices. Once the alert has fired, the outage lasts as long as enough devices are offline, no
+   matter when they became offline.
+6. While the site outage of a location is active, firing or flapping, no ``offline`` alert of its
+   devices fires.
+7. A device is offline only if it should be online (`devices.locations.status`), and only after
+   monitoring has run for long enough (``is_settled``). If a device with a fault is in maintenance,
+   its ``broken`` is unknown.
 8. The alerts of a device that is no longer bound at the location resolve at once.
 """
 
@@ -39,7 +44,7 @@ MANY_SHARE: Final = (4, 5)
 
 
 class Value(Enum):
-    """What an evaluation finds of a condition."""
+    """The value of a condition in one evaluation."""
 
     ACTIVE = "active"
     INACTIVE = "inactive"
@@ -47,7 +52,7 @@ class Value(Enum):
 
 
 class Key(NamedTuple):
-    """A condition of a device, or of the location itself: then ``instance_id`` is None."""
+    """A condition of a device, or of the location itself if ``instance_id`` is None."""
 
     instance_id: UUID | None
     condition: Condition
@@ -55,7 +60,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The durations of the rules above."""
+    """The durations in the rules that the docstring of this module lists."""
 
     fire_after: timedelta = timedelta(minutes=5)
     resolve_after: timedelta = timedelta(minutes=5)
@@ -89,16 +94,19 @@ class ConditionState:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A location at an evaluation. Devices that no set names are online and not broken.
+    """The facts about a location in one evaluation.
+
+    A device that is in none of the collections below is online and not broken.
 
     Attributes:
-        devices: number of bound devices without those in maintenance.
-        online: how many of these are online.
-        offline: devices that should be online and are not, and since when.
-        not_online: these and other devices that are not online.
+        devices: number of bound devices, without those in maintenance.
+        online: how many of these devices are online.
+        offline: devices that should be online and are not, with the time from which each of them
+            should have been online.
+        not_online: all devices that are not online, even if they need not be online.
         broken: devices whose newest reports contain a fault.
-        in_maintenance: devices whose ``broken`` is unknown.
-        unbound: devices that have a state here and are no longer bound here.
+        in_maintenance: devices in a maintenance window.
+        unbound: devices that have a stored state at the location but are no longer bound to it.
         is_settled: whether monitoring has run long enough for each device to send a heartbeat.
     """
 
@@ -178,7 +186,13 @@ def advance(
 
 
 def together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
-    """Return whether enough of ``devices`` became offline within a period of that length."""
+    """Return whether enough devices for a site outage became offline at about the same time.
+
+    Args:
+        begins: when each offline device became offline.
+        devices: number of devices of the location, without those in maintenance.
+        within: longest time between the first and the last device of the outage.
+    """
     ordered = sorted(begins)
     for first in sorted(set(begins)):
         before = bisect_left(ordered, first)
@@ -244,7 +258,8 @@ def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     )
     if is_active:
         return Value.ACTIVE
-    # Devices that need not be online may be without power, too.
+    # Enough devices are not online, but some of them need not be online, for example because the
+    # location is closed. They may be part of the outage, so it is unknown whether it has ended.
     not_online = facts.devices - facts.online
     if len(offline) < not_online and _enough(not_online, facts.devices):
         return Value.UNKNOWN

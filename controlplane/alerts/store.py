@@ -1,4 +1,4 @@
-"""The states of conditions and the alerts, stored in one transaction with their outbox."""
+"""Stores the states of conditions, the alerts and their notifications in one transaction."""
 
 import json
 import uuid
@@ -17,7 +17,7 @@ from controlplane.storage.monitoring_tables import Alert, AlertNotification, Ale
 
 StoredStates = dict[At, dict[Key, ConditionState]]
 STATE_COLUMNS = frozenset(each.name for each in fields(ConditionState)) - {"changes"}
-"""Columns that are stored as they are; times of changes are stored as text."""
+"""The fields that are stored unchanged. ``changes`` is stored as a list of ISO 8601 texts."""
 
 
 def read_states(session: Session) -> StoredStates:
@@ -39,7 +39,7 @@ def write_states(
     before: Mapping[Key, ConditionState],
     after: Mapping[Key, ConditionState],
 ) -> None:
-    """Store the states of a location that changed, and delete those that are no longer needed."""
+    """Store the changed states of a location, and delete the states that ``after`` lacks."""
     for key in before.keys() - after.keys():
         row = session.get(AlertState, (*at, _instance(key), key.condition))
         if row is not None:
@@ -60,7 +60,13 @@ def write_states(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What an alert is about: its name, details, and the time zone of its location."""
+    """What an alert is about.
+
+    Attributes:
+        name: name of the device, or id of the location.
+        detail: further text for users.
+        zone: time zone of the location.
+    """
 
     name: str
     detail: str

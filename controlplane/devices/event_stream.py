@@ -4,7 +4,7 @@ import asyncio
 
 
 class EventStream:
-    """Used from the event loop only."""
+    """The base class of open streams. Use it from the event loop only."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
@@ -19,7 +19,7 @@ class EventStream:
 
     async def wait(self, within_s: float) -> None:
         """Wait until `wake` is called, at most ``within_s``."""
-        # A timer and an event cost less than a timeout, and most streams only wait.
+        # A timer and an event cost less than `asyncio.timeout`, and streams wait most of the time.
         timer = asyncio.get_running_loop().call_later(within_s, self.wake)
         try:
             await self._woken.wait()

@@ -1,7 +1,7 @@
 """Liveness of devices: finds those that went offline, and stores their offline intervals.
 
-A heartbeat writes nothing here unless its device was offline. The periodic evaluation detects that
-devices are offline, and that their location has opened or closed.
+A heartbeat changes the stored liveness only if its device was offline. The periodic evaluation
+detects that devices are offline, and that their location has opened or closed.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,17 +27,19 @@ BY_STATE: Final[Mapping[State, Collection[int]]] = {
 }
 
 DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
-"""Position, instance, organization, location, last seen, enrolled, priority."""
+"""The columns of `_devices`: row key, ids of instance, organization and location, the times of the
+last heartbeat and of the enrollment, and the priority."""
 
 
 def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[str, set[int]]:
-    """Update the priority of each device that is not online.
+    """Begin offline intervals, and update the priority of each device that is not online.
 
-    Returns the positions of devices whose priority changed, by organization.
+    Returns, for each organization id, the row keys (``Device.position``) of the devices whose
+    priority changed.
     """
     by_location = schedules(session, now)
     went_offline = (Device.priority.in_(ONLINE), Device.last_seen_at < now - window)
-    # Locked: a heartbeat that arrives meanwhile would not end the interval.
+    # The rows are locked. Otherwise a heartbeat that arrives now would not end the new interval.
     query = _devices().where(*went_offline).with_for_update(skip_locked=True)
     offline = session.execute(query).all()
     _open_intervals(session, offline)
@@ -55,7 +57,7 @@ def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[
 
 
 def end_offline_intervals(session: Session, positions: Collection[int], now: datetime) -> None:
-    """End the offline intervals of these devices."""
+    """End the offline intervals of the devices with these row keys (``Device.position``)."""
     statement = update(OfflineInterval).where(
         OfflineInterval.device.in_(positions), OfflineInterval.until.is_(None)
     )
@@ -85,7 +87,8 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
             OfflineInterval.device.in_([row.position for row in step]),
             OfflineInterval.until.is_(None),
         )
-        # An interval whose end was missed must not prevent a new one.
+        # If the end of an earlier interval was never stored, it ends where it began. It must not
+        # prevent a new interval.
         for each in session.scalars(still_open):
             each.until = each.since
         session.flush()
@@ -98,9 +101,9 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
 def _misplaced(
     session: Session, by_location: Schedules, now: datetime, window: timedelta
 ) -> Iterable[DeviceRow]:
-    """Return the devices whose priority may have changed with time.
+    """Return the devices that are not online and whose stored priority may be out of date.
 
-    For example, their location has opened or their maintenance window has ended.
+    For example, their location has opened or their maintenance window has ended since then.
     """
     groups = session.execute(
         select(Device.organization_id, Device.location_id, Device.priority)

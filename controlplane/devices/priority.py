@@ -17,14 +17,17 @@ from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device, Report
 
 SEVERITIES: Final = ("bad", "warn", "good", "muted")
-"""Of reports, most severe first."""
+"""The severities of reports, most severe first."""
 
 
 class Priority(IntEnum):
-    """The position of a device in lists. Numbers are stored: they never change their meaning."""
+    """The sort key of a device in lists, lowest first.
+
+    The numbers are stored in the database, so they must keep their meaning.
+    """
 
     OFFLINE = 0
-    NEVER_SEEN = 1  # enrolled, and not seen since
+    NEVER_SEEN = 1  # no heartbeat since the enrollment
     BROKEN = 2
     WARNING = 3
     OK = 4
@@ -48,14 +51,14 @@ def most_severe(*severities: str | None) -> str | None:
 
 
 def record_report(context: RequestContext, device: Device, report: Report) -> None:
-    """Make ``report`` the device's newest of its kind."""
+    """Store that ``report`` is the newest report of its kind from the device."""
     context.session.flush()
     if report.kind == "network":
         device.network_report = report.position
     else:
         device.application_report = report.position
     update_severity(context.session, device)
-    # The newest reports changed, even if the priority did not.
+    # Consoles must reload their lists: the newest reports changed, even if the order did not.
     context.is_reordered = True
 
 
@@ -69,7 +72,7 @@ def update_severity(session: Session, device: Device) -> None:
 
 
 def mark_online(session: Session, positions: Collection[int]) -> None:
-    """Set the priority of devices that are online again."""
+    """Set the priority of devices that are online again, by row key (``Device.position``)."""
     by_severity = case(
         (Device.severity == "bad", Priority.BROKEN),
         (Device.severity == "warn", Priority.WARNING),

@@ -73,9 +73,9 @@ def read_report(context: RequestContext, body: ReportDetailRequest) -> ReportDet
 def _page(
     context: RequestContext, table: type[Row], device: Device, before: int
 ) -> tuple[list[Row], int]:
-    """Return the device's newest rows before a position, and the position of the next page.
+    """Return the device's newest rows with a row key below ``before``, newest first.
 
-    Position 0 means that there is no further page.
+    Also return the ``before`` of the next page, or 0 if there is no further page.
     """
     size = context.page_size
     query = (
@@ -93,7 +93,7 @@ def _page(
 
 
 def show_due_as_expired(context: RequestContext, requests: Sequence[Request]) -> None:
-    """Show due requests as expired without storing it: a read operation writes nothing."""
+    """Mark due requests as expired in memory only, because a read operation must not write."""
     for row in requests:
         if lifecycle.is_due(row.status, row.expires_at, context.now):
             context.session.expunge(row)

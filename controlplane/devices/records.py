@@ -1,4 +1,4 @@
-"""Records of the contract from rows of the database."""
+"""Converts rows of the database to records of the contract."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PROTOCOL_VERSION: Final = 1
 
 
 def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
-    """A device is online while it is bound and its last heartbeat is recent."""
+    """Return whether the device is bound and its last heartbeat is recent."""
     return device.revoked_at is None and now - device.last_seen_at <= settings.online_window
 
 
@@ -51,6 +51,6 @@ def report_summary(report: tables.Report) -> ReportSummary:
 
 
 def payload_of(report: tables.Report) -> ReportPayload | None:
-    """Return the content of a report, None if it has none."""
+    """Return the content of a report, or None if the report has no content."""
     value = json.loads(report.payload)
     return None if value is None else validate(value, PAYLOADS[report.kind])

@@ -10,13 +10,14 @@ from controlplane.storage import monitoring_tables as tables
 from controlplane.storage.statements import change_rows
 
 LIVENESS_KEPT: Final = timedelta(days=40)
-"""Longer than the thirty days of a timeline."""
+"""Retention period of offline intervals and maintenance windows. It is longer than the thirty days
+of a timeline."""
 ALERTS_KEPT: Final = timedelta(days=92)
-"""Also for pending requests."""
+"""Retention period of resolved alerts and of pending requests that have ended."""
 
 
 def delete_old_monitoring(session: Session, now: datetime) -> None:
-    """Delete data that ended before its retention period."""
+    """Delete the monitoring data that ended longer ago than its retention period."""
     liveness_end, alerts_end = now - LIVENESS_KEPT, now - ALERTS_KEPT
     old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_end)
     for statement in (

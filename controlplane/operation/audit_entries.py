@@ -61,7 +61,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The change. ``detail`` is text for users, if the operation is not enough."""
+    """The change. ``detail`` is further text for users."""
 
     operation: Operation
     subject: Subject
@@ -88,7 +88,7 @@ class Actor:
 
 
 COMMAND_LINE: Final = Actor("command_line", None, "command line", Credential("command_line"))
-"""A user with access to the database."""
+"""The actor of changes on the command line: a user with access to the database."""
 
 
 def note(
@@ -125,7 +125,10 @@ def note_call(
     now: datetime,
     organization_id: str | None = None,
 ) -> None:
-    """Add an entry for a caller. ``organization_id`` defaults to the current one of the caller."""
+    """Add an entry for a change by a caller.
+
+    ``organization_id`` is by default the current organization of the caller.
+    """
     actor = actor_of(session, caller, address)
     organization_id = organization_id or caller.organization_id
     note(session, actor, event, organization_id=organization_id, now=now)
@@ -136,7 +139,7 @@ def user_actor(user: User, credential: Credential | None = None, address: str = 
 
 
 def actor_of(session: Session, caller: Caller, address: str = "") -> Actor:
-    """Return the actor of a caller: the user if it has one, otherwise the key."""
+    """Return the actor of a caller: its user, or its API key if it has no user."""
     key = session.get(ApiKey, caller.key_id) if caller.kind == "api_key" else None
     hint = "" if key is None else key.hint
     credential = Credential(caller.kind, caller.key_id, hint)

@@ -1,7 +1,7 @@
-"""Parsing of request bodies into models of the contract. Errors are refusals.
+"""Parsing of request bodies into models of the contract. Errors are raised as refusals.
 
 JSON is parsed strictly (RFC 8259): UTF-8, no duplicate keys, no NaN, an object at the top level.
-Error messages have dotted field names of the wire: ``report.endpoints.0.port``.
+Errors name a field by its path on the wire, such as ``report.endpoints.0.port``.
 """
 
 import functools
@@ -14,14 +14,14 @@ from agent.wire.validation import Issue, ValidationError
 from controlplane.operation.errors import Refusal, invalid_request, validation_error
 
 ERRORS_MAX = 50
-"""Fields with errors in one refusal. Further errors are counted in the detail."""
+"""Maximum number of fields with errors in one refusal. Its detail counts further errors."""
 NAME_MAX = 256
 CONTAINERS_MAX = 50_000
-"""Lists and objects. Each costs far more memory than its two bytes. A report has fewer than 35,000:
-about one per 60 bytes."""
+"""Maximum number of lists and objects in a body. Each needs far more memory than its two bytes in
+the body. A report has fewer than 35,000: about one per 60 bytes."""
 ITEMS_MAX = 120_000
-"""Members and elements, counted by commas. A report has fewer than 100,000: about one per 22
-bytes."""
+"""Maximum number of members of objects and elements of lists, counted by commas. A report has fewer
+than 100,000: about one per 22 bytes."""
 SMALL_BYTES = 65_536
 """Bodies up to this size are parsed and checked for duplicate keys in one pass."""
 
@@ -32,8 +32,8 @@ Pairs = list[tuple[str, Any]]
 def parse_json(body: bytes) -> dict[str, Any]:
     """Return the object in ``body``, or raise an ``invalid_request`` refusal.
 
-    Duplicate keys of large bodies are found later by `require_unique_keys`. That costs more than
-    parsing, and most invalid large bodies have other errors.
+    In a large body, duplicate keys are not found here but by `require_unique_keys`, which is called
+    last. This check costs more than parsing, and most invalid large bodies have other errors.
     """
     value = parse_any_json(body)
     if not isinstance(value, dict):
@@ -57,7 +57,7 @@ def require_unique_keys(body: bytes) -> None:
 
 
 def parse_body(model: type[T], body: bytes) -> T:
-    """Return ``body`` as ``model``, or raise a refusal."""
+    """Return ``body`` as ``model``, or raise a refusal if it does not fit."""
     parsed = parse_part(model, parse_json(body))
     require_unique_keys(body)
     return parsed
@@ -70,7 +70,10 @@ def require_no_body(body: bytes) -> None:
 
 
 def parse_part(model: type[T], value: Any, name: str = "") -> T:
-    """Return ``value``, the part ``name`` of a body, as ``model``. Raises a refusal."""
+    """Return ``value``, the part ``name`` of a body, as ``model``.
+
+    Raises a refusal if the value does not fit.
+    """
     try:
         return codec.validate(value, model)
     except ValidationError as error:

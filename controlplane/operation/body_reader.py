@@ -1,8 +1,9 @@
 """Parsing of large bodies in a separate process.
 
-Parsing one holds the interpreter lock for tens of milliseconds, in any thread, and delays all other
-calls. The process is started for the first large body, has a lower priority than the service, and
-is restarted if it dies. It ends with the service in any case.
+Parsing a large body holds the interpreter lock for tens of milliseconds. In a thread of the
+service, it would delay all other calls. The process is started for the first large body. It has a
+lower priority than the service and is started again if it dies. It ends when the service ends, even
+if the service was killed.
 """
 
 import asyncio
@@ -24,11 +25,15 @@ NICENESS = 10
 ATTEMPTS = 2
 
 Parse = Callable[[bytes], Any]
-"""Returns the argument of an operation for a body, or raises a refusal. Both are pickled."""
+"""Parses a body: returns the argument of an operation, or raises a refusal. The function, its
+result and the refusal must be picklable, because they are passed between processes."""
 
 
 class BodyReader:
-    """Used from the event loop only; ``close`` ends the process."""
+    """Starts the process and parses bodies in it. Use it from the event loop only.
+
+    ``close`` ends the process.
+    """
 
     def __init__(self) -> None:
         self._process: ProcessPoolExecutor | None = None

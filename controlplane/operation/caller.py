@@ -9,7 +9,8 @@ from controlplane.storage.account_tables import Role
 
 CredentialKind = Literal["api_key", "session", "oauth"]
 NOWHERE: Final = frozenset({""})
-"""Access to no location. No location has an empty id, and an empty set means all locations."""
+"""The ``locations`` of a caller that has access to no location. No location has an empty id. The
+empty set cannot be used, because it means all locations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,11 @@ class Caller:
     """The caller of a request.
 
     Attributes:
-        key_id: the credential: an API key, a session, or the grant of an OAuth token.
-        locations: empty for every location of the organization.
+        key_id: id of the credential: an API key, a session, or the grant of an OAuth token.
+        locations: ids of the accessible locations. Empty for every location of the organization.
         owner_id: the member whose permissions apply, or None for a key without an owner.
         role: the role of the owner.
-        permissions_version: that of the owner when the permissions were read.
+        permissions_version: version of the owner's permissions when they were read.
     """
 
     key_id: UUID
@@ -35,12 +36,15 @@ class Caller:
 
     @property
     def user_id(self) -> str:
-        """The id on the wire: that of the owner, or of a key without an owner."""
+        """The user id on the wire: the id of the owner, or of the key if it has no owner."""
         return str(self.owner_id or self.key_id)
 
     @property
     def asker_id(self) -> UUID:
-        """The id for pending requests. They outlive sessions, so it is the user for a session."""
+        """The id that pending requests store for their creator.
+
+        For a session it is the id of its user, because pending requests outlive sessions.
+        """
         return self.owner_id if self.kind == "session" and self.owner_id else self.key_id
 
     def may_visit(self, location_id: str) -> bool:
@@ -51,7 +55,7 @@ class Caller:
 
 
 def cut(locations: Iterable[str], bounds: Iterable[str]) -> frozenset[str]:
-    """Return the intersection. An empty set means all locations."""
+    """Return the locations that are in both sets. An empty set means all locations."""
     wanted, permitted = frozenset(locations), frozenset(bounds)
     if not wanted or not permitted:
         return wanted or permitted

@@ -22,13 +22,13 @@ class RequestContext:
     """One call inside its transaction.
 
     Attributes:
-        now: when the call happens.
+        now: time of the call.
         cursor_key: signs cursors.
         preferred_page_size: page size that the caller requested.
         address: network address of the caller.
-        woken: API keys whose command streams have something new after the commit.
-        changed: positions of devices that consoles must refresh.
-        taken: kind and outcome of reports that were stored.
+        woken: API keys whose command streams must be notified after the commit.
+        changed: row keys (``Device.position``) of the devices that consoles must refresh.
+        taken: kind and outcome of each report that was stored, for the metrics.
         is_reordered: whether the order of the device list may have changed.
     """
 
@@ -70,7 +70,11 @@ class RequestContext:
         )
 
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
-        """Raise a refusal if the caller has no access. Other organizations' data is not found."""
+        """Raise a refusal if the caller has no access to the location.
+
+        If the location belongs to a different organization, the refusal is that there is no such
+        ``thing``, for example no such device.
+        """
         if organization_id != self.caller.organization_id:
             raise not_found(thing)
         if not self.caller.may_visit(location_id):
@@ -96,16 +100,20 @@ class RequestContext:
         return device
 
     def lock_binding(self, binding_id: UUID) -> None:
-        """Serialize calls for one binding, until the transaction ends.
+        """Lock a binding until the transaction ends, so that calls for it run one after the other.
 
-        SQLite has one writer. On PostgreSQL, a repeated call would otherwise read too early.
+        PostgreSQL needs this lock. Without it, a repeated call could read before the first call has
+        committed. SQLite has only one writer at a time.
         """
         self.session.execute(
             select(Device.position).where(Device.binding_id == binding_id).with_for_update()
         )
 
     def bound_device(self, binding_id: UUID) -> Device:
-        """Return the device with a binding, locked. Refuse revoked and replaced bindings."""
+        """Return the device that has the binding, and lock its row.
+
+        Raises a refusal if the binding was revoked or replaced.
+        """
         query = select(Device).where(Device.binding_id == binding_id).with_for_update()
         device = self.session.scalars(query).first()
         if device is not None and device.revoked_at is None:

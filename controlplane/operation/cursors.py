@@ -2,7 +2,8 @@
 
 A cursor is valid for 24 hours, and only for the listing that it came from: the organization, the
 kind of rows, the filters and the order. It names the last row of a page by its sort value and its
-position, so that rows that arrive meanwhile are neither repeated nor skipped.
+row key (``position``). Therefore rows that are added between two pages cause neither repeated nor
+skipped rows.
 
 It is unpadded base64url (RFC 4648, section 5) of: expiry (4 bytes, seconds since 1970), digest of
 the listing (8), sort value (8), position (8), HMAC-SHA256 of these (16).
@@ -28,7 +29,10 @@ _SIGNATURE_BYTES: Final = 16
 
 
 class SortKey(NamedTuple):
-    """The last row of a page. ``value`` is 0 where rows are sorted by position alone."""
+    """The sort key of the last row of a page.
+
+    ``position`` is the row key. ``value`` is 0 if rows are sorted by their row keys only.
+    """
 
     value: int
     position: int
@@ -39,7 +43,7 @@ class Cursors:
     """Writes and reads cursors.
 
     Attributes:
-        key: secret that signs them.
+        key: secret that signs the cursors.
     """
 
     key: bytes
@@ -56,7 +60,7 @@ class Cursors:
         return base64.urlsafe_b64encode(body + self._sign(body)).rstrip(b"=").decode()
 
     def read(self, listing: tuple[str, ...], cursor: str) -> SortKey:
-        """Return the last row of the page before.
+        """Return the sort key of the last row of the previous page.
 
         Raises:
             Refusal: ``invalid_cursor``.

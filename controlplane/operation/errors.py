@@ -23,7 +23,8 @@ class Refusal(Exception):
         headers: Mapping[str, str] | None = None,
         reason: str | None = None,
     ) -> None:
-        super().__init__(status, code, detail)  # the arguments that unpickling needs
+        # Unpickling calls the class with these arguments.
+        super().__init__(status, code, detail)
         self.status = status
         self.code = code
         self.detail = detail

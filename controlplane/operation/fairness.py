@@ -1,8 +1,9 @@
 """Limits for each caller, so that no caller slows down the others.
 
-Limits apply to the calls per second, concurrent calls, open streams and processor time of each API
-key and each organization. Processor time is limited because a body of the permitted size can cost a
-hundred times as much as a usual one. Everything is counted in this process.
+Each API key has limits for calls per second, concurrent calls, open streams and processor time.
+Each organization has limits for calls per second and open streams. Processor time is limited
+because the largest permitted body can cost a hundred times as much as a usual one. Each process of
+the service counts for itself.
 """
 
 import math
@@ -20,9 +21,11 @@ from controlplane.settings import Settings
 
 StreamOf = Literal["commands", "console"]
 AGAIN_S = 30
-"""Seconds after which a refused stream may be opened again, and up to twice as long."""
+"""Shortest wait in seconds before a refused stream may be opened again. The wait is up to twice as
+long (`spread`)."""
 BUCKETS_MAX = 65_536
-"""Beyond this, the least recently used bucket is dropped, and its key starts with a full one."""
+"""Maximum number of buckets. If there are more, the least recently used bucket is dropped, and its
+key starts with a full bucket again."""
 
 
 @dataclass(slots=True)
@@ -34,7 +37,7 @@ class _Bucket:
 class RateLimit:
     """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s``.
 
-    A token is a call, or a second of processor time. Used from the event loop only.
+    A token is a call, or a second of processor time. Use it from the event loop only.
 
     Args:
         rate_per_s: 0 for no limit.
@@ -48,7 +51,7 @@ class RateLimit:
         self._buckets: OrderedDict[Hashable, _Bucket] = OrderedDict()
 
     def take(self, key: Hashable) -> int:
-        """Take one token. Return 0, or the whole seconds until there is one."""
+        """Take one token and return 0, or return the whole seconds until one is available."""
         if self._rate_per_s <= 0:
             return 0
         bucket = self._refilled(key)
@@ -58,14 +61,14 @@ class RateLimit:
         return max(1, math.ceil((1 - bucket.tokens) / self._rate_per_s))
 
     def wait(self, key: Hashable) -> int:
-        """Return the whole seconds until the charged tokens are refilled, or 0 if they are."""
+        """Return the whole seconds until the bucket is no longer overdrawn (`charge`), or 0."""
         if self._rate_per_s <= 0:
             return 0
         owed = -self._refilled(key).tokens
         return max(1, math.ceil(owed / self._rate_per_s)) if owed > 0 else 0
 
     def charge(self, key: Hashable, amount: float) -> None:
-        """Take ``amount`` tokens, even if there are fewer."""
+        """Take ``amount`` tokens, even if the bucket has fewer and is then overdrawn."""
         if self._rate_per_s > 0:
             self._refilled(key).tokens -= amount
 
@@ -81,7 +84,7 @@ class RateLimit:
 
 
 class Fairness:
-    """Used from the event loop only. ``monotonic`` returns seconds."""
+    """Applies the limits. Use it from the event loop only. ``monotonic`` returns seconds."""
 
     def __init__(self, settings: Settings, monotonic: Callable[[], float]) -> None:
         self._settings = settings
@@ -96,8 +99,8 @@ class Fairness:
         self._streams: Counter[Hashable] = Counter()
 
     def admit(self, caller: Caller) -> None:
-        """Count a call. Raises the refusal if a limit is reached, with the time to wait."""
-        # In this order: a refused key must not use up the limit of its organization.
+        """Count a call. If a limit is reached, raise the refusal with the time to wait."""
+        # The key's limits come first: its refused calls must not use up the organization's limit.
         wait_s = (
             self._processing.wait(caller.key_id)
             or self._calls.take(caller.key_id)
@@ -110,7 +113,7 @@ class Fairness:
 
     @contextmanager
     def call(self, caller: Caller) -> Iterator[None]:
-        """Count a call as under way."""
+        """Count a call as concurrent as long as the context lasts."""
         self._under_way[caller.key_id] += 1
         try:
             yield
@@ -121,7 +124,7 @@ class Fairness:
 
     @contextmanager
     def stream(self, caller: Caller, of: StreamOf = "commands") -> Iterator[None]:
-        """Count an open stream. Raises the refusal if a limit is reached.
+        """Count an open stream as long as the context lasts. Raises a refusal at the limit.
 
         Consoles and devices of a key have separate limits, so that neither excludes the other.
         """

@@ -1,6 +1,6 @@
-"""One operation as a row: its path, its body and reply, and the codes with which it can refuse.
+"""One operation as a row: its path, its body and reply, and the codes of its refusals.
 
-The routes, the OpenAPI documents and the tests of every operation are made of these rows.
+The routes, the OpenAPI documents and the tests of all operations are built from these rows.
 """
 
 import inspect
@@ -16,7 +16,7 @@ from controlplane.operation.context import RequestContext
 
 Method = Literal["GET", "POST"]
 Run = Callable[[RequestContext, Any], Model | None]
-"""Answers one call inside a transaction. None is null on the wire."""
+"""Answers one call inside a transaction. The result None is sent as null."""
 BodySchema = Callable[[dict[str, Any]], dict[str, Any]]
 """Takes the JSON Schema of a body and returns a narrower one."""
 
@@ -58,7 +58,7 @@ CODES: Final[Mapping[int, tuple[str, ...]]] = {
     500: ("internal_server_error",),
     503: ("unavailable",),
 }
-"""The codes of refusals by the statuses under which they are sent."""
+"""The codes of refusals, by HTTP status."""
 
 _OF_FIELDS: Final[Mapping[int, set[str]]] = {400: {"validation_error"}, 415: {"invalid_request"}}
 """Refusals that an operation without a body cannot give."""
@@ -81,7 +81,7 @@ class Operation:
         reply: type of the JSON reply.
         writes: whether it needs a write grant.
         is_public: whether it can be called without a credential.
-        refusals: codes beside those of `ANYWHERE`.
+        refusals: codes in addition to those of `ANYWHERE`.
         events: description of the server-sent events that it sends to callers that prefer them.
         body_schema: narrows the JSON Schema of the body.
         successor: path of the operation that replaces this deprecated one.
@@ -110,7 +110,7 @@ class Operation:
         return self.body is not None and "cursor" in self.body.model_fields
 
     def codes(self) -> dict[int, list[str]]:
-        """Return the codes with which a call can be refused, sorted, by status."""
+        """Return the sorted codes with which a call can be refused, by status."""
         possible = ANYWHERE | self.refusals
         if self.writes:
             possible |= {"read_only_key"}
@@ -131,11 +131,11 @@ class Procedure(Operation):
     """An operation that one function answers, in one transaction.
 
     Attributes:
-        parse: returns the argument of ``run`` from the body, without the database. Raises the
-            refusal of a wrong body.
+        parse: returns the argument of ``run`` from the body, without the database. Raises a refusal
+            if the body is invalid.
         requires_session: whether it requires a signed-in user, of any role.
-        judges_role: whether it checks the role of a signed-in user itself, because its body names
-            the organization. An API key needs the write grant as elsewhere.
+        judges_role: whether ``run`` checks the role of a signed-in user itself, because the body
+            names the organization. An API key still needs a write grant if ``writes`` is set.
     """
 
     parse: Callable[[bytes], Any]
@@ -159,8 +159,8 @@ def procedure(
     Args:
         run: its docstring describes the operation, and its annotations name the models of the body
             and the reply.
-        name: default: the end of the path.
-        body: model of the body if ``parse`` returns something else than the body.
+        name: by default the last part of the path.
+        body: model of the body. Only needed if ``parse`` returns a different type.
         options: further fields of `Procedure`.
     """
     function = run.func if isinstance(run, partial) else run

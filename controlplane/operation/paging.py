@@ -20,8 +20,8 @@ class Order:
     """The order of a listing: by ``column`` if there is one, then by ``position``.
 
     Attributes:
-        value_at: returns the value of ``column`` in the row that a cursor names. Default: the
-            cursor has it, as a time.
+        value_at: returns the value of ``column`` in the row that a cursor names. By default, the
+            value is a time, and the cursor contains it in microseconds.
     """
 
     position: Any
@@ -35,7 +35,8 @@ class Order:
             return self._beyond(self.position, sort_key.position)
         value = self.value_at(sort_key)
         is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))
-        # The bound alone is redundant. It lets the database begin in the index.
+        # The bound is implied by the second condition, but with it the database can start at the
+        # right position of the index.
         bound = self.column <= value if self.is_descending else self.column >= value
         return and_(bound, or_(self._beyond(self.column, value), is_same))
 
@@ -48,7 +49,10 @@ class Order:
 
 
 def listing_of(context: RequestContext, name: str, arguments: Model) -> tuple[str, ...]:
-    """Return what a cursor depends on: the organization and all arguments except the page's own."""
+    """Return what a cursor depends on: the organization, the name, and the arguments.
+
+    ``cursor`` and ``limit`` are left out, because they may differ from page to page.
+    """
     plain = to_plain(arguments)
     plain.pop("cursor", None)
     plain.pop("limit", None)

@@ -1,8 +1,9 @@
-"""What credentials may do now. It is read from keys, sessions and memberships at each use.
+"""The current permissions of credentials. They are read from the database at each use.
 
-A key acts as its owner, restricted to the locations and the grant of the key. A session acts as its
-user. An OAuth grant acts as the user who gave it, and only reads. If the membership has ended, none
-of them has access. A key without an owner does not depend on a membership.
+An API key acts as its owner, restricted to the locations and the grant of the key. A session acts
+as its user. An OAuth grant acts as the user who gave it, and can only read. When the membership of
+the owner or user ends, the credential has no access. A key without an owner does not depend on a
+membership.
 """
 
 import hashlib
@@ -21,11 +22,11 @@ from controlplane.storage.tables import ApiKey
 
 IDS_A_STEP: Final = 500
 WRITING: Final[Collection[Role]] = ("owner", "manager")
-"""The roles that may change anything. A viewer only reads."""
+"""The roles with write access. The role of a viewer can only read."""
 
 
 def hash_secret(text: str) -> str:
-    """Return the hash by which a key or a token is stored.
+    """Return the hash that is stored instead of a key or a token.
 
     Plain SHA-256 is enough: a secret has 256 random bits, so it cannot be guessed.
     """
@@ -33,7 +34,7 @@ def hash_secret(text: str) -> str:
 
 
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
-    """Return the callers of credentials by id, without credentials that have ended."""
+    """Return the callers of credentials, by id of the credential. Ended ones are left out."""
     callers_by_id: dict[UUID, Caller] = {}
     for step in _steps(ids):
         keys = map(_of_key, session.execute(_keys().where(ApiKey.id.in_(step))))
@@ -54,13 +55,16 @@ def of_key(session: Session, key: str) -> Caller | None:
 
 
 def of_session(session: Session, token_hash: str, now: datetime) -> tuple[Caller, datetime] | None:
-    """Return the caller, and when the session was last used."""
+    """Return the caller and the last use of a session, or None if there is no such session."""
     row = session.execute(_sessions(now).where(SignInSession.token_hash == token_hash)).first()
     return None if row is None else (_of_session(row), row.last_used_at)
 
 
 def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller | None:
-    """Return the caller of an OAuth token. Only the agent protocol accepts these tokens."""
+    """Return the caller of an OAuth access token, or None if the token is not valid.
+
+    Only the agent protocol accepts these tokens.
+    """
     of_token = _grants(now).join(OAuthToken, OAuthToken.grant_id == OAuthGrant.id)
     row = session.execute(
         of_token.where(
@@ -75,7 +79,10 @@ def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller 
 def of_asker(
     session: Session, asker_id: UUID, organization_id: str, now: datetime
 ) -> Caller | None:
-    """Return the creator of a pending request (`Caller.asker_id`): a key or a member."""
+    """Return the creator of a pending request: an API key or a member (`Caller.asker_id`).
+
+    Returns None if the key or the membership has ended.
+    """
     caller = callers(session, (asker_id,), now).get(asker_id)
     if caller is not None:
         return caller

@@ -7,11 +7,12 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 NOT_STORED: Final = frozenset({"Cc", "Cs"})
-"""Control characters and lone surrogates. Databases cannot store or compare them."""
+"""The Unicode categories of control characters and lone surrogates. Some databases cannot store or
+compare these."""
 PATTERN: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
-"""The same for JSON Schema, where strings have no lone surrogates."""
+"""The same rule as a pattern for JSON Schema, where strings cannot contain lone surrogates."""
 LINES_PATTERN: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"
-"""The same for text of several lines, which may contain tabs and line breaks."""
+"""The pattern for text of several lines, which may also contain tabs and line breaks."""
 
 
 def is_storable(text: str, besides: str = "") -> bool:
@@ -29,4 +30,4 @@ def _storable(text: str) -> str:
 
 
 STORABLE: Final = (AfterValidator(_storable), Field(json_schema_extra={"pattern": PATTERN}))
-"""Annotates a string."""
+"""Metadata for the ``Annotated`` type of a string that is stored."""

@@ -1,1 +1,1 @@
-"""Requests that wait until an offline device is back."""
+"""Requests that wait until an offline device is online."""

@@ -1,4 +1,4 @@
-"""Create and cancel pending requests: they are sent when an offline device is back."""
+"""Create and cancel pending requests, which are sent once an offline device is online."""
 
 import uuid
 from collections.abc import Sequence
@@ -32,7 +32,9 @@ def create(
 ) -> records.CreatePendingReply:
     """Create a pending request for each device. A device has at most one of each kind."""
     if not context.now < body.until <= context.now + UNTIL_MAX:
-        raise invalid_field("until", f"must be in the future, at most {UNTIL_MAX.days} days")
+        raise invalid_field(
+            "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
+        )
     devices = _devices(context, body)
     able = [each for each in devices if _is_able(each, body.kind)]
     existing = _existing(context.session, devices, body.kind)
@@ -80,7 +82,8 @@ def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Seq
             "instanceIds", "must be given, or location, or all: exactly one of them"
         )
     if body.instance_ids is not None:
-        # One by one: a device without access is refused as in any other call.
+        # Each device is loaded separately, so that a device to which the caller has no access is
+        # refused as in any other call.
         return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
     if body.location is not None and not context.caller.may_visit(body.location):
         raise foreign_location()

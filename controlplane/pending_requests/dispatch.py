@@ -3,13 +3,13 @@
 ```
 waiting ──device online──▶ dispatched ──the request ended──▶ done
    │  ▲──the request expired before the device received it──┘
-   └──▶ expired (its date) | cancelled | revoked (the device or the requester)
+   └──▶ expired (``until`` has passed) | cancelled | revoked (the device or the requester)
 ```
 
-A request that the device has received may still be answered after it expired, so it is not sent
-again: there is one report. If a request of the same kind is already open, its report answers the
-pending request. The id of a request is derived from the pending request, so that two processes
-cannot create it twice.
+A device may still answer a request that it received before the request expired. Such a request is
+not sent again, because a second report would follow. If a request of the same kind is already open,
+its report answers the pending request. The id of a request is derived from the pending request, so
+that two processes cannot create it twice.
 """
 
 import uuid
@@ -41,8 +41,8 @@ class DispatchResult:
     """What a dispatch changed.
 
     Attributes:
-        woken: API keys whose command streams have something new.
-        changed: positions of devices by organization.
+        woken: API keys whose command streams must be notified.
+        changed: row keys (``Device.position``) of devices, by organization id.
     """
 
     woken: set[UUID] = field(default_factory=set)
@@ -60,7 +60,10 @@ class Dispatch:
 
 
 def has_due(session: Session, now: datetime, settings: Settings) -> bool:
-    """Return whether `dispatch_due` has work. Called every few seconds; its index is small."""
+    """Return whether any pending request is due for `dispatch_due`.
+
+    It is called every few seconds. The query is cheap, because its index is small.
+    """
     return session.execute(_due(now, settings).limit(1)).first() is not None
 
 
@@ -152,7 +155,10 @@ def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
 
 
 def _answered_by(session: Session, pending: PendingRequest, device: Device) -> UUID | None:
-    """Return another request that was answered after this one was created."""
+    """Return the id of a request that answers ``pending``, or None.
+
+    It is a request of the same kind that finished after ``pending`` was created.
+    """
     query = select(Request.id).where(
         Request.binding_id == device.binding_id,
         Request.kind == pending.kind,

@@ -23,9 +23,10 @@ class CreatePendingReply(Tolerant):
     """Counts of devices.
 
     Attributes:
-        pending_requests: ids of the created and the existing ones.
+        pending_requests: ids of the created and the existing pending requests.
         created: devices with a new pending request.
-        existing: devices that had one of this kind. Its date is extended.
+        existing: devices that already had a pending request of this kind. It now lasts at least
+            until ``until``.
         refused: devices that are revoked or do not support the kind.
     """
 

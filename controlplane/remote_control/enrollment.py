@@ -1,7 +1,8 @@
 """Enrollment: a device signs with its key and gets a binding.
 
 A binding is kept if the same instance enrolls again with the same device key at the same location.
-Otherwise (revoked, moved, other key) the old binding ends and a new one begins.
+Otherwise (the device was revoked, moved, or has a new key) the old binding ends and a new one
+begins.
 """
 
 import secrets
@@ -40,7 +41,7 @@ NONCE_BYTES = 32
 
 
 class DescribedDevice(ChallengeRequest):
-    """The body of `challenge`, with the format of the key and of text, which are our own."""
+    """The body of `challenge`, with our own rules for the public key and for text."""
 
     public_key: PublicKey
     location_id: Annotated[LocationId, *STORABLE]
@@ -73,7 +74,8 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
     row = context.session.scalars(query).first()
     if row is None or row.key_id != context.caller.key_id:
         raise not_found("challenge")
-    # The permissions of the owner, or the organization of the session, may have changed.
+    # Since the challenge, the permissions of the key's owner may have changed, or the session may
+    # have switched to a different organization.
     context.visit(row.organization_id, row.location_id, "challenge")
     if row.signature is not None:
         return _repeat(context, row, body.signature)
@@ -143,7 +145,7 @@ def _needs_new_binding(device: Device, row: Challenge) -> bool:
 
 
 def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) -> None:
-    """Refuse to bind a device with another key, unless it is revoked."""
+    """Refuse to bind a device with a different device key, unless the device is revoked."""
     if device.public_key == row.public_key:
         return
     if not context.caller.may_visit(device.location_id):

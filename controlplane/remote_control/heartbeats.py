@@ -1,9 +1,9 @@
-"""Heartbeats of devices. Those that arrive at the same time are stored in one transaction.
+"""Heartbeats of devices. Heartbeats that arrive at the same time are stored in one transaction.
 
-A heartbeat with another API key moves the device to that key, because its commands would otherwise
-wait at a key that it no longer uses. This requires that the current key is revoked or the device
-was offline. Otherwise the heartbeat is answered and changes nothing, so that a second key cannot
-take over an online device.
+A heartbeat with a new API key moves the device to this key. Otherwise the commands of the device
+would be sent to a key that it no longer uses. The device is only moved if its current key is
+revoked or if the device was offline. In all other cases the heartbeat is answered but changes
+nothing, so that a second key cannot take over an online device.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,8 @@ from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device
 
 Known = Row[int, UUID, UUID, str, str, datetime, int]
-"""Position, binding, key, organization, location, last seen, and priority."""
+"""The columns of `_devices`: row key, ids of binding, API key, organization and location, time of
+the last heartbeat, and priority."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ class HeartbeatBatchResult:
     """The result of a batch.
 
     Attributes:
-        replies: in the order of the heartbeats.
-        woken: API keys that have a new device.
-        seen: positions of the devices by organization.
+        replies: one for each heartbeat, in the same order.
+        woken: API keys to which a device was moved.
+        seen: row keys (``Device.position``) of the devices, by organization id.
         returned: organizations with a device that is online again.
     """
 
@@ -107,7 +108,7 @@ def _devices(session: Session, binding_ids: set[UUID]) -> dict[UUID, Known]:
 def _refusal(
     session: Session, heartbeat: DeviceHeartbeat, now: datetime, settings: Settings
 ) -> Refusal:
-    """Return the refusal, the same as for any other call with this binding."""
+    """Return the refusal that any other call with this binding gets."""
     try:
         RequestContext(session, heartbeat.caller, now, settings).bound_device(
             heartbeat.body.binding_id

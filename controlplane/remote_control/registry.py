@@ -1,7 +1,7 @@
 """The twelve operations of the contract's `remoteControl`.
 
-`heartbeat`, which shares transactions, and `onCommands`, which can reply with a stream, have their
-own endpoints in ``controlplane.web``.
+`heartbeat` and `onCommands` have their own endpoints in ``controlplane.web``: several heartbeats
+share a transaction, and `onCommands` can reply with a stream.
 """
 
 from typing import Final
@@ -36,7 +36,8 @@ ON_COMMANDS: Final = Operation(
     description="Return the requests that the devices of the calling API key have not started."
     " Callers that prefer `text/event-stream` get a stream that sends each new request at once.",
     events="`retry` and a comment at the start, a comment every 15 seconds, and for each request an"
-    " event `command`: its id is the request's, its data a `Command` as JSON.",
+    " event `command`. The id of the event is the id of the request, its data is a `Command` as"
+    " JSON.",
 )
 
 REMOTE_CONTROL: Final = Area(

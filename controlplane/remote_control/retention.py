@@ -1,7 +1,7 @@
 """Deletion of old reports, requests and challenges, and expiry of requests.
 
-Few rows are deleted in each transaction, so that no call waits for long. The newest report of each
-kind of a device is kept, however old it is. A request is kept as long as its report.
+Each transaction deletes only few rows, so that no call waits for long. The newest report of each
+kind is kept for every device, no matter how old it is. A request is kept as long as its report.
 """
 
 from datetime import datetime, timedelta

@@ -1,8 +1,8 @@
 """Signatures of devices: Ed25519 over the nonce (RFC 8032).
 
-The contract does not define the encodings. Here the public key is the lower-case hex of its 44-byte
-SubjectPublicKeyInfo DER (RFC 8410), 88 characters. The signature is the hex (128 characters) or
-base64 of its 64 bytes. The signed message is the text of the nonce in UTF-8.
+The contract does not define the encodings. Here the public key is its SubjectPublicKeyInfo in DER
+(RFC 8410, 44 bytes) in lower-case hex (88 characters). The signature has 64 bytes and is encoded in
+hex (128 characters) or base64. The signed message is the text of the nonce in UTF-8.
 """
 
 import base64
@@ -34,7 +34,7 @@ def parse_public_key(text: str) -> bytes | None:
 
 
 def parse_signature(text: str) -> bytes | None:
-    """Return the 64 bytes of the signature, or None if ``text`` is neither hex nor base64 of it."""
+    """Return the 64 bytes of a signature in hex or base64, or None if ``text`` is neither."""
     if _HEX_SIGNATURE.fullmatch(text) is not None:
         return bytes.fromhex(text)
     try:

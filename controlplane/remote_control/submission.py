@@ -1,8 +1,8 @@
 """Submission of reports by devices, with or without a request.
 
-A repeated submission gets the same reply. The same report id with different content is refused.
-This is checked first, so that a device whose binding has ended still learns that its report
-arrived.
+A repeated submission gets the same reply. A submission with a known report id and different content
+is refused. Both are checked before the binding, so that a device whose binding has ended still
+learns that its report arrived.
 """
 
 import hashlib
@@ -36,7 +36,8 @@ class Submission:
     """A valid report.
 
     Attributes:
-        body: the body without the report, because a large one is parsed in another process.
+        body: the body without the report. A large body is parsed in a separate process, and the
+            report would have to be passed back.
         payload: the report as canonical JSON, or ``null``.
     """
 
@@ -60,7 +61,8 @@ def parse_submission(content: bytes) -> Submission:
 def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of the bodies that `parse_submission` accepts.
 
-    Each kind and outcome has its own shape. ``model`` is the schema of the body with any report.
+    Each combination of kind and outcome has its own schema. ``model`` is the schema of the body
+    without these restrictions.
     """
     shapes = [
         _shape(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)
@@ -118,7 +120,7 @@ def _finish_request(
         request.status = lifecycle.move(request.status, lifecycle.result(body.outcome))
     except lifecycle.TransitionRefusedError as refused:
         raise refusal_of(refused) from None
-    # A late result of an expired request changes its outcome, but not its end.
+    # A late result of an expired request changes its status, but not the time at which it finished.
     request.finished_at = request.finished_at or context.now
     request.updated_at = context.now
     return request

@@ -29,8 +29,8 @@ from controlplane.web.accounts.cookies import signed_in
 from controlplane.web.core import Core
 
 Authenticate = Callable[[Core, Request, bool], Awaitable[Caller]]
-"""Returns the caller of a request, given whether it writes. Raises the refusal of a missing or
-invalid credential."""
+"""Returns the caller of a request. The last argument is whether the operation writes. Raises a
+refusal if the credential is missing or invalid."""
 Parsed = TypeVar("Parsed")
 POST: Final = ("POST",)
 ADDRESS_MAX: Final = 64
@@ -65,7 +65,7 @@ async def by_key_or_session(core: Core, request: Request, writes: bool) -> Calle
 
 
 async def by_key_or_token(core: Core, request: Request, _writes: bool) -> Caller:
-    """Authenticate with an API key or an OAuth token. A token is looked up at each call."""
+    """Authenticate with an API key or an OAuth token. Tokens are not cached."""
     header = request.headers.get("authorization")
     key = parse_bearer(header)
     if key is not None:
@@ -100,12 +100,12 @@ async def _by_key(core: Core, key: str) -> Caller:
 
 
 def address_of(core: Core, request: Request) -> str:
-    """Return the address of the client. Behind a trusted proxy, return the one that it reports.
+    """Return the network address of the client, as a trusted proxy reports it if there is one.
 
-    Only the last address of ``X-Forwarded-For`` was added by the proxy. A client can write the
-    others.
+    The proxy has added only the last address of ``X-Forwarded-For``. The client may have sent all
+    addresses before it.
     """
-    # A socket for both families writes IPv4 as ::ffff:192.0.2.1.
+    # A socket for IPv4 and IPv6 reports an IPv4 address as ::ffff:192.0.2.1.
     peer = (request.client.host if request.client else "").removeprefix("::ffff:")
     if peer in core.settings.trusted_proxies:
         seen = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
@@ -131,9 +131,9 @@ async def admit(
 
     Args:
         writes: whether the operation needs a write grant.
-        requires_session: whether it requires a signed-in user; it is then open to every role.
-        judges_role: whether it checks the role of a signed-in user itself.
-        has_body: whether it takes a JSON body.
+        requires_session: whether the operation requires a signed-in user, of any role.
+        judges_role: whether the operation itself checks the role of a signed-in user.
+        has_body: whether the operation takes a JSON body.
 
     Raises:
         Refusal: the call is not admitted.
@@ -176,7 +176,7 @@ async def read_body(core: Core, request: Request, limit_bytes: int | None = None
     """Return the body of a request.
 
     Args:
-        limit_bytes: default: the limit for callers with a credential.
+        limit_bytes: by default the limit for callers with a credential.
 
     Raises:
         Refusal: the body is too large or arrives too slowly.
@@ -203,7 +203,7 @@ async def read_body(core: Core, request: Request, limit_bytes: int | None = None
 
 
 async def read_model(core: Core, request: Request, caller: Caller, model: type[Parsed]) -> Parsed:
-    """Return the JSON body of a request as ``model``. Raises the refusal of a wrong one."""
+    """Return the JSON body of a request as ``model``. Raises a refusal if the body is invalid."""
     body = await read_body(core, request)
     parsed: Parsed = await parse_charged(core, caller, partial(parse_body, model), body)
     return parsed
@@ -212,10 +212,10 @@ async def read_model(core: Core, request: Request, caller: Caller, model: type[P
 async def parse_charged(
     core: Core, caller: Caller, parse: Callable[[bytes], Any], body: bytes
 ) -> Any:
-    """Return the parsed body. Raises the refusal of a wrong one.
+    """Return the parsed body. Raises a refusal if the body is invalid.
 
-    A small body is parsed at once, so that a wrong one does not wait for a database thread. A large
-    one is parsed in a separate process, and its caller is charged for the time.
+    A small body is parsed at once, so that an invalid body is refused without a database thread. A
+    large body is parsed in a separate process, and its caller is charged for the processor time.
     """
     if len(body) <= LARGE_BYTES:
         return parse(body)

@@ -52,7 +52,7 @@ def build_app(core: Core) -> Starlette:
             core.close()
 
     routes = [
-        # Paths are compared in this order: the most frequent calls come first.
+        # Paths are compared in this order, so the most frequent operations come first.
         *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
         Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
         *sign_in_routes(core),
@@ -79,7 +79,7 @@ def build_app(core: Core) -> Starlette:
         exception_handlers={HTTPException: _refuse},
         lifespan=lifespan,
     )
-    # No redirects: they would go to the host in the Host header of the caller.
+    # Redirects are off: their address would contain the Host header that the caller sent.
     app.router.redirect_slashes = False
     return app
 
@@ -109,7 +109,7 @@ def _rarity(operation: Operation) -> bool:
 
 
 async def _readyz(core: Core, request: Request) -> Response:
-    """Reply whether the service accepts calls: it is not stopping, and the database answers."""
+    """Reply with 200 if the service is not stopping and the database answers, otherwise 503."""
     require_method(request, "GET", "HEAD")
     if core.feeds.is_closed:
         raise unavailable("the service is being stopped")

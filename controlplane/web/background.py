@@ -31,14 +31,16 @@ from controlplane.web.webhooks.tracker import Tracker
 
 log = logging.getLogger("controlplane.web.background")
 Delete = Callable[[Session, datetime, timedelta], int]
-"""Deletes some rows older than a duration. Returns how many; 0 if none is left."""
+"""Deletes some rows that are older than a duration. Returns their number, or 0 if none is left."""
 CHANGES_LOOKBACK = timedelta(seconds=30)
-"""Covers slow transactions, and small differences between the clocks of machines."""
+"""How far back each poll searches for new requests. This covers slow transactions and small
+differences between the clocks of machines."""
 
 FORGOTTEN_EVERY_S = 3600.0
 SUMMED_UP_EVERY_S = 1.0
 SUMMED_UP_AGAIN_S = 3600.0
-"""On PostgreSQL, a program of an older release may still run at the same time."""
+"""Interval of the search for reports without a summary. It is repeated, because on PostgreSQL a
+process of an older release may still run at the same time and store such reports."""
 
 
 @asynccontextmanager
@@ -107,7 +109,7 @@ async def _repeat(name: str, interval_s: float, work: Callable[[], Awaitable[obj
         try:
             await work()
         except Exception:
-            # The boundary of a task: one failure, for example of the database, must not end it.
+            # Every error is caught: a failure, for example of the database, must not end the task.
             log.exception("%s failed, next attempt in %g s", name, interval_s)
         await asyncio.sleep(interval_s)
 
@@ -118,7 +120,7 @@ class Changes:
 
     Attributes:
         revoked: API keys that are revoked.
-        versions: versions of the permissions of users.
+        versions: version of the permissions of each user.
         requested: API keys whose devices have new requests.
         has_pending: whether pending requests can be dispatched.
     """
@@ -130,10 +132,11 @@ class Changes:
 
 
 async def poll_changes(core: Core) -> None:
-    """Apply changes by other processes on this database, and store which keys were used.
+    """Apply changes that other processes stored in the database, and store which keys were used.
 
-    This ends the streams of revoked keys and of users whose permissions changed. It also finds
-    changes without a notification: SQLite has none, and PostgreSQL's can be lost with a connection.
+    This ends the streams of revoked keys and of users whose permissions changed. Polling is
+    necessary, because SQLite sends no notifications, and those of PostgreSQL are lost while the
+    connection is interrupted.
     """
     now, settings = core.clock(), core.settings
     polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK
@@ -211,7 +214,7 @@ async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> N
 
 
 async def _in_steps(core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0) -> int:
-    """Run small transactions until one has nothing left to do. Return the number of rows."""
+    """Run ``step`` in one transaction after the other until it returns 0. Return the total."""
     total = 0
     while count := await core.write(step):
         total += count

@@ -1,4 +1,4 @@
-"""`onCommands`: server-sent events for callers that accept them, otherwise an immediate reply.
+"""`onCommands`: server-sent events for callers that prefer them, otherwise an immediate reply.
 
 A stream begins with all requests that the devices of the API key have not started, even if an
 earlier stream sent them. It sends each request once.
@@ -23,12 +23,13 @@ from controlplane.web.core import Core
 RECONNECT_MIN_MS = 3000
 RECONNECT_MAX_MS = 60_000
 RECONNECTS_A_SECOND = 200
-"""About as many as heartbeats: a reconnection costs about as much as one."""
+"""Reconnections per second after an outage. A reconnection costs about as much as a heartbeat, so
+there may be about as many of them as heartbeats."""
 OPENING = b"retry: %d\n: connected\n\n"
 KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"x-accel-buffering", b"no"),  # nginx would hold events back
+    (b"x-accel-buffering", b"no"),  # otherwise nginx would buffer events
 ]
 
 
@@ -61,7 +62,7 @@ class CommandsEndpoint:
 
 
 async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[bytes]:
-    """Yield the bytes of the event stream until it is ended."""
+    """Yield the bytes of the events until ``stream`` ends."""
     yield OPENING % reconnect_ms(core.feeds.count)
     while not stream.is_ended:
         fresh = await stream.next(core.settings.keep_alive_s)
@@ -73,9 +74,9 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
 
 
 def reconnect_ms(streams: int) -> int:
-    """Return the reconnection time for a number of streams that are disconnected together.
+    """Return the time over which ``streams`` streams reconnect after they end at the same time.
 
-    It is sent as ``retry`` at the start and with each keep-alive.
+    It is sent as ``retry`` at the start of a stream and with each keep-alive comment.
     """
     return min(max(RECONNECT_MIN_MS, streams * 1000 // RECONNECTS_A_SECOND), RECONNECT_MAX_MS)
 
@@ -85,8 +86,8 @@ async def send_events(
 ) -> None:
     """Send ``events`` until they end. End ``stream`` when the client disconnects.
 
-    The streaming response of the framework is not used, because it needs a task group for each of
-    thousands of mostly idle streams.
+    Starlette's streaming response is not used: it needs a task group for each stream, and there are
+    thousands of streams that are idle most of the time.
     """
     watch = asyncio.create_task(_end_when_gone(receive, stream), name="client of a stream")
     try:

@@ -49,7 +49,8 @@ FRAMED_POLICY = "sandbox; default-src 'none'; style-src {style}; frame-ancestors
 def console_policy() -> str:
     """Return the Content Security Policy of the console.
 
-    The frame of a report inherits it (HTML, 7.4.3), so it also permits the style sheet of reports.
+    The frame that shows a report inherits this policy (HTML, 7.4.3). Therefore the policy also
+    permits the style sheet of reports.
     """
     return (
         "default-src 'none'; script-src 'self'; connect-src 'self'; img-src data:; "
@@ -109,7 +110,8 @@ async def _read(
 
 
 SIGN_IN_MAX_BYTES = 1024
-"""The body has one code, and no credential is required."""
+"""Maximum size of the body, which contains only a code. It is small, because no credential is
+required."""
 
 
 class SignInRequest(Exact):
@@ -117,7 +119,7 @@ class SignInRequest(Exact):
 
 
 async def sign_in(core: Core, request: Request) -> Response:
-    """Return the API key for the code of a sign-in link, once."""
+    """Return the API key for the code of a sign-in link. Each code can be used once."""
     require_method(request, "POST")
     require_media_type(request.headers)
     body = parse_body(SignInRequest, await read_body(core, request, SIGN_IN_MAX_BYTES))

@@ -1,4 +1,4 @@
-"""The API of the console in addition to the facade: lists and their changes."""
+"""The operations that only the console uses: lists, their changes, members and the audit log."""
 
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -53,8 +53,8 @@ def console_api_routes(core: Core) -> list[Route]:
 class ChangesEndpoint:
     """Streams the rows of the devices that a console displays, and their changes.
 
-    The event ``device`` contains a row of `overview`. The event ``reload`` means that the list of
-    devices has changed. The stream ends when the credential ends.
+    The event ``device`` contains a row of `overview`. The event ``reload`` means that the order of
+    the device list may have changed. The stream ends when the credential ends.
     """
 
     def __init__(self, core: Core) -> None:

@@ -34,17 +34,21 @@ Result = TypeVar("Result")
 Work = Callable[[Session], Result]
 SIGN_INS_PER_S = 1.0
 SIGN_INS_BURST = 30
-"""Attempts to sign in from one address. Further attempts do not reach the database."""
+"""Limits of the attempts to sign in from one network address. Attempts beyond the limits do not
+reach the database."""
 
 
 class Transact(Protocol):
-    """Runs ``work`` in a transaction, and measures it."""
+    """Runs ``work`` in a transaction, and measures its duration."""
 
     def __call__(self, kind: Transaction, work: Work[Result], /) -> Result: ...
 
 
 class Core:
-    """Owns its threads; ``close`` ends them. The database belongs to the caller."""
+    """The state that every endpoint shares.
+
+    ``close`` ends its threads and processes. It does not close the database.
+    """
 
     def __init__(
         self,
@@ -77,7 +81,7 @@ class Core:
         self.metrics = Metrics()
         self.postgresql = database.postgresql
         self.name = secrets.token_hex(8)
-        """Distinguishes this service from others on the same database."""
+        """Distinguishes this process from other processes of the service on the same database."""
         self.body_reader = BodyReader()
         self._signing_keys: SigningKeys | None = None
         self._signing_keys_read_at_s = 0.0
@@ -91,7 +95,10 @@ class Core:
         return await self.run(lambda transact: transact("write", work))
 
     async def run(self, job: Callable[[Transact], Result]) -> Result:
-        """Run ``job`` in a thread. Its work before the transaction delays no other transaction."""
+        """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
+
+        The work that ``job`` does outside the transaction delays no other transaction.
+        """
         loop = asyncio.get_running_loop()
         queued_s = time.perf_counter()
 
@@ -104,7 +111,10 @@ class Core:
             raise unavailable(str(error)) from error
 
     async def signing_keys(self) -> SigningKeys:
-        """Return the keys in use, as of the last few seconds. Creates them at the first call."""
+        """Return the current signing keys. They are cached for a few seconds.
+
+        If the database has none, new keys are created.
+        """
         now_s, keys = self.monotonic(), self._signing_keys
         if keys is None or now_s - self._signing_keys_read_at_s >= self.settings.key_cached_s:
             keys = await self.read(signing_keys.load)
@@ -126,7 +136,10 @@ class Core:
         self.console_feeds.close()
 
     def _transact(self, kind: Transaction, work: Work[Result], queued_s: float) -> Result:
-        """Run a transaction for a job that was queued at ``queued_s``, by `time.perf_counter`."""
+        """Run a transaction for a job, and measure how long it waited and took.
+
+        ``queued_s`` is when the job was queued, by `time.perf_counter`.
+        """
         begun_s: list[float] = []
 
         def begin(session: Session) -> Result:

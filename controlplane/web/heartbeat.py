@@ -1,4 +1,4 @@
-"""`heartbeat`: by far the most frequent call, so concurrent heartbeats share a transaction."""
+"""`heartbeat`: concurrent heartbeats share a transaction, because it is the most frequent call."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,11 +20,12 @@ from controlplane.web.admission import admit, read_model
 from controlplane.web.core import Core
 
 BATCH_MAX = 256
-"""Heartbeats in one transaction. Those that arrive meanwhile are in the next one."""
+"""Maximum number of heartbeats in one transaction. Further heartbeats, and heartbeats that arrive
+during the transaction, are stored in the next one."""
 
 
 class HeartbeatEndpoint:
-    """An ASGI endpoint; used from the event loop only."""
+    """The ASGI endpoint of heartbeats. Use it from the event loop only."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -40,7 +41,10 @@ class HeartbeatEndpoint:
         await Response(encode(reply), media_type="application/json")(scope, receive, send)
 
     async def _note(self, heartbeat: DeviceHeartbeat) -> HeartbeatReply:
-        """Return once it is stored. Raises the refusal or the error of the transaction."""
+        """Return the reply once the heartbeat is stored.
+
+        Raises the refusal of this heartbeat, or the error of the transaction.
+        """
         noted: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
         self._waiting.append((heartbeat, noted))
         if self._writing is None:

@@ -1,4 +1,4 @@
-"""The outermost layer: headers of replies, replies to failures, and the access log."""
+"""The outermost ASGI layer: headers of replies, replies to failures, and the access log."""
 
 import asyncio
 import logging
@@ -20,24 +20,25 @@ from controlplane.operation.errors import Refusal, internal_error
 log = logging.getLogger("controlplane.access")
 PATH_MAX = 200
 OTHER = "other"
-"""The operation of unknown paths."""
+"""The name of the operation in metrics and logs if the path is unknown."""
 CountCall = Callable[[str, int, str, float | None], None]
-"""Takes operation, status (0 if the client disconnected), code, and seconds (None for streams)."""
+"""Takes the operation, the status (0 if the client disconnected before the reply), the code of the
+refusal, and the duration in seconds (None for streams)."""
 TOO_MUCH = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 NO_STORE = (b"cache-control", b"no-store")
 NO_SNIFFING = (b"x-content-type-options", b"nosniff")
 Answer = Callable[[Refusal, str, str], Response]
-"""Returns the reply for a refusal, the printable path and the trace id."""
+"""Takes a refusal, the path in printable characters, and the trace id. Returns the reply."""
 _NOT_PLAIN = re.compile(r"[^\x21-\x7e]")
 
 
 @dataclass(frozen=True, slots=True)
 class CallMiddleware:
-    """ASGI middleware. Gives ``scope["state"]["trace_id"]`` to the application.
+    """ASGI middleware. It passes a trace id to the application in ``scope["state"]["trace_id"]``.
 
     Attributes:
-        delay_s: delay of the reply to a refusal for too many calls. Otherwise clients that retry
-            at once would keep the service busy.
+        delay_s: delay in seconds before a call is refused for too many calls. Without the delay,
+            clients that retry at once would keep the service busy.
         names: operations by path.
         count: counts a call in the metrics.
         answer: returns the reply for a refusal.
@@ -65,7 +66,7 @@ class CallMiddleware:
                 await asyncio.sleep(self.delay_s)
             await call.refuse(refusal, receive)
         except Exception:
-            # The boundary: the caller gets a trace id, and the log has the rest.
+            # Every error is caught: the caller gets only a trace id, and the log has the details.
             fields = {"trace_id": call.trace_id}
             log.exception("trace_id=%s the call failed", call.trace_id, extra=fields)
             await call.refuse(internal_error(), receive)
@@ -79,7 +80,7 @@ class _Call:
     """One call that passes the middleware."""
 
     def __init__(self, scope: Scope, send: Send, clock: Clock, answer: Answer) -> None:
-        # It identifies the call in the log. It does not have to be unpredictable.
+        # The id identifies the call in the log. It need not be unpredictable.
         self.trace_id = f"{random.getrandbits(128):032x}"
         self.note = ""
         self._scope = scope
@@ -93,7 +94,7 @@ class _Call:
 
     @property
     def took_s(self) -> float | None:
-        """The duration, or None for a stream, whose client decides how long it lasts."""
+        """The duration in seconds. None for a stream, because its client decides when it ends."""
         return None if self._is_stream else time.monotonic() - self._began_s
 
     async def send(self, message: Message) -> None:
@@ -117,7 +118,7 @@ class _Call:
         await response(self._scope, receive, self.send)
 
     def write_log(self, operation: str) -> None:
-        """Log the call: as error for a fault, as info for a refusal, otherwise as debug."""
+        """Log the call: on level ERROR for status 5xx, on INFO for 4xx, otherwise on DEBUG."""
         level = logging.DEBUG
         if self.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             level = logging.ERROR

@@ -1,7 +1,7 @@
-"""The endpoint pipeline of facade, retail API and agent protocol.
+"""The endpoint pipeline of the facade, the retail API and the agent protocol.
 
 Each call is authenticated, admitted, parsed, run in one transaction, and encoded. The interfaces
-differ in how they authenticate and in what their envelope is.
+differ in their authentication and their envelope.
 """
 
 import re
@@ -37,13 +37,14 @@ from controlplane.web.core import Core, Transact
 
 Result = TypeVar("Result")
 DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
-"""RFC 9745: seconds since 1970. The contract names no date; this is the date of the first release
-that served these operations."""
+"""Time of the deprecation in seconds since 1970 (RFC 9745). The contract names no date. This is the
+date of the first release that served the deprecated operations."""
 WRONG_PARAMETER: Final = "a parameter does not fit the contract"
 PAGE_MAX: Final = 200
-"""Largest page size that a caller may ask for."""
+"""Largest page size that a caller can request."""
 _MAX_PAGE_SIZE: Final = re.compile(r"(?:odata\.)?maxpagesize\s*=\s*\"?0*([1-9][0-9]{0,8})\"?", re.I)
-"""Preference of OData 4.01 (part 1, 8.2.8.6), one item of a list (RFC 7240)."""
+"""The preference for a page size (OData 4.01, part 1, 8.2.8.6), as one item of a ``Prefer`` header
+(RFC 7240)."""
 
 
 class Endpoint:
@@ -73,7 +74,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         core, request = self._core, Request(scope, receive)
-        # `admit` refuses other methods, whichever operation is named.
+        # If the method is not served, any operation can be used: `admit` refuses the call.
         method = request.method if request.method in self._operations else next(iter(self._admit))
         row = self._operations[method]
         caller = await self._admit[method](request)
@@ -115,15 +116,16 @@ async def run(
     page_size: int | None = None,
     address: str = "",
 ) -> Result:
-    """Run ``work`` in one transaction, and ``finish`` after the commit. Return its result.
+    """Run ``work`` in one transaction, and ``finish`` after the commit.
 
-    Both run in a thread. Streams are notified after the commit.
+    Returns the result of ``finish``. Both functions run in a thread. Streams are notified after the
+    commit.
 
     Args:
         arguments: the second argument of ``work``.
         finish: takes the result of ``work``, for example to encode it.
-        renew: looks the caller up again inside the transaction.
-        free_s: processor seconds that are not charged to the caller. Default: nothing is charged.
+        renew: reads the caller's permissions again inside the transaction.
+        free_s: processor seconds that are not charged to the caller. By default, none are charged.
     """
     now, keys = core.clock(), await core.signing_keys()
 
@@ -145,7 +147,7 @@ async def run(
             return result, context
 
         result, context = transact("write" if writes else "read", answer)
-        # Here and not on the event loop: a reply can be megabytes.
+        # The result is encoded here and not on the event loop, because it can have megabytes.
         return finish(result), context, core.thread_time() - began_s
 
     finished, context, took_s = await core.run(job)
@@ -161,7 +163,7 @@ async def run(
 
 
 def parse_parameters(model: type[Model] | None, request: Request) -> Any:
-    """Return the parameters in path and query as ``model``. Raises the refusal of wrong ones."""
+    """Return the parameters in path and query as ``model``. Raises a refusal if one is invalid."""
     values = dict(request.path_params)
     for name, value in request.query_params.multi_items():
         if name in values:
@@ -186,10 +188,11 @@ def deprecation_headers(successor: str | None) -> dict[str, str]:
 
 
 def preferred_page_size(headers: Sequence[str]) -> int | None:
-    """Return the page size that ``Prefer: maxpagesize=N`` asks for, at most ``PAGE_MAX``.
+    """Return the page size that ``Prefer: maxpagesize=N`` requests, at most ``PAGE_MAX``.
 
-    The contract has no field for it, and an unknown key of a body is an error. Servers ignore
-    preferences that they do not know (RFC 7240).
+    A header is used because the contract has no field for the page size, and services of the
+    contract refuse unknown keys in a body. A service ignores preferences that it does not know
+    (RFC 7240).
     """
     for each in ",".join(headers).split(","):
         if match := _MAX_PAGE_SIZE.fullmatch(each.partition(";")[0].strip()):

@@ -1,8 +1,9 @@
 """Replies for refusals, in the format of the interface that was called.
 
-The facade sends problems (RFC 9457). The retail API sends no body for 401, 403 and 404, otherwise a
-problem with the codes of its own contract. OAuth sends errors as RFC 6749, section 5.2 defines, or
-a page. The agent protocol sends ``{"error": …}`` until JSON-RPC begins.
+The facade sends problems (RFC 9457). The retail API sends no body for 401, 403 and 404, and
+otherwise a problem with the codes of its own contract. OAuth sends errors as in RFC 6749, section
+5.2, or a page. The agent protocol sends ``{"error": …}`` if a call is refused before its body is
+read as JSON-RPC.
 """
 
 import re

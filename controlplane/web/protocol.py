@@ -1,7 +1,8 @@
 """The HTTP/1.1 protocol of uvicorn, with limits for requests that are not admitted yet.
 
-The caller is unknown until the head of a request has arrived. The head must therefore arrive soon
-and be small, and the number of connections that wait for one is limited. The oldest is closed.
+The caller is unknown until the head of a request has arrived. Therefore the head must arrive soon
+and be small. The number of connections that wait for a head is limited: beyond the limit, the
+connection that has waited longest is closed.
 """
 
 import asyncio
@@ -14,8 +15,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_TIMEOUT_S = 10
 HEAD_MAX_BYTES = 65_536
 DISCARDED_MAX_BYTES = 4 * 1024 * 1024
-"""The rest of a refused body is discarded up to this size. Closing the connection at once would
-reset it, and the caller or a proxy would lose the reply."""
+"""Up to this size, the rest of a refused body is read and discarded. If the connection were closed
+at once, it would be reset, and the caller or a proxy would lose the reply."""
 AWAITED_MAX = 2048
 
 
@@ -37,7 +38,7 @@ class Awaited:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection of a service. `bounded_protocol` returns one class for each service."""
+    """One connection. `bounded_protocol` returns a separate subclass for each service."""
 
     awaited: ClassVar[Awaited]
 
@@ -71,7 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close the connection to make room for another one."""
+        """Close the connection, because too many connections wait for a head."""
         self._stop_waiting()
         self.transport.abort()
 
@@ -97,5 +98,5 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded_protocol(limit: int = AWAITED_MAX) -> type[BoundedProtocol]:
-    """Return the class of the protocols of one service."""
+    """Return a protocol class for one service. Its connections share one limit."""
     return type("ServiceProtocol", (BoundedProtocol,), {"awaited": Awaited(limit)})

@@ -29,7 +29,8 @@ REALM: Final = "retail"
 BODY_MAX_BYTES: Final = 4096
 TOKENS_PER_S: Final = 5
 TOKENS_BURST: Final = 50
-"""Requests for tokens from one address, successful or not. A client needs one an hour."""
+"""Limits of requests for tokens from one network address, successful or not. A client needs one
+token an hour."""
 
 
 def retail_routes(core: Core) -> list[Route]:
@@ -73,7 +74,7 @@ async def issue_tokens(
 ) -> Response:
     """Return an access token for an API key or a refresh token. No credential is required.
 
-    The refusal does not reveal why a secret is not valid.
+    The refusal does not reveal why a key or a token is not valid.
     """
     require_method(request, "POST")
     require_media_type(request.headers)

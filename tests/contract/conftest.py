@@ -1,4 +1,4 @@
-"""The contract's tests run services of their own."""
+"""Fixtures of the contract tests, which start their own services."""
 
 from tests.quick_databases import quick_databases
 

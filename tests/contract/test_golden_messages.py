@@ -72,7 +72,7 @@ LATER: dict[str, str] = {
     "deviceDetail/reply-later": "deviceDetail/reply",
     "revoke/reply-later": "revoke/reply",
 }
-"""Messages of a later service, each with the equivalent message of today."""
+"""Messages of a later version of the service, each with the equivalent message of today."""
 APART = {"current/reply-null", "problem/problem"}
 
 

@@ -1,4 +1,4 @@
-"""Each limit of the contract: the largest accepted value, and the first refused one."""
+"""Each limit of the contract: the last accepted value and the first refused value."""
 
 import json
 from typing import Any

@@ -1,7 +1,8 @@
 """A fake DevTools port of a browser, whose behaviour a test sets: correct, faulty or unresponsive.
 
-It serves `GET /json/list` and one WebSocket a connection, on a loopback port of its own. One
-function answers the commands; a second one handles each connection.
+On a free loopback port, it serves `GET /json/list` and WebSockets, one in each connection. A test
+sets the function that answers the commands of each page. It may also set a function that handles
+connections.
 """
 
 import contextlib
@@ -19,15 +20,16 @@ PAGE_ADDRESS: Final = "https://till.example/orders?token=page-secret"
 PAGE_TITLE: Final = "title-secret"
 
 Answer = Callable[[str, dict[str, Any]], dict[str, Any] | None]
-"""Maps method and params to a result, or None for no answer."""
+"""Takes the method and the params of a command. Returns the result, or None for no answer."""
 
 Treat = Callable[[socket.socket, bytes], bool]
 """Handles a connection after its first bytes; returns False to leave it to the default handler."""
 
 
 def answer_with(value: object, **frame: str) -> Answer:
-    """Return the usual answers: expressions evaluate to ``value``; ``frame`` adds fields of the
-    frame.
+    """Return a function with the usual answers, in which every expression evaluates to ``value``.
+
+    ``frame`` has further fields of the page's frame.
     """
 
     def answer(method: str, _: dict[str, Any]) -> dict[str, Any] | None:
@@ -41,8 +43,9 @@ def answer_with(value: object, **frame: str) -> Answer:
 
 
 def page_target(page_id: str) -> dict[str, str]:
-    """Return a target as Chromium lists it. Its WebSocket URL names another host, which clients
-    must ignore.
+    """Return a target as Chromium lists it.
+
+    Its WebSocket URL names a different host, which clients must ignore.
     """
     return {
         "id": page_id,
@@ -54,9 +57,10 @@ def page_target(page_id: str) -> dict[str, str]:
 
 
 class DevToolsPort:
-    """``pages`` maps the id of each open page to its answers; ``event`` comes before each.
+    """``pages`` has the function that answers the commands of each open page, by page id.
 
-    ``commands`` records each command.
+    Before each answer, an event with the method ``event`` is sent. ``commands`` records the
+    commands.
     """
 
     def __init__(
@@ -84,7 +88,7 @@ class DevToolsPort:
                 thread.start()
 
     def stop(self) -> None:
-        """Accept no more connections, and end the open ones."""
+        """Accept no more connections, and end the open connections."""
         self._closing.set()
 
     def close(self) -> None:

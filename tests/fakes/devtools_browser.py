@@ -1,10 +1,9 @@
-"""An environment for a real browser: a page on loopback that reports its state, and Chromium
-showing it.
+"""An environment for a real browser: Chromium shows a page on loopback that reports its own state.
 
-Run as a program inside a network namespace of its own (tests.lab.namespaces), so that the browser
-can reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. Prints one JSON object:
-the collector's facts, the page's own report just before and after, and the collector's facts for
-each state of the page that `play` creates.
+Run it as a program in its own network namespace (tests.lab.namespaces), so that the browser can
+reach nothing else: `python -m tests.fakes.devtools_browser CHROMIUM`. It prints one JSON object:
+the collector's facts, the page's own reports just before and just after the collection, and the
+collector's facts for each state of the page that `play` creates.
 """
 
 import contextlib
@@ -95,7 +94,7 @@ async function about() {
     "touched": [clicks, changes, Object.getOwnPropertyNames(window).length - known],
   };
 }
-// What the page replaces in its own world must not reach whoever looks from outside.
+// The page replaces a function in its own JavaScript world. The collector must not call it.
 const write = JSON.stringify;
 JSON.stringify = () => '{"browser.userAgent":{"value":"page-lie"}}';
 async function report() {
@@ -109,7 +108,7 @@ report();
 
 @dataclass(frozen=True)
 class PageServer:
-    """``reports`` are the page's own reports; setting ``may_answer`` ends a request for `/busy`."""
+    """``reports`` has the page's own reports. Setting ``may_answer`` ends a request for `/busy`."""
 
     port: int
     reports: "queue.Queue[dict[str, Any]]"
@@ -135,7 +134,7 @@ def collect(url: str) -> ApplicationFacts:
 
 
 def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Bring the page into each state; yield its name and the collected facts."""
+    """Bring the page into each state, and yield the state's name and the collected facts."""
     url, page = f"http://127.0.0.1:{debug_port}", f"http://127.0.0.1:{server.port}"
     # A synchronous request blocks the page's thread until the server answers.
     request = "const x = new XMLHttpRequest(); x.open('GET', '/busy', false); x.send();"
@@ -147,7 +146,7 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
             session.command(method, **params)
 
     def collected_fields(**awaited: bool) -> dict[str, Any]:
-        """Return the fields once those of ``awaited`` have their values, or at the time limit."""
+        """Return the fields once they have the values in ``awaited``, or at the time limit."""
         deadline = Deadline.after(WITHIN_S)
         while True:
             fields = {f.key: asdict(f) for f in collect(url).fields}
@@ -172,8 +171,9 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
 
 
 def next_report(reports: "queue.Queue[dict[str, Any]]") -> dict[str, Any]:
-    """Return a report that begins after this call: the second one, as the first may have begun
-    before.
+    """Return a report that the page began after this call.
+
+    It is the second report that arrives, because the first may have begun before the call.
     """
     while not reports.empty():
         reports.get_nowait()
@@ -217,7 +217,7 @@ def page_server() -> Iterator[PageServer]:
 
 @contextlib.contextmanager
 def chromium(program: str, page_port: int) -> Iterator[int]:
-    """Show the page in Chromium; yield its DevTools port."""
+    """Show the page in Chromium, and yield the DevTools port of Chromium."""
     url = f"http://127.0.0.1:{page_port}/orders?token=page-secret"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         log = Path(profile) / "stderr"
@@ -235,7 +235,7 @@ def chromium(program: str, page_port: int) -> Iterator[int]:
 
 
 def devtools_listening(process: "subprocess.Popen[bytes]", log: Path) -> int:
-    """Wait until the browser logs its port: only the log shows that it has started."""
+    """Return the DevTools port once the browser logs it. Only the log shows that it has started."""
     for _ in range(round(WITHIN_S / 0.05)):
         match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())
         if match:

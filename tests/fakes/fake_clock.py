@@ -1,4 +1,4 @@
-"""A clock of virtual time: when all tasks wait, it advances to the first that wakes up."""
+"""A clock with virtual time: when all tasks wait, it advances to when the first task wakes up."""
 
 import asyncio
 import heapq
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 IDLE_TURNS = 30
-"""After this many iterations of the event loop without I/O, every task waits."""
+"""Iterations of the event loop after which all tasks are assumed to wait. They must not use I/O."""
 
 
 class FakeClock:

@@ -1,4 +1,4 @@
-"""A fake service for the tasks, with answers set by the test."""
+"""A fake service for the tasks, with answers that the test sets."""
 
 import asyncio
 import contextlib
@@ -31,10 +31,10 @@ Answer = Any
 
 @dataclass(slots=True)
 class FakeServiceClient:
-    """``calls`` are the operations in order, with what was sent.
+    """``calls`` has the operation and the request of each call, in order.
 
-    An operation first takes its answers from ``script``, then the constant one in ``always``.
-    Without either, it answers like a service that accepts everything.
+    An operation first takes its answers from ``script``, one for each call. After that it gives the
+    answer in ``always``. If it has neither, it answers like a service that accepts everything.
     """
 
     now: Callable[[], datetime]
@@ -133,7 +133,7 @@ class FakeServiceClient:
 
 
 async def at_once(*frames: Frame | Exception) -> AsyncIterator[Frame]:
-    """Yield these frames; an exception among them breaks the stream."""
+    """Yield these frames. An exception among them is raised, and ends the stream."""
     for frame in frames:
         if isinstance(frame, Exception):
             raise frame

@@ -1,5 +1,4 @@
-"""A service with the faults that a broken service or a hostile network can have, for each
-operation.
+"""A service that can have the faults of a broken service or a hostile network, for each operation.
 
 A fault replaces the replies of one operation while it is set; all other calls get correct replies.
 Faults write raw bytes, so that no server library repairs them.
@@ -174,7 +173,7 @@ async def another_device(x: Exchange) -> None:
 
 
 async def wrong_types(x: Exchange) -> None:
-    """Send the keys of a correct reply, with a value of a wrong type under each."""
+    """Send a correct reply in which each value is replaced by a value of a wrong type."""
     reply = await x.obey()
     try:
         answer = json.loads(reply.body)
@@ -194,7 +193,10 @@ async def not_utf8(x: Exchange) -> None:
 
 
 class HostileService(StrictService):
-    """``now`` is the service's own clock; ``called_at`` has the seconds of each call."""
+    """``now`` is the service's clock. ``called_at`` has the time of each call and its operation.
+
+    The times are in seconds on the clock of the event loop.
+    """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__()
@@ -205,7 +207,7 @@ class HostileService(StrictService):
         self._port = 0
 
     async def _on_enroll(self, body: Json) -> Reply:
-        """Mark the challenge as used: it is valid once, even if the reply was lost."""
+        """Refuse a challenge that was used before. It is valid once, even if the reply was lost."""
         if body.get("challengeId") not in self._challenges:
             return Reply(404)
         return await super()._on_enroll(body)

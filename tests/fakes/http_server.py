@@ -35,10 +35,10 @@ Writer = asyncio.StreamWriter
 
 
 class Connections:
-    """The connections of one fake server. Each has a task, and none outlives ``close``.
+    """The connections of one fake server. Each has a task. ``close`` closes all of them.
 
-    A task that is cancelled before its first step never reaches its own ``finally``, and a
-    connection can be accepted while the listener is already closing: both are closed here.
+    The tasks alone cannot ensure this. A task that is cancelled before its first step never reaches
+    its own ``finally``. A connection can also be accepted while the listener is already closing.
     """
 
     def __init__(self, serve: Callable[[Reader, Writer], Coroutine[None, None, None]]) -> None:
@@ -48,7 +48,7 @@ class Connections:
         self.made = 0
 
     async def listen(self, port: int = 0) -> int:
-        """Listen on loopback; return the port."""
+        """Listen on loopback, and return the port."""
         self._closing = False
         self._server = await asyncio.start_server(self._connected, "127.0.0.1", port)
         bound: int = self._server.sockets[0].getsockname()[1]
@@ -58,8 +58,7 @@ class Connections:
         if self._closing:
             writer.transport.abort()
             return
-        # TCP_NODELAY, as asyncio sets it: a small reply must not wait for the ACK of the previous
-        # one.
+        # With TCP_NODELAY, a small reply does not wait for the ACK of the previous reply.
         peer: socket.socket = writer.get_extra_info("socket")
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.made += 1
@@ -75,8 +74,8 @@ class Connections:
         if self._closing:
             return
         self._closing = True
-        # asyncio finishes an accepted connection two turns later, and before 3.12 loses its socket
-        # if the server was closed meanwhile.
+        # asyncio needs two iterations of the event loop to set up an accepted connection. Before
+        # Python 3.12, the socket is never closed if the server is closed during this time.
         for listening in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())
         for _ in range(3):
@@ -88,7 +87,7 @@ class Connections:
         await asyncio.gather(*open_now, return_exceptions=True)
         for writer in open_now.values():
             writer.transport.abort()
-        # Cancelling a task that was already waiting for the end also cancelled that waiter.
+        # If a cancelled task was waiting for its connection to close, its wait was cancelled too.
         await asyncio.gather(*(w.wait_closed() for w in open_now.values()), return_exceptions=True)
         await self._server.wait_closed()
 
@@ -125,7 +124,7 @@ class HttpServer:
                 await writer.wait_closed()
 
     async def _answer(self, reply: Reply, writer: Writer) -> bool:
-        """Write a reply; return whether the connection may be used again."""
+        """Write a reply, and return whether the connection may be used again."""
         headers = {"Date": reply.date or formatdate(usegmt=True), **reply.headers}
         if reply.media_type is not None:
             headers["Content-Type"] = reply.media_type

@@ -1,4 +1,4 @@
-"""An HTTP server on loopback whose answers are written byte by byte by the test."""
+"""An HTTP server on loopback. The test writes every byte of its answers."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ class ReceivedRequest:
 
 @dataclass(slots=True)
 class ScriptedServer:
-    """``speak`` writes the answer to each request; the connection is closed after it."""
+    """``speak`` writes the answer to each request. The connection is closed after the answer."""
 
     speak: Speak | None = None
     requests: list[ReceivedRequest] = field(default_factory=list)
@@ -36,7 +36,7 @@ class ScriptedServer:
         self, body: bytes = b"", status: int = 200, content_type: str = "application/json",
         **headers: str,
     ) -> None:  # fmt: skip
-        """Set the answer to all further requests. Header names are given with underscores."""
+        """Set the answer to all further requests. Header names have underscores for hyphens."""
         lines = {
             "Content-Type": content_type,
             "Content-Length": str(len(body)),

@@ -1,7 +1,8 @@
 """An independent service: it implements the contract document and shares no code with the agent.
 
-It refuses every body that the document does not allow and records the reason. It delivers requests
-in the reading of `onCommands` that a test selects, and records the device's actions in order.
+It refuses every body that the document does not allow, and records the reason. A test selects the
+`Reading` of the contract, which is the format in which `onCommands` delivers requests. The service
+records the device's actions in order.
 """
 
 import asyncio
@@ -79,7 +80,8 @@ class StrictService:
         """Wait until an action of the device makes ``condition`` true.
 
         Args:
-            within_s: default: 30 s of virtual time, or 120 s, as the machine may be busy.
+            within_s: by default 30 s in virtual time, or 120 s in real time, because the machine
+                may be busy.
         """
         if within_s is None:
             is_virtual = isinstance(asyncio.get_running_loop(), VirtualTimeLoop)
@@ -235,9 +237,9 @@ class StrictService:
         return Reply(200, b"")
 
     async def _push(self) -> AsyncIterator[bytes]:
-        """Yield each command in the form of the reading, for the requested time.
+        """Yield each command once, in the format of the reading.
 
-        A command that is not acknowledged as received is delivered again on the next connection.
+        A command that is not acknowledged is delivered again on the next connection.
         """
         sent: set[str] = set()
         if self.reading is not Reading.NDJSON:

@@ -1,4 +1,4 @@
-"""TLS in front of a plain server on loopback, with certificates of an authority of its own."""
+"""A TLS proxy in front of a plain server on loopback, with certificates of a test authority."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority; ``file`` holds its certificate."""
+    """A certificate authority. ``file`` contains its certificate."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
@@ -29,9 +29,10 @@ def _name(text: str) -> x509.Name:
 
 
 def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
-    """Return the key usage of an authority (RFC 5280, section 4.2.1.3); ``serves``: TLS as well.
+    """Return the key usage extension of an authority's certificate (RFC 5280, section 4.2.1.3).
 
-    Python 3.13 and later refuse an authority without this extension.
+    With ``serves``, a TLS server may use the certificate as well. Python 3.13 and later refuse an
+    authority without this extension.
     """
     return x509.KeyUsage(
         digital_signature=serves,
@@ -78,7 +79,10 @@ def server_context(
     begins: timedelta = timedelta(days=-30),
     ends: timedelta = timedelta(days=300),
 ) -> ssl.SSLContext:
-    """Return a server's context with a certificate for ``host``; times are relative to now."""
+    """Return a server's context with a certificate for ``host``.
+
+    ``begins`` and ``ends`` limit the validity of the certificate, relative to now.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
     try:
@@ -120,7 +124,7 @@ async def tls_front(
 ) -> AsyncIterator[int]:
     """Yield a loopback port that terminates TLS and forwards everything to ``plain_port``.
 
-    ``port`` 0: any free one.
+    With ``port`` 0, a free port is used.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

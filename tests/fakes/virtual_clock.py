@@ -1,8 +1,8 @@
 """Virtual time for whole agents: an event loop that does not wait, and a clock that follows it.
 
-The loop handles events of sockets and children in real time. When it is idle, it jumps to its next
-timer. So a client and a server in the same loop use real connections while days pass in seconds,
-and every timeout of asyncio keeps its meaning.
+The loop handles events of sockets and child processes in real time. When it is idle, it jumps to
+its next timer. So a client and a server in the same loop use real connections while days pass in
+seconds, and all timeouts of asyncio work in virtual time.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 HOPS = 3
-"""A connection takes three packets (SYN, SYN-ACK, ACK) until the server can accept it."""
+"""Packets of a new connection (SYN, SYN-ACK, ACK) before the server can accept it."""
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """A selector that passes the time of a wait instead of waiting, when nothing is ready."""
+    """A selector that adds a timeout to the virtual time and does not wait, if nothing is ready."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class _JumpingSelector(selectors.DefaultSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """See the module."""
+    """The event loop that the docstring of this module describes."""
 
     def __init__(self) -> None:
         self._jumping = _JumpingSelector()
@@ -70,7 +70,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     @contextlib.contextmanager
     def without_sockets(self) -> Iterator[None]:
-        """Do not wait for packets: use it for long periods without network use."""
+        """Do not wait for packets as long as the context lasts.
+
+        Use it for long periods in which no socket is used.
+        """
         self._jumping.has_sockets = False
         try:
             yield
@@ -82,7 +85,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 class VirtualClock:
-    """The machine's clocks, driven by a VirtualTimeLoop; `suspend` and `step` make them jump."""
+    """The clocks of a machine, which follow a VirtualTimeLoop. `suspend` and `step` change them."""
 
     def __init__(self) -> None:
         self._began_at = datetime.now(UTC)
@@ -109,7 +112,7 @@ class VirtualClock:
         await asyncio.sleep(seconds)
 
     def suspend(self, seconds: float) -> None:
-        """Let the machine sleep: time passes, and no timer of the loop fires."""
+        """Simulate that the machine sleeps: time passes, but no timer of the loop fires."""
         self._suspended_s += seconds
 
     def step(self, seconds: float) -> None:

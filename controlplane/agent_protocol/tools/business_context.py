@@ -35,7 +35,7 @@ class LocationContext(Tolerant):
     currency: str
     time_zone: str
     fell_back_to_utc: bool = Field(
-        description="true: it has no valid time zone, so days are in UTC"
+        description="true: the location has no valid time zone, so days are in UTC"
     )
     local_time: str = Field(description="current local time")
 

@@ -28,7 +28,8 @@ from controlplane.storage.merchant.sales_tables import Refund, Sale
 from controlplane.storage.tables import Device, Report, Request
 
 Records = Callable[[ToolContext, Sequence[Any], Mapping[int, str]], Iterable[Record]]
-"""Returns the records of rows. Takes the ids of locations by position."""
+"""Takes the context, rows, and the ids of locations by row key (``Location.position``). Returns the
+records of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,9 @@ class Source:
     """The source of a dataset.
 
     Attributes:
-        location: the column with the position of a location, or with its id.
+        location: the column with the row key (``Location.position``) or the id of a location.
         time: the column that ``from`` and ``to`` filter.
-        by_position: whether ``location`` has a position.
+        by_position: whether ``location`` contains row keys, and not ids.
         with_none: whether all callers may see rows without a location.
         columns: the columns of further filters, by name.
     """
@@ -115,7 +116,7 @@ def _query(
 
 
 def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]:
-    """Return ids of locations. Devices can be at locations without sales."""
+    """Return the ids of the locations to read. Locations that have only devices are included."""
     if filters.locations is None:
         return sorted(context.caller.locations)
     for location_id in filters.locations:

@@ -21,7 +21,7 @@ from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 GOODS_MAX: Final = 100
 GOODS_USUAL: Final = 20
 NAMED_MAX: Final = 20
-"""Categories that an error message lists."""
+"""Maximum number of categories that an error message lists."""
 SearchText = Annotated[str, Utf16Length(128, 1)]
 Availability = Literal["active", "inactive"]
 
@@ -94,7 +94,10 @@ def _matches_search(search: str) -> Any:
 
 
 def _categories(context: ToolContext, named: str) -> list[UUID]:
-    """Return the ids of categories by id or name. Raises ToolError with the known names."""
+    """Return the ids of the categories with this id or name.
+
+    If there are none, raise ToolError with the known names.
+    """
     query = select(Category.id, Category.name).where(
         Category.organization_id == context.caller.organization_id
     )
@@ -111,7 +114,7 @@ def _categories(context: ToolContext, named: str) -> list[UUID]:
 
 
 def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
-    """Yield goods with their parts, by one query for each kind of part."""
+    """Yield the goods with their variations, categories and units: one query for each of these."""
     session = context.session
     variations = _variations(context, [row.id for row in rows])
     wanted = {row.category_id for row in rows if row.category_id}

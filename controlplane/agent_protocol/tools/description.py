@@ -154,7 +154,7 @@ def _examples(name: DatasetName) -> tuple[tuple[str, Json], ...]:
 
 
 def _fields(row: type[BaseModel]) -> Iterator[FieldDescription]:
-    """Yield the fields of an object. The names of fields of inner objects have dots."""
+    """Yield the fields of a row. Names of fields in inner objects are paths with dots."""
     schema = schema_of(row, "serialization")
     yield from _of_object(schema, schema.get("$defs", {}), "")
 
@@ -169,7 +169,7 @@ def _of_object(schema: Json, definitions: Json, prefix: str) -> Iterator[FieldDe
 
 
 def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:
-    """Return the name of a type, and the schema of the object in it."""
+    """Return the name of a field's type, and the schema of the object in it, if there is one."""
     if "$ref" in field:
         field = definitions[field["$ref"].rpartition("/")[2]]
     if "anyOf" in field:

@@ -1,4 +1,4 @@
-"""query_sales: grouped figures of a period, from the same sums as the dashboard."""
+"""query_sales: grouped figures of a period, computed from the same sums as the dashboard."""
 
 from functools import partial
 from typing import Annotated, Any, Final, Literal
@@ -46,7 +46,7 @@ class QuerySalesArguments(Exact):
         default=None, description="local days; default without from and to: today"
     )
     first: Absent[FullDate] = Field(
-        default=None, alias="from", description="first local day, YYYY-MM-DD; with to"
+        default=None, alias="from", description="first local day, YYYY-MM-DD; requires to"
     )
     last: Absent[FullDate] = Field(
         default=None, alias="to", description="last local day, inclusive; at most 92 days"
@@ -79,11 +79,11 @@ class SalesTotal(Tolerant):
 
 
 class SalesAnswer(Tolerant):
-    """Rows are in the order of time, or else by net, greatest first."""
+    """Rows are sorted by time if they are grouped by time, then by net sales, greatest first."""
 
     rows: Array[SalesRow]
     omitted_count: Count = Field(description="rows beyond the limit")
-    totals: Array[SalesTotal] = Field(description="of the whole period, by currency")
+    totals: Array[SalesTotal] = Field(description="totals of the whole period, by currency")
     windows: Array[Window]
 
 
@@ -140,7 +140,7 @@ def _totals(question: Question, metrics: tuple[Metric, ...]) -> tuple[SalesTotal
 
 
 def _place(groups: tuple[GroupBy, ...], group: Group) -> tuple[Any, ...]:
-    """Return the sort key of a row: by time if it is grouped by time, then by net."""
+    """Return the sort key of a row: currency, time if rows are grouped by time, and net sales."""
     times = [group.key[name] for name in groups if name in BY_TIME]
     return group.currency, times, -group.net, repr(group.key)
 

@@ -32,7 +32,7 @@ class RecordFilters(Exact):
     payment_type: Absent[PaymentType] = None
     employee_id: Absent[NonEmptyText] = None
     status: Absent[NonEmptyText] = None
-    instance_id: Absent[Uuid] = Field(default=None, description="of a device")
+    instance_id: Absent[Uuid] = Field(default=None, description="instanceId of a device")
 
 
 class ReadBusinessRecordsArguments(Exact):
@@ -51,7 +51,9 @@ class LineRecord(Tolerant):
     quantity_milli: int
     quantity_unit: str | None
     unit_price_cents: Cents
-    discount_cents: Cents = Field(description="the line's own and its share of the sale's")
+    discount_cents: Cents = Field(
+        description="discount of the line, and its share of the sale's discount"
+    )
     total_cents: Cents = Field(description="paid amount, tax included")
 
 
@@ -83,7 +85,9 @@ class RefundRecord(Tolerant):
     location_id: str
     employee_id: str | None
     currency: str
-    refund_cents: Cents = Field(description="goods; the whole refund if components are not known")
+    refund_cents: Cents = Field(
+        description="refunded goods; the whole refund if its components are not known"
+    )
     refunded_fee_cents: Cents
     refund_tip_cents: Cents
     components_known: bool
@@ -96,7 +100,7 @@ class EmployeeRecord(Tolerant):
     name: str
     role: str
     status: str
-    location_id: str | None = Field(description="null: of no single location")
+    location_id: str | None = Field(description="null: not assigned to a single location")
 
 
 class PointOfSaleRecord(Tolerant):

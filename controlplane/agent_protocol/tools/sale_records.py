@@ -1,4 +1,4 @@
-"""Records of sales and refunds, by one query for each kind of related row."""
+"""Records of sales and refunds. Each kind of related row is loaded with one query."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

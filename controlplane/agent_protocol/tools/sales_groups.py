@@ -1,6 +1,6 @@
 """Grouped sums of days, hours, articles and employees.
 
-The sums go through the same pure functions as the figures, buckets and items of the dashboard.
+They are computed by the same pure functions as the figures, buckets and items of the dashboard.
 """
 
 from collections import Counter, defaultdict
@@ -51,7 +51,7 @@ METRICS: Final[Mapping[Metric, str]] = {
     "refundedFeeCents": "refunded fee",
     "refundTipCents": "refunded tips",
     "knownVatCents": "tax of lines and refunds whose tax is known",
-    "vatCents": "the same, null unless all of it is known",
+    "vatCents": "tax of lines and refunds, null unless all of it is known",
     "netWithoutVatCents": "netCents less vatCents",
     "tradingRevenueCents": "sales less their refunds, at the hour of the sale",
     "quantityMilli": "quantity sold, in thousandths of the unit",
@@ -78,7 +78,7 @@ _SUMMED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The metrics of a kind of grouping, and those that are returned by default."""
+    """The metrics that a kind of grouping supports, and the metrics that it returns by default."""
 
     metrics: tuple[Metric, ...]
     default: tuple[Metric, ...]
@@ -99,7 +99,7 @@ _ARTICLES: Final = Base(
 
 @dataclass(slots=True)
 class Group:
-    """One row. ``key`` has the values by grouping. ``metrics`` computes the metrics."""
+    """One row. ``key`` has the value of each grouping. ``metrics`` computes the metrics."""
 
     currency: str
     key: Mapping[str, Any]
@@ -109,7 +109,7 @@ class Group:
 
 
 def base_of(groups: Sequence[GroupBy]) -> Base:
-    """Return the metrics of groupings. Raises ToolError if they cannot be combined."""
+    """Return the metrics of a combination of groupings. Raises ToolError if it is not supported."""
     for each in groups:
         if clash := [other for other in groups if other in NOT_BESIDE.get(each, ())]:
             raise ToolError(
@@ -121,7 +121,7 @@ def base_of(groups: Sequence[GroupBy]) -> Base:
 
 
 def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
-    """Return the groups with sales or refunds, in no order."""
+    """Return the groups that have sales or refunds. They are not sorted."""
     ids = {location.position: location.location_id for location in question.locations}
     if "hour" in groups:
         rows = _by_hour(question, groups)
@@ -162,7 +162,7 @@ def _figures(sums: DaySums) -> Mapping[str, Any]:
 
 
 def _columns(groups: Iterable[GroupBy]) -> tuple[str, ...]:
-    """Return the columns of the rollups for the groupings."""
+    """Return the columns of the rollups that the groupings need."""
     of = {"day": "day", "weekday": "day", "location": "location", "paymentType": "payment_type",
           "employee": "employee"}  # fmt: skip
     return tuple(dict.fromkeys(of[each] for each in groups if each in of))
@@ -257,7 +257,7 @@ def _item(ranked: Ranked) -> Mapping[str, Any]:
 def _split(
     part: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
 ) -> Iterable[tuple[str | None, Mapping[int, ItemSums]]]:
-    """Return the sums of each category, or all of them."""
+    """Return the sums by category with ``is_split``, otherwise all sums with category None."""
     if not is_split:
         return [(None, part)]
     results: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)
@@ -275,7 +275,7 @@ def _label(names: Mapping[str, Mapping[Any, str]], key: Mapping[str, Any]) -> st
 
 
 def _names(context: ToolContext, groups: Sequence[GroupBy]) -> dict[str, dict[Any, str]]:
-    """Return the names of locations, categories and employees by id, by grouping."""
+    """Return the names by id for each grouping by location, category or employee."""
     tables: dict[str, Any] = {"location": Location, "category": Category, "employee": Employee}
     names: dict[str, dict[Any, str]] = {}
     for group in groups:

@@ -18,7 +18,7 @@ LOCATIONS_MAX = 100
 
 
 class ToolError(Exception):
-    """Sent to the model instead of a result. The text names what to change."""
+    """An error that the language model gets instead of a result. Its text names what to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ def tool(
 
 
 def named_locations(context: ToolContext, named: Sequence[str] | None) -> list[QueryLocation]:
-    """Return the named locations, each once, or all that the caller has access to.
+    """Return the named locations, each once. With None, return all that the caller has access to.
 
-    Raises the refusal of a location that the caller has no access to.
+    Raises a refusal if the caller has no access to a named location.
     """
     if named is None:
         return visible_locations(context)
@@ -69,6 +69,6 @@ def named_locations(context: ToolContext, named: Sequence[str] | None) -> list[Q
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> Json:
-    """Return the JSON Schema of an object, by its names on the wire."""
+    """Return the JSON Schema of a model, with the names of its fields on the wire."""
     schema: Json = TypeAdapter(model).json_schema(by_alias=True, mode=mode)
     return schema

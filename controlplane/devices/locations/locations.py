@@ -16,10 +16,10 @@ from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWin
 from controlplane.storage.statements import in_steps
 
 MAINTENANCE_KEPT: Final = timedelta(days=8)
-"""A window that ended longer ago no longer affects the status of a device."""
+"""A maintenance window that ended longer ago than this does not affect the status of devices."""
 
 At = tuple[str, str]
-"""Organization and location."""
+"""The ids of an organization and of its location."""
 
 
 class Schedules(dict[At, Schedule]):
@@ -30,7 +30,7 @@ class Schedules(dict[At, Schedule]):
 
 
 def schedules(session: Session, now: datetime, at: Collection[At] | None = None) -> Schedules:
-    """Return the schedules of these locations; None means all."""
+    """Return the schedules of these locations, or of all locations if ``at`` is None."""
     if at is None:
         return _schedules(session, now, None)
     result = Schedules()
@@ -42,9 +42,10 @@ def schedules(session: Session, now: datetime, at: Collection[At] | None = None)
 def set_location(
     session: Session, at: At, zone: str, lines: Sequence[str] | None, now: datetime
 ) -> bool:
-    """Set the time zone and opening hours of a location. ``lines`` None means always open.
+    """Set the time zone and the opening hours of a location.
 
-    Returns whether the figures of its sales were computed again.
+    The opening hours are lines for `read_hours`. None means that the location is always open.
+    Returns whether the sales figures of the location were computed again.
 
     Raises:
         ValueError: the time zone or the hours are invalid.
@@ -69,7 +70,10 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
 
 
 def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
-    """End the current windows and cancel the planned ones. Returns the number of windows."""
+    """End the current maintenance windows and cancel the planned ones. Return their number.
+
+    With ``instance_id`` None, these are the windows of the whole location.
+    """
     windows = session.scalars(
         select(MaintenanceWindow).where(
             MaintenanceWindow.organization_id == at[0],

@@ -1,8 +1,9 @@
-"""Opening hours: weekly intervals on a location's clock, as spans of time in UTC.
+"""Opening hours: weekly intervals in a location's local time, converted to time spans in UTC.
 
-An interval belongs to the day on which it begins and may end on the next one. When clocks go back,
-an hour that occurs twice is open from its first start to its second end. When they go forward, a
-time that does not occur counts from the UTC offset before the change (PEP 495).
+An interval belongs to the day on which it begins, and may end on the next day. When clocks go back,
+some local times occur twice. A span then begins at the first occurrence of its start and ends at
+the second occurrence of its end. When clocks go forward, some local times do not exist. They are
+converted with the UTC offset before the change (PEP 495).
 """
 
 import re
@@ -17,7 +18,7 @@ DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 DAY_MINUTES: Final = 24 * 60
 INTERVALS_MAX: Final = 50
 LOOKBACK: Final = timedelta(days=8)
-"""A location that has been open for longer is always open."""
+"""How far back `OpeningHours.opened_at` searches for the time at which a location opened."""
 _LINE: Final = re.compile(
     r"(?P<first>[A-Za-z]{3})(?:-(?P<last>[A-Za-z]{3}))? +"
     r"(?P<h1>\d{1,2}):(?P<m1>\d\d)-(?P<h2>\d{1,2}):(?P<m2>\d\d)"
@@ -46,7 +47,10 @@ class OpeningHours:
     intervals: tuple[Interval, ...]
 
     def spans(self, since: datetime, until: datetime) -> list[Span]:
-        """Return when the location is open between two times: disjoint and in order."""
+        """Return the spans between two times in which the location is open.
+
+        They are in order and do not overlap.
+        """
         zone = ZoneInfo(self.zone)
         day = since.astimezone(zone).date() - timedelta(days=1)
         last = until.astimezone(zone).date()
@@ -59,7 +63,10 @@ class OpeningHours:
         return merge_spans(results, since, until)
 
     def opened_at(self, now: datetime) -> datetime | None:
-        """Return since when the location is open, at most 8 days ago; None while it is closed."""
+        """Return when the location opened, or None if it is closed at ``now``.
+
+        If it has been open for more than 8 days, return the time 8 days ago.
+        """
         for start, end in _around(self, now.date()):
             if start <= now < end:
                 return max(start, now - LOOKBACK)
@@ -68,7 +75,10 @@ class OpeningHours:
 
 @lru_cache(maxsize=4096)
 def _around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
-    """Return the spans around a day. Cached: 50,000 devices belong to few locations."""
+    """Return the open spans from 8 days before a day in UTC to one day after it.
+
+    They are cached, because all devices of a location need the same spans.
+    """
     midnight = datetime.combine(day, time(), UTC)
     return tuple(hours.spans(midnight - LOOKBACK, midnight + timedelta(days=2)))
 
@@ -83,7 +93,7 @@ def read_hours(zone: str, lines: Iterable[str]) -> OpeningHours:
 
 
 def require_zone(zone: str) -> None:
-    """Raise ValueError unless it is the name of a time zone."""
+    """Raise ValueError unless ``zone`` is the name of a time zone."""
     try:
         ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -91,14 +101,14 @@ def require_zone(zone: str) -> None:
 
 
 def format_hours(hours: OpeningHours) -> list[str]:
-    """Return the lines from which `read_hours` reads these hours."""
+    """Return the hours as lines that `read_hours` accepts."""
     return [
         f"{DAYS[each.weekday]} {_clock(each.start)}-{_clock(each.end)}" for each in hours.intervals
     ]
 
 
 def merge_spans(spans: Iterable[Span], since: datetime, until: datetime) -> list[Span]:
-    """Return the spans between two times, in order, with overlapping ones merged."""
+    """Return the parts of the spans between two times, in order. Overlapping spans are merged."""
     merged: list[Span] = []
     for begins, ends in sorted(spans):
         start, end = max(begins, since), min(ends, until)
@@ -155,6 +165,6 @@ def _timestamp_of(day: date, minutes: int, zone: ZoneInfo, *, fold: int) -> date
     if local.astimezone(UTC).astimezone(zone).replace(fold=0, tzinfo=None) != local.replace(
         fold=0, tzinfo=None
     ):
-        # A time that does not occur: it counts from the offset before the change.
+        # The local time does not exist. It is converted with the UTC offset before the change.
         local = local.replace(fold=0)
     return local.astimezone(UTC)

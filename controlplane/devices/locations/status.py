@@ -1,7 +1,8 @@
 """Whether a device is online, and whether it should be.
 
-A device should be online while its location is open and neither is in maintenance. From then on it
-has the online window to send a heartbeat.
+A device should be online while its location is open and neither the device nor the location is in
+maintenance. When such a time begins, the device has a ``window`` in which to send a heartbeat. Only
+after this window is it offline.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ State = Literal["online", "offline", "closed", "maintenance"]
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """A maintenance window. ``instance_id`` None is the whole location."""
+    """A maintenance window of a device, or of the whole location if ``instance_id`` is None."""
 
     instance_id: UUID | None
     since: datetime
@@ -42,8 +43,10 @@ class DeviceStatus(NamedTuple):
     """The status of a device.
 
     Attributes:
-        since: from when the device should have been online; None unless it is offline.
-        until: end of the current maintenance, also of a device that is online.
+        since: the time from which an offline device should have been online. None if the device is
+            not offline.
+        until: end of the current maintenance window, even if the device is online. None without
+            a window.
     """
 
     state: State
@@ -54,7 +57,10 @@ class DeviceStatus(NamedTuple):
 def status_of(
     schedule: Schedule, instance_id: UUID, last_seen_at: datetime, now: datetime, window: timedelta
 ) -> DeviceStatus:
-    """Return the status of a device. ``window`` is the time within which it has to be seen."""
+    """Return the status of a device.
+
+    ``window`` is the longest time between two heartbeats of a device that is online.
+    """
     windows = schedule.windows_of(instance_id) if schedule.maintenance else ()
     until = max((each.until for each in windows if each.since <= now < each.until), default=None)
     if now - last_seen_at <= window:

@@ -1,7 +1,8 @@
 """The open streams of consoles, and the poll that serves all of them.
 
-A process polls once for all of its consoles: shortly after a change in this process, and every few
-seconds for changes by other processes and by time.
+A process runs one poll of the database for all of its consoles. It polls shortly after a change in
+the process itself. It also polls every few seconds, to find changes by other processes and changes
+that come with time, such as a device that is no longer online.
 """
 
 import asyncio
@@ -18,9 +19,10 @@ from controlplane.operation.caller import Caller
 
 log = logging.getLogger("controlplane.devices.overview.console_feeds")
 SETTLE_S: Final = 0.2
-"""Changes within this time are sent together: requests often change several times."""
+"""Delay of a poll after a change, so that later changes are sent together with it. Requests often
+change several times within a short time."""
 POLL_S: Final = 5.0
-"""After this time all displayed devices are polled."""
+"""Interval of the poll for all displayed devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,11 @@ class EncodedRow:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The result of a poll: rows by position, and callers by credential.
+    """The result of a poll.
 
-    A credential without a caller is no longer valid.
+    Attributes:
+        rows: rows of devices by row key (``Device.position``).
+        callers: callers by the id of their credential. A missing credential is no longer valid.
     """
 
     rows: Mapping[int, EncodedRow]
@@ -44,11 +48,15 @@ class Snapshot:
 
 
 Poll = Callable[[Collection[int], Collection[int], Collection[UUID]], Awaitable[Snapshot]]
-"""Takes devices to read, devices to read if they changed, and credentials."""
+"""Takes the row keys of devices to read in any case, the row keys of devices to read only if they
+changed, and the ids of credentials."""
 
 
 class ConsoleStream(EventStream):
-    """One open stream. ``displayed`` are the positions of the devices that its console displays."""
+    """The open stream of one console.
+
+    ``displayed`` has the row keys (``Device.position``) of the devices that the console displays.
+    """
 
     def __init__(self, key_id: UUID, displayed: Collection[int]) -> None:
         super().__init__()
@@ -63,7 +71,7 @@ class ConsoleStream(EventStream):
     async def next(self, within_s: float) -> tuple[tuple[bytes, ...], bool]:
         """Wait for changes. Return changed rows, and whether the order of devices changed.
 
-        Returns neither after ``within_s``, or when the stream ended.
+        Returns no rows and False after ``within_s``, or when the stream has ended.
         """
         await self.wait(within_s)
         fresh, self._fresh = tuple(self._fresh.values()), {}
@@ -71,7 +79,7 @@ class ConsoleStream(EventStream):
         return fresh, is_to_reload
 
     def offer(self, positions: Collection[int], *, is_reordered: bool) -> bool:
-        """Add changes to poll for. Returns whether there are any."""
+        """Add devices that the next poll must read. Return whether this console needs a poll."""
         # Iterates over the smaller set: a console displays few devices, a sweep changes thousands.
         self.changed |= self.displayed.intersection(positions)
         self.is_reordered |= is_reordered
@@ -90,7 +98,7 @@ class ConsoleStream(EventStream):
 
 
 class ConsoleFeeds:
-    """Used from the event loop only."""
+    """The open streams of the consoles of this process. Use it from the event loop only."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
@@ -118,12 +126,12 @@ class ConsoleFeeds:
             if not streams:
                 self._streams.pop(organization_id, None)
             if not self._streams:
-                self._news.set()  # no stream is left
+                self._news.set()  # no stream is left, so the poll loop must end
 
     def notify(
         self, organization_id: str, positions: Collection[int], *, is_reordered: bool
     ) -> None:
-        """Report changed devices. Called after the commit."""
+        """Start a poll if a console displays a changed device. Call this after the commit."""
         streams = self._streams.get(organization_id, ())
         has_news = False
         for stream in streams:
@@ -145,7 +153,7 @@ class ConsoleFeeds:
             self._polling.cancel()
 
     async def finished(self) -> None:
-        """Wait until no poll runs, before the database is closed."""
+        """Wait until the running poll ends. Call this before the database is closed."""
         if self._polling is not None:
             await asyncio.wait((self._polling,))
 
@@ -169,7 +177,7 @@ class ConsoleFeeds:
             if self._news.is_set():
                 await asyncio.sleep(SETTLE_S)
             self._news.clear()
-            # All devices are polled on time, even if some change all the time.
+            # The poll for all displayed devices is on time, even if some devices change constantly.
             is_due = time.monotonic() >= due_s
             if is_due:
                 polled_s = time.monotonic()
@@ -188,7 +196,7 @@ class ConsoleFeeds:
                 changed, displayed - changed, {each.key_id for each in taken}
             )
         except Exception:
-            # The boundary of a loop: it must survive an unavailable database.
+            # Every error is caught, because the loop must survive an unavailable database.
             log.exception("cannot poll for consoles, next attempt in %g s", POLL_S)
             for stream, (positions, is_reordered) in taken.items():
                 stream.offer(positions, is_reordered=is_reordered)

@@ -1,4 +1,8 @@
-"""The console's page of a device: `deviceDetail` with a line for each report, and more."""
+"""The operation for the console's page of a device.
+
+The reply contains the reply of `deviceDetail`, a summary line for each report, the timeline, and
+the differences from the previous reports.
+"""
 
 from sqlalchemy import select
 
@@ -20,7 +24,8 @@ def device(
     (row,) = rows(context.session, [device], context.now, context.settings)
     report_ids = [each.report_id for each in detail.reports]
     request_ids = [each.id for each in detail.requests]
-    # Requests and reports have separate pages: the report of a request may be on another one.
+    # Requests and reports are paged separately. The report of a request on this page may be on a
+    # different page of reports, so it is loaded as well.
     query = (
         select(Report)
         .where(Report.id.in_(report_ids) | Report.request_id.in_(request_ids))

@@ -15,7 +15,7 @@ from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12
 VALUES_MAX: Final = 500
-"""Versions or locations in the reply. A filter may contain others."""
+"""Maximum number of versions, or of locations, in the reply. Filters accept others as well."""
 
 
 def summary(context: RequestContext, _body: records.SummaryRequest) -> records.SummaryReply:

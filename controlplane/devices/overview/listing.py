@@ -35,7 +35,7 @@ from controlplane.storage.tables import ApiKey, Device, Report, Request
 
 WORDS_MAX: Final = 8
 ID_PREFIX_MIN: Final = 6
-"""Shorter words are not searched in ids: too many names contain them."""
+"""Shorter words are not compared with ids: a word such as ``cafe`` is usually part of a name."""
 LINE = load_only(
     Report.id,
     Report.instance_id,
@@ -48,7 +48,7 @@ LINE = load_only(
     Report.headline,
     raiseload=True,
 )
-"""The columns of a report without its content."""
+"""Option of a query that loads only these columns of a report, not its content."""
 
 
 def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
@@ -93,7 +93,10 @@ def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
 
 
 def state_is(state: str, now: datetime) -> ColumnElement[bool]:
-    """Return the condition for a state. A device may have several: broken and offline."""
+    """Return the condition for a state.
+
+    A device may be in several states at once, for example broken and offline.
+    """
     working = select(Request.binding_id).where(is_open(now))
     is_bound = Device.priority != Priority.REVOKED
     return {
@@ -149,7 +152,7 @@ def rows(
 def rows_at(
     session: Session, positions: Collection[int], now: datetime, settings: Settings
 ) -> dict[int, Row]:
-    """Return the rows of the devices at these positions."""
+    """Return the rows of the devices with these row keys (``Device.position``)."""
     devices = _devices(session, positions)
     console_rows = rows(session, devices, now, settings)
     return {device.position: row for device, row in zip(devices, console_rows, strict=True)}
@@ -160,7 +163,7 @@ def line_of(report: Report) -> ReportLine:
 
 
 def names_of_requesters(session: Session, ids: Collection[str]) -> dict[str, str]:
-    """Return the names of users and API keys, by the ids in requests."""
+    """Return the names of the users and API keys with these ids (``Request.requested_by_id``)."""
     keys = []
     for each in ids:
         try:
@@ -216,7 +219,7 @@ def _pending_requests(
 ) -> dict[tuple[str, UUID], list[PendingRequestRecord]]:
     """Return the waiting pending requests, by organization and instance.
 
-    A dispatched one is shown as its request.
+    A dispatched pending request is not included, because its request is in `_open_requests`.
     """
     query = (
         select(PendingRequest, ApiKey.name)
@@ -235,7 +238,8 @@ def _pending_requests(
 
 
 def _contains(word: str) -> ColumnElement[bool]:
-    # One text, so that each of 50,000 devices is compared once. A word contains no space.
+    # The columns are joined, so that a word is compared once for each of up to 50,000 devices. A
+    # word contains no space, so it never matches across two columns.
     text = (
         Device.legacy_install_id.concat(" ")
         .concat(Device.location_id)
@@ -248,7 +252,11 @@ def _contains(word: str) -> ColumnElement[bool]:
 
 
 def _starts_id(word: str) -> list[ColumnElement[bool]]:
-    """Return the condition for ids that start with the word, in each database's format."""
+    """Return the condition for instance ids that start with the word, as a list of one element.
+
+    The list is empty if no id can start with the word. Ids are compared as UUIDs, because databases
+    store them in different formats.
+    """
     digits = word.replace("-", "").lower()
     if not ID_PREFIX_MIN <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
         return []

@@ -1,4 +1,7 @@
-"""The poll for all consoles of a process: cheap for all displayed devices, exact for changes."""
+"""The poll for all consoles of a process.
+
+It reads the full rows of changed devices, and only fingerprints of the other displayed devices.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -19,11 +22,11 @@ from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Request
 
 Fingerprint = tuple[Any, ...]
-"""The columns from which a row is made. A row changes only if its fingerprint does."""
+"""The values of a device by which the poll detects that its row has changed."""
 
 
 class ConsolePoller:
-    """Stores the fingerprints of the displayed devices. Runs one poll at a time."""
+    """Stores the fingerprints of the displayed devices. Do not run two polls at the same time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -20,7 +20,7 @@ PAGE_DEFAULT = 50
 
 
 class Filters(Exact):
-    """``search`` contains words that must all match. ``version`` "" means unknown."""
+    """All words in ``search`` must match. An empty ``version`` selects devices without one."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None
@@ -78,10 +78,10 @@ class Row(Tolerant):
     """A device with its status.
 
     Attributes:
-        state: a device that is closed or in maintenance is not online, and need not be.
-        maintenance_until: end of the maintenance window, also of a device that is online.
-        reports: the newest of each kind.
-        requests: the open ones.
+        state: with ``closed`` and ``maintenance``, the device is not online and need not be.
+        maintenance_until: end of the current maintenance window, even if the device is online.
+        reports: the newest report of each kind.
+        requests: the open requests.
     """
 
     device: Device
@@ -110,7 +110,7 @@ class NamedReport(ReportLine):
 
 
 class SummaryReply(Tolerant):
-    """``states`` count devices; one may be in several."""
+    """``states`` has the number of devices in each state. A device may be in several states."""
 
     states: dict[str, int]
     versions: Array[Count]
@@ -126,11 +126,13 @@ class ReportChange(Tolerant):
 
 
 class ReportChanges(Tolerant):
-    """Differences from the previous report, ``earlier_id``, received at ``since``.
+    """Differences of a report from the previous report of its kind.
 
     Attributes:
+        earlier_id: id of the previous report.
+        since: when the previous report was received.
         more: number of changes that are not listed.
-        not_compared: what only one of the two reports contains.
+        not_compared: parts that only one of the two reports contains.
     """
 
     report_id: Uuid
@@ -155,8 +157,8 @@ class DeviceReply(Tolerant):
     """A page of `deviceDetail` with more details for the console.
 
     Attributes:
-        lines: one for each report.
-        requesters: names of users and API keys, by the ids in requests.
+        lines: a summary of each report.
+        requesters: names of the users and API keys that created the requests, by id.
         changes: differences of the newest reports from the previous ones; only on the first page.
     """
 

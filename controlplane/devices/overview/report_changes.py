@@ -1,7 +1,7 @@
 """Differences between reports, computed on demand and cached.
 
-Reports never change, so neither do their differences. Comparing two means reading both
-([0033](../../../docs/adr/0033-report-differences.md)).
+Reports never change, so the differences between two reports never change either. To compute them,
+both reports must be read ([0033](../../../docs/adr/0033-report-differences.md)).
 """
 
 import logging
@@ -22,22 +22,23 @@ from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.devices.overview.report_changes")
 CACHED_MAX: Final = 2000
-"""Cached comparisons: enough for a thousand devices."""
+"""Maximum number of cached comparisons: two for each of a thousand devices."""
 _EMPTY: Final = "null"
 """The stored payload of a report without content."""
 
 
 class ReportChangeCache:
-    """A cache of differences, least recently used first. Used from several threads."""
+    """A cache of differences, in the order of their last use. It is thread-safe."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, int], ReportChanges | None] = OrderedDict()
         self._lock = threading.Lock()
 
     def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
-        """Return the differences of the device's newest reports, as far as the caller may see them.
+        """Return the differences of the device's newest reports from the previous ones.
 
-        A device that moved may have made a report at another location.
+        Reports that the caller may not see are not compared. If a device was moved, its earlier
+        reports may belong to a location to which the caller has no access.
         """
         newest = [each for each in (device.network_report, device.application_report) if each]
         query = select(Report).where(context.visible(Report), Report.position.in_(newest))
@@ -63,7 +64,10 @@ class ReportChangeCache:
 
 
 def earlier_than(context: RequestContext, report: Report) -> Report | None:
-    """Return the previous report of the kind with content that the caller may see."""
+    """Return the previous report of the same device and kind that has content.
+
+    Reports that the caller may not see are left out.
+    """
     query = (
         select(Report)
         .where(
@@ -80,12 +84,12 @@ def earlier_than(context: RequestContext, report: Report) -> Report | None:
 
 
 def compared(earlier: Report, payload: ReportPayload) -> Changes | None:
-    """Return the differences, None if the earlier report cannot be read."""
+    """Return the differences, or None if the reports cannot be compared."""
     try:
         before = payload_of(earlier)
         return None if before is None else changes_between(before, payload)
     except Exception:
-        # The boundary: many rules process untrusted content.
+        # Every error is caught: many rules process untrusted content, and any of them may fail.
         log.exception("two reports cannot be compared")
         return None
 

@@ -39,14 +39,17 @@ def _summary(read: Callable[[], ReportPayload | None]) -> Summary:
             return Summary("The device could report nothing.", "bad")
         headline = headline_of(report)
     except Exception:
-        # The boundary: many rules process untrusted content.
+        # Every error is caught: many rules process untrusted content, and any of them may fail.
         log.exception("a report cannot be summarized")
         return Summary("This report cannot be summarized.", "muted")
     return Summary(headline.verdict[:HEADLINE_MAX], headline.severity)
 
 
 def sum_up_old(session: Session) -> int:
-    """Summarize some reports of an older release, newest first. Returns how many."""
+    """Store the summaries of some reports that an older release stored without a summary.
+
+    The newest reports come first. Returns the number of reports.
+    """
     query = (
         select(Report)
         .where(Report.headline.is_(None))

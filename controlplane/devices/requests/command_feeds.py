@@ -1,8 +1,8 @@
 """The open command streams, by API key.
 
-`notify` reports a change in the database. One poll then serves all streams of a key, and all keys
-that changed meanwhile. So a fleet that reconnects at once causes few polls, and streams without
-news sleep.
+`notify` is called after a change in the database. One poll then reads the waiting commands of all
+API keys that have changed by that time, and serves all streams of these keys. Therefore a fleet
+that reconnects at once causes only few polls. Streams without new commands cause no polls.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ KEYS_PER_POLL = 256
 RETRY_S = 1.0
 
 Poll = Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, Sequence[Command]]]]
-"""Returns the waiting commands by key. A key that is missing is no longer valid."""
+"""Takes ids of API keys. Returns the waiting commands by key. A missing key is no longer valid."""
 
 
 class CommandStream(EventStream):
@@ -32,15 +32,22 @@ class CommandStream(EventStream):
         self._fresh: list[Command] = []
 
     async def next(self, within_s: float) -> Sequence[Command]:
-        """Wait for new commands. Returns none after ``within_s``, or when the stream ended."""
+        """Wait for new commands.
+
+        Returns an empty sequence after ``within_s``, or when the stream has ended.
+        """
         await self.wait(within_s)
         fresh, self._fresh = self._fresh, []
         return fresh
 
     def offer(self, waiting: Sequence[Command]) -> None:
-        """Queue the commands of the key that were not sent here yet."""
+        """Queue the commands that this stream has not sent yet.
+
+        ``waiting`` contains all waiting commands of the key.
+        """
         fresh = [command for command in waiting if command.request_id not in self._sent]
-        # Contains only waiting commands, so that it does not grow for months.
+        # Ids of finished commands are dropped. Otherwise a stream that stays open for months would
+        # collect more and more ids.
         self._sent = frozenset(command.request_id for command in waiting)
         if fresh:
             self._fresh += fresh
@@ -48,7 +55,7 @@ class CommandStream(EventStream):
 
 
 class CommandFeeds:
-    """Used from the event loop only."""
+    """The open command streams of this process. Use it from the event loop only."""
 
     def __init__(self, poll: Poll) -> None:
         self._poll = poll
@@ -83,7 +90,7 @@ class CommandFeeds:
         return tuple(self._cut)
 
     def notify(self, key_ids: Iterable[UUID]) -> None:
-        """Poll for new commands of these keys. Called after the commit."""
+        """Poll for new commands of these keys. Call this after the commit."""
         self._stale.update(dict.fromkeys(key for key in key_ids if key in self._streams))
         if self._stale and self._polling is None and not self.is_closed:
             self._polling = asyncio.create_task(self._poll_until_fresh(), name="command feeds")
@@ -97,7 +104,7 @@ class CommandFeeds:
                 stream.end()
 
     async def finished(self) -> None:
-        """Wait until no poll runs, before the database is closed."""
+        """Wait until the running poll ends. Call this before the database is closed."""
         if self._polling is not None:
             await asyncio.wait((self._polling,))
 
@@ -115,7 +122,7 @@ class CommandFeeds:
         try:
             waiting = await self._poll(keys)
         except Exception:
-            # The boundary of a loop: it must survive an unavailable database.
+            # Every error is caught, because the loop must survive an unavailable database.
             log.exception("cannot poll for commands, next attempt in %g s", RETRY_S)
             await asyncio.sleep(RETRY_S)
             self._stale.update(dict.fromkeys(key for key in keys if key in self._streams))

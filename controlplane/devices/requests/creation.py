@@ -1,4 +1,4 @@
-"""Creates requests for devices, within the limits for all callers."""
+"""Creates requests for devices. The limits are the same for all callers."""
 
 from datetime import datetime
 from typing import Final, get_args
@@ -15,7 +15,8 @@ from controlplane.settings import Settings
 from controlplane.storage.tables import Device, Request
 
 KINDS: Final = frozenset(get_args(Kind))
-"""A device that declares none of them may use other names for its capabilities."""
+"""The kinds of reports. A device that declares none of them as a capability may use different names
+for its capabilities, so it is sent requests of every kind."""
 
 
 def add_request(

@@ -18,7 +18,8 @@ from controlplane.operation.permissions import callers
 from controlplane.storage.tables import Device, Request
 
 COMMANDS_MAX = 256
-"""Commands per poll, oldest first. The next poll returns the others."""
+"""Maximum number of commands of an API key in one poll, oldest first. Later polls return further
+commands once devices have started these."""
 
 
 class CommandList(Message):
@@ -45,7 +46,7 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
 
 
 def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
-    """Return the request, locked, if it belongs to the binding."""
+    """Return the request of this binding, and lock its row. Raises a refusal if there is none."""
     query = select(Request).where(Request.id == request_id, Request.binding_id == binding_id)
     request = context.session.scalars(query.with_for_update()).first()
     if request is None:
@@ -66,7 +67,10 @@ def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Com
 def waiting_by_key(
     session: Session, key_ids: Sequence[UUID], now: datetime
 ) -> dict[UUID, list[Command]]:
-    """Return the same for each valid key, with its current permissions."""
+    """Return the waiting commands of each valid key that may write, oldest first.
+
+    The current permissions of the keys apply.
+    """
     live = {
         key_id: caller
         for key_id, caller in callers(session, key_ids, now).items()
@@ -75,7 +79,8 @@ def waiting_by_key(
     waiting: dict[UUID, list[Command]] = {key_id: [] for key_id in live}
     for request, key_id, location_id in _rows(session, tuple(live), now):
         commands, caller = waiting[key_id], live[key_id]
-        # A session that switched its organization keeps the devices that it enrolled.
+        # A session may have enrolled devices and then switched to a different organization. These
+        # devices still belong to the session, but it no longer has access to them.
         is_visible = caller.may_see(request.organization_id, location_id)
         if len(commands) < COMMANDS_MAX and is_visible:
             commands.append(command(request))
@@ -89,7 +94,8 @@ def _rows(
     rows = session.execute(_waiting(key_ids, now).limit(limit)).all()
     if len(rows) < limit or len(key_ids) == 1:
         return rows
-    # One key with very many commands must not hide those of others.
+    # The limit was reached: one key with very many commands may have displaced the commands of
+    # other keys. Therefore each key is queried separately.
     return [row for key_id in key_ids for row in _rows(session, (key_id,), now)]
 
 
@@ -108,7 +114,10 @@ def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, st
 
 
 def keys_with_new_requests(session: Session, since: datetime) -> tuple[UUID, ...]:
-    """Return the keys of devices with requests since then that are not acknowledged."""
+    """Return the keys of devices with requests that were created after ``since``.
+
+    Requests that are already acknowledged do not count.
+    """
     query = (
         select(Device.key_id)
         .join(Request, Device.binding_id == Request.binding_id)

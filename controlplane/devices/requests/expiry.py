@@ -1,6 +1,7 @@
-"""Expiry of requests, whenever they are used and in a periodic sweep.
+"""Expiry of requests: before an operation uses them, and in a periodic sweep.
 
-Call these functions before loading requests: objects in the session are not updated.
+Call these functions before you load requests. They do not update objects that the database session
+has already loaded.
 """
 
 from datetime import datetime
@@ -20,7 +21,7 @@ def is_open(now: datetime) -> ColumnElement[bool]:
 
 
 def expire_due(session: Session, now: datetime, instance_id: UUID | None = None) -> int:
-    """Expire due requests, of one instance or of all. Returns how many."""
+    """Expire the due requests of one instance, or of all if it is None. Return their number."""
     query = update(Request).where(Request.status.in_(lifecycle.OPEN), Request.expires_at <= now)
     if instance_id is not None:
         query = query.where(Request.instance_id == instance_id)
@@ -28,7 +29,7 @@ def expire_due(session: Session, now: datetime, instance_id: UUID | None = None)
 
 
 def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
-    """Expire the open requests of a binding that ends. Returns how many."""
+    """Expire the open requests of a binding that ends. Return their number."""
     query = update(Request).where(
         Request.status.in_(lifecycle.OPEN), Request.binding_id == binding_id
     )
@@ -37,7 +38,7 @@ def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
 
 def _expire(session: Session, query: Update, now: datetime) -> int:
     expired = lifecycle.move("queued", "expire")
-    # Due requests are already shown as finished at their expiry.
+    # Read operations already show a due request as finished at its expiry.
     finished_at = case((Request.expires_at < now, Request.expires_at), else_=now)
     return change_rows(
         session, query.values(status=expired, finished_at=finished_at, updated_at=now)

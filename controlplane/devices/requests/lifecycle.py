@@ -9,10 +9,11 @@
 
 Rules:
 
-1. Acknowledgements move forward only. A repeated one, or a late one after a lost reply, is accepted
-   and changes nothing, so that the device can repeat it.
-2. A result is accepted in every state without one, also without acknowledgements: they may have
-   been lost. It is accepted in ``expired`` too, because the report exists.
+1. An acknowledgement never moves a request backwards. A repeated or late acknowledgement is
+   accepted and changes nothing, so that a device can repeat it if the reply was lost.
+2. A result is accepted in every state that has no result yet. No acknowledgement is needed before
+   it, because acknowledgements may be lost. A result is also accepted in ``expired``, because the
+   report exists.
 3. ``completed``, ``partial`` and ``failed`` never change.
 4. A request that is not finished at its ``expiresAt``, or whose binding ends, expires. An expired
    request cannot be acknowledged: the device should not start it.
@@ -41,7 +42,7 @@ INITIAL: Final[RequestStatus] = "queued"
 FINISHED: Final[frozenset[RequestStatus]] = frozenset({"completed", "partial", "failed"})
 OPEN: Final[frozenset[RequestStatus]] = frozenset({"queued", "received", "running"})
 DELIVERED: Final[frozenset[RequestStatus]] = frozenset({"queued", "received"})
-"""Requests that are sent to the device: it has not acknowledged them as running."""
+"""The states in which a request is sent to the device, because the device has not started it."""
 
 _ENDS: Final[Mapping[Event, RequestStatus]] = {
     "result:completed": "completed",

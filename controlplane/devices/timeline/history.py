@@ -15,7 +15,7 @@ from controlplane.storage.monitoring_tables import MonitoringState, OfflineInter
 from controlplane.storage.tables import Device, Report, Request
 
 EVENTS_MAX: Final = 5000
-"""Requests or reports that are counted, the newest first."""
+"""Maximum number of requests, and of reports, that are counted. The newest are counted."""
 INTERVALS_MAX: Final = 5000
 
 

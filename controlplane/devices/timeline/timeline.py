@@ -1,6 +1,6 @@
-"""The timeline of a device: how long it was online, for each of thirty days and their hours.
+"""The timeline of a device: how long it was online on each of thirty days, and in each hour.
 
-Days are those of the location's clock, UTC without a time zone. They may have 23 or 25 hours.
+Days are in the time zone of the location, or in UTC if it has none. They may have 23 or 25 hours.
 Offline time while the location was closed or in maintenance is counted separately. Time before the
 enrollment, in the future, or while the service was down is unknown.
 """
@@ -28,7 +28,10 @@ SIGNS: Final[dict[str, str]] = {
 
 
 class TimelineCell(Tolerant):
-    """A day or an hour, in whole seconds. The rest of it is unknown. ``state`` is a `CellState`."""
+    """A day or an hour: how long the device was online, offline or closed, in whole seconds.
+
+    The remaining seconds are unknown. ``state`` is a `CellState`.
+    """
 
     state: str
     online_s: int
@@ -58,8 +61,9 @@ class Liveness:
     """The stored liveness of a device.
 
     Attributes:
+        since: when the liveness began to be recorded.
         until: now, or when the device was revoked.
-        offline: its offline intervals; an end of None means that it is still offline.
+        offline: its offline intervals. An end of None means that it is still offline.
         outages: intervals in which the service was down.
     """
 
@@ -102,7 +106,8 @@ def build_timeline(
 
 
 Parts = tuple[list[Span], list[Span], list[Span]]
-"""When the device was online, offline, and offline while it need not be online."""
+"""Spans in which the device was online, in which it was offline but should have been online, and in
+which it was offline and need not have been online."""
 
 
 def _day(day: date, clock: ZoneInfo, parts: Parts, events: Events) -> TimelineDay:

@@ -1,7 +1,7 @@
 """The session cookie: its name, its caller, and protection against CSRF.
 
-A browser sends the cookie with calls from any site. Calls from other sites are therefore refused,
-and calls that change anything must show that they come from our own pages.
+A browser may send the cookie with calls from pages of any site. Therefore calls from other sites
+are refused. Calls that change anything must have an ``Origin`` header that names this service.
 """
 
 import re
@@ -18,12 +18,13 @@ from controlplane.web.core import Core
 
 NAME: Final = "venue.session_token"
 SECURE_PREFIX: Final = "__Secure-"
-"""Browsers accept such a cookie over TLS only (RFC 6265bis, 4.1.3.1)."""
+"""Prefix of the cookie's name over TLS. Browsers accept a cookie with this prefix over TLS only
+(RFC 6265bis, 4.1.3.1)."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
-    """Return the caller of the session in the cookie. Raises the refusal."""
+    """Return the caller of the session in the cookie. Raises a refusal if there is none."""
     token = token_of(core, request)
     if token is None:
         raise unauthenticated()
@@ -47,7 +48,7 @@ def token_of(core: Core, request: Request) -> str | None:
 
 
 def cookie(core: Core, request: Request, token: str) -> str:
-    """Return ``Set-Cookie`` for the token of a session, or to delete the cookie if it is ""."""
+    """Return the ``Set-Cookie`` header for ``token``. An empty token deletes the cookie."""
     lifetime_s = int(sessions.LIFETIME.total_seconds()) if token else 0
     secure = "; Secure" if _is_secure(core, request) else ""
     return (
@@ -57,9 +58,10 @@ def cookie(core: Core, request: Request, token: str) -> str:
 
 
 def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None:
-    """Refuse calls that a browser makes for another site.
+    """Refuse calls that a browser makes for a page of a different site.
 
-    ``is_needed`` also refuses calls without an origin. Browsers always send one (Fetch, 3.2).
+    With ``is_needed``, calls without an ``Origin`` header are refused as well. Browsers send this
+    header with every ``POST`` (Fetch, 3.2).
     """
     site = request.headers.get("sec-fetch-site")
     origin = request.headers.get("origin")

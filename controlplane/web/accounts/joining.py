@@ -1,6 +1,7 @@
-"""``POST /api/auth/invitation`` and ``/api/auth/join``: join an organization by a link.
+"""``POST /api/auth/invitation`` and ``/api/auth/join``: join an organization by an invitation link.
 
-Only an invited user has the code. If the address has an account, its password is required.
+Only the invited user has the code in the link. If an account with the invited e-mail address
+already exists, its password is required.
 """
 
 from datetime import datetime
@@ -54,7 +55,7 @@ def joining_routes(core: Core) -> list[Route]:
 
 
 async def invitation(core: Core, request: Request) -> Response:
-    """Describe the invitation with a code."""
+    """Return the e-mail address, the organization and the role of the invitation with a code."""
     admit_stranger(core, request)
     body = parse_body(InvitationRequest, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
@@ -69,7 +70,7 @@ async def invitation(core: Core, request: Request) -> Response:
 
 
 async def join(core: Core, request: Request) -> Response:
-    """Make the invited user a member. Create an account if the address has none."""
+    """Make the invited user a member. Create an account if the e-mail address has none."""
     address = admit_stranger(core, request)
     body = parse_body(JoinRequest, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
@@ -130,7 +131,7 @@ def _find_invitation(
 
 
 def _join(session: Session, row: Invitation, user: User, address: str, now: datetime) -> None:
-    """Make the user a member. The link ends."""
+    """Make the user a member, and delete the invitation, so that its link cannot be used again."""
     organization_id = row.organization_id
     if session.get(Membership, (user.id, organization_id)) is not None:
         raise conflict("already_member", f"{user.email} is already a member")

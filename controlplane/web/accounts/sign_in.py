@@ -1,7 +1,8 @@
-"""Sign-in by e-mail address and password, sign-out, and the change of the own password.
+"""Sign-in by e-mail address and password, sign-out, and the change of one's own password.
 
-An unknown address and a wrong password get the same reply, after the same work. Each sign-in
-creates a session and ends the previous one of the browser, which prevents session fixation.
+An unknown e-mail address and a wrong password get the same reply after the same amount of work, so
+that a caller cannot find out which addresses have accounts. Each sign-in creates a session and ends
+the previous session of the browser. This prevents session fixation.
 """
 
 from http import HTTPStatus
@@ -79,7 +80,7 @@ async def sign_in_by_email(core: Core, request: Request) -> Response:
 
 
 async def sign_out(core: Core, request: Request) -> Response:
-    """End the session, if there is one. The reply is the same."""
+    """End the session, if there is one. The reply is the same if there is none."""
     require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=True)
@@ -123,7 +124,7 @@ async def change_password(core: Core, request: Request) -> Response:
     def work(session: Session) -> PasswordChangeReply:
         row = session.get_one(User, user.id, with_for_update=True)
         if row.password_hash != user.password_hash:
-            raise wrong_password("the old password is wrong")  # it was changed in the meantime
+            raise wrong_password("the old password is wrong")  # the password was changed meanwhile
         row.password_hash = password_hash
         ended = _finish(session, caller, attempt)
         event = Event("password.change", user_subject(row), f"ended {ended} other sessions")
@@ -134,7 +135,10 @@ async def change_password(core: Core, request: Request) -> Response:
 
 
 def admit_stranger(core: Core, request: Request) -> str:
-    """Return the address of a caller without a credential. Raises the refusal."""
+    """Return the network address of a caller without a credential.
+
+    Raises a refusal if the call is not admitted.
+    """
     require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=False)
@@ -142,7 +146,7 @@ def admit_stranger(core: Core, request: Request) -> str:
 
 
 def count_attempt(core: Core, request: Request) -> str:
-    """Count an attempt to sign in, and return its address. Raises the refusal at the limit."""
+    """Count an attempt to sign in. Return its network address, or raise a refusal at the limit."""
     address = address_of(core, request)
     if wait_s := core.sign_ins.take(address):
         raise too_many_attempts(spread(wait_s))
@@ -150,7 +154,7 @@ def count_attempt(core: Core, request: Request) -> str:
 
 
 async def begin_attempt(core: Core, email: str, address: str) -> Try:
-    """Record an attempt to use the password of ``email``. Raises the refusal at the limit."""
+    """Record an attempt to use the password of ``email``. Raises a refusal at the limit."""
     now = core.clock()
     attempt = await core.write(lambda session: throttle.begin(session, email, address, now))
     if attempt.wait_s:
@@ -167,7 +171,7 @@ def reply_with_cookie(core: Core, request: Request, reply: Message, token: str) 
 async def begin_session(
     core: Core, request: Request, body: SignInRequest
 ) -> tuple[str, SignInReply]:
-    """Return the token of a new session, and the reply. Raises the refusal."""
+    """Return the token of a new session, and the reply. Raises a refusal if the sign-in fails."""
     address = address_of(core, request)
     attempt = await begin_attempt(core, body.email, address)
     user = await core.read(lambda session: find_user(session, body.email))
@@ -183,10 +187,11 @@ async def begin_session(
 
 
 async def _note_refused(core: Core, email: str, address: str, reason: str) -> None:
-    """Add an attempt to the audit log.
+    """Add a refused attempt to the audit log.
 
-    An unknown address takes the same queries. It is not logged, because users type passwords into
-    the wrong field. Attempts beyond the limit are not logged, because they would fill it.
+    The queries are the same for an unknown e-mail address, so that it takes the same time. An
+    unknown address is not logged, because users sometimes type their password into the wrong field.
+    Attempts beyond the limit are not logged either, because they would fill the log.
     """
     now = core.clock()
 
@@ -214,7 +219,7 @@ async def _open_session(
     def work(session: Session) -> tuple[str, SignInReply]:
         row = session.get(User, user.id, with_for_update=True)
         if row is None or row.password_hash != verified:
-            raise sign_in_failed()  # it was changed in the meantime
+            raise sign_in_failed()  # the password was changed meanwhile
         throttle.succeed(session, attempt)
         row.password_hash = better or verified
         if old is not None:
@@ -256,7 +261,7 @@ def too_many_attempts(wait_s: int) -> Refusal:
 
 
 def _first_organization(session: Session, user_id: UUID) -> str:
-    """Return the oldest organization of a user. The user can choose another one later."""
+    """Return the user's first organization. The user can switch to a different one later."""
     for each in memberships(session, user_id):
         return each.organization_id
     raise forbidden("no_membership", "the account is a member of no organization")
@@ -272,7 +277,7 @@ def _reply(session: Session, user: User, session_id: UUID, organization_id: str)
 
 
 def _finish(session: Session, caller: Caller, attempt: Try) -> int:
-    """End the other sessions of the user. Return their number."""
+    """Count the attempt as successful, and end the user's other sessions. Return their number."""
     throttle.succeed(session, attempt)
     assert caller.owner_id is not None  # noqa: S101 - a session has a user
     others = select(SignInSession.id).where(
@@ -294,5 +299,8 @@ def require_new(password: str, field: str) -> None:
 
 
 def wrong_password(detail: str) -> Refusal:
-    """Return a refusal. It is not 401, because the user is signed in or has a valid code."""
+    """Return the refusal of a wrong password.
+
+    Its status is 403 and not 401, because the user is signed in or has a valid invitation code.
+    """
     return forbidden("wrong_password", detail)

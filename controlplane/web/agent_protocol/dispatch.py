@@ -1,7 +1,8 @@
-"""Passes requests to the official SDK, and runs the tools. Imported at the first call: it is large.
+"""Passes requests to the official SDK, and runs the tools.
 
-The SDK's own HTTP server is not used: it opens streams, answers JSON-RPC errors with 4xx, and
-accepts envelopes that the contract refuses (docs/adr/0037-agent-protocol.md).
+This module is imported at the first call, because the SDK is large. The SDK's own HTTP server is
+not used: it opens streams, replies to JSON-RPC errors with a 4xx status, and accepts envelopes that
+the contract refuses (docs/adr/0037-agent-protocol.md).
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,7 +47,7 @@ DEFAULT_VERSION: Final = "2025-03-26"
 """Version of a request without ``MCP-Protocol-Version`` (MCP 2025-06-18, transports)."""
 ISSUES_MAX: Final = 8
 FREE_S: Final = 0.25
-"""Processor seconds of a call that are not charged to its key. Most calls take a tenth of it."""
+"""Processor seconds of a call that are not charged to its key. Most calls take a tenth of this."""
 HIDDEN: Final = "there is no such thing, or this credential has no access to it"
 INSTRUCTIONS: Final = """\
 Figures and records of one merchant. Begin with business_context: it lists the locations that you \
@@ -58,7 +59,7 @@ RunTool = Callable[[Tool, Json], Awaitable[tuple[str, Json]]]
 
 @dataclass(slots=True)
 class OneReply:
-    """The SDK's view of one request. Only the reply reaches the client."""
+    """The context that the SDK gets for one request. Only the reply is sent to the client."""
 
     request_id: Id
     transport: TransportContext
@@ -95,7 +96,8 @@ async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool
     assert request.request_id is not None  # noqa: S101 - a notification has no reply
     if (repeated := find_duplicated_routing_header(lines)) is not None:
         raise RpcError(types.HEADER_MISMATCH, f"the header {repeated} must be given once")
-    # RFC 9110, section 5.5: white space around a value is not part of it. uvicorn keeps the end.
+    # White space around a header's value is not part of it (RFC 9110, section 5.5). uvicorn does
+    # not remove it at the end.
     headers = {name: value.strip(" \t") for name, value in lines}
     transport = TransportContext(kind="streamable-http", can_send_request=False, headers=headers)
     context = OneReply(request.request_id, transport)
@@ -117,7 +119,7 @@ async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool
 
 
 def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
-    """Return the state of a connection, from this request alone."""
+    """Return the state of a connection. It depends on this request only."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     meta = (request.params or {}).get("_meta", {})
     is_enveloped = types.PROTOCOL_VERSION_META_KEY in meta
@@ -146,8 +148,8 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
     """Return a short text and the structured result.
 
     Raises:
-        ToolError: a model can correct the call.
-        RpcError: it cannot.
+        ToolError: the call is wrong, and the language model can correct it.
+        RpcError: the call is refused, and the language model cannot correct it.
         Refusal: the credential has ended.
     """
 
@@ -189,7 +191,7 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
 
 
 def _renewed(session: Session, caller: Caller, now: datetime) -> Caller:
-    """Return what the caller may do now. Raises the refusal of a credential that has ended."""
+    """Return the caller with its current permissions. Raises a refusal of an ended credential."""
     renewed = callers(session, (caller.key_id,), now).get(caller.key_id)
     if renewed is None:
         raise unauthenticated()

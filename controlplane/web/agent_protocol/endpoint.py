@@ -1,6 +1,7 @@
 """``POST /api/mcp/v1``: one request, one JSON reply. No state is kept between requests.
 
-Until JSON-RPC begins, refusals are ``{"error": …}`` (contract: Errors).
+If a call is refused before its body is read as JSON-RPC, the reply is ``{"error": …}`` (contract:
+Errors).
 """
 
 import logging
@@ -30,7 +31,7 @@ from controlplane.web.core import Core
 
 log = logging.getLogger(__name__)
 BODY_MAX_BYTES: Final = 65_536
-"""A thousand times as much as the arguments of a usual call."""
+"""Maximum size of a body. The arguments of a usual call have a thousandth of it."""
 METADATA_PATH: Final = RESOURCE_METADATA + RESOURCE_PATH
 """Path of the metadata of the resource (RFC 9728)."""
 _HOST: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
@@ -90,7 +91,7 @@ class AgentProtocol:
         except Refusal:
             raise
         except Exception:
-            # The boundary: the caller gets a trace id, and the log has the rest.
+            # Every error is caught: the caller gets only a trace id, and the log has the details.
             trace_id = request.state.trace_id
             log.exception("trace_id=%s the call failed", trace_id, extra={"trace_id": trace_id})
             data = {"traceId": trace_id}
@@ -100,7 +101,7 @@ class AgentProtocol:
     async def _load(self, core: Core) -> ModuleType:
         """Import the module that uses the official SDK.
 
-        It takes half a second. It happens in a thread, so that heartbeats do not wait for it.
+        The import takes half a second. It runs in a thread, so that heartbeats do not wait for it.
         """
 
         def load(_transact: object) -> ModuleType:
@@ -129,7 +130,8 @@ def _unauthorized(request: Request, origin: str | None) -> Refusal:
 def _origin_of(request: Request) -> str:
     """Return the origin that the caller used.
 
-    A caller that sends a wrong origin, or a wrong scheme of a proxy, misleads only itself.
+    It is taken from headers that the caller can set to any value. This is safe, because the result
+    is only returned to the same caller.
     """
     host = request.headers.get("host", "")
     if not _HOST.fullmatch(host):
@@ -141,8 +143,8 @@ def _origin_of(request: Request) -> str:
 def require_no_web_page(request: Request) -> None:
     """Refuse calls from web pages, except from pages on this machine.
 
-    Otherwise DNS rebinding would let a page reach a service on loopback (MCP, Streamable HTTP,
-    security warning). Browsers send the origin of the page. Agents send none.
+    Otherwise a page could use DNS rebinding to reach a service on loopback (MCP, Streamable HTTP,
+    security warning). Browsers send the origin of the page. Agents do not send an origin.
     """
     origin = request.headers.get("origin")
     if origin is not None and not _LOOPBACK.fullmatch(origin):

@@ -1,8 +1,8 @@
-"""The JSON-RPC envelope, as strict as the contract (contract: JSON-RPC envelope).
+"""The JSON-RPC envelope, checked as strictly as the contract requires.
 
 A request has ``jsonrpc``, ``id``, ``method`` and optionally ``params``, and no other key. A
-notification is the same without ``id``. Everything else is answered with an error. The error has no
-``id`` if the request has no valid one.
+notification has the same keys without ``id``. Everything else is answered with an error. If the
+request has no valid ``id``, the error has no ``id`` either.
 """
 
 import json
@@ -24,7 +24,7 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 NOTIFICATIONS: Final = "notifications/"
 DEPTH_MAX: Final = 32
-"""Nested lists and objects. The arguments of a tool have three levels."""
+"""Maximum nesting of lists and objects. The arguments of a tool have three levels."""
 
 Json = dict[str, Any]
 Id = str | Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
@@ -46,7 +46,7 @@ class Params(Model):
 
 
 class Named(Model):
-    """The id alone, for the error of a request whose other parts are wrong."""
+    """The ``id`` of a request whose other parts are invalid. The error reply contains this id."""
 
     id: Absent[Id] = None
 
@@ -153,7 +153,10 @@ def _require_shallow(params: Json) -> None:
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether all strings in ``value`` can be encoded. JSON can escape lone surrogates."""
+    """Return whether all strings in ``value`` can be encoded in UTF-8.
+
+    JSON can contain lone surrogates as escape sequences. These cannot be encoded.
+    """
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:

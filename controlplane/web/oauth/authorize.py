@@ -1,8 +1,9 @@
-"""The pages on which a user gives a client access: sign in, then decide.
+"""The pages on which a user gives a client access: the user signs in and then decides.
 
-A decision is accepted only from our own page, by its Origin, and only from the page that was shown
-to this session for this request, by a proof made with the token of the session. Decisions that were
-prepared by another site or shown to another user are refused.
+A decision is accepted only from our own page, which the Origin header shows. The page must also
+have been served to this session and for this request. This is checked with a proof in the form,
+which is computed with the token of the session. Therefore decisions from a page of a different
+site, or from a page that was served to a different user, are refused.
 """
 
 import hashlib
@@ -52,7 +53,7 @@ _UNKNOWN: Final = "The program requested something that this service does not su
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The name of the client, and the consent page if a user is signed in."""
+    """The name of the client, and the content of the consent page if a user is signed in."""
 
     client: str
     consent: Consent | None
@@ -146,18 +147,22 @@ async def find_view(
 
 
 def to_client(reply: OAuthReply) -> Response:
-    """Redirect the browser to the client with the reply. Raises the refusal if it has no address.
+    """Redirect the browser to the client with the reply.
 
-    303: a browser must not send the form to the client (RFC 9700, 4.12).
+    The status is 303, because a browser must not send the form on to the client (RFC 9700, 4.12).
+    Raises a refusal if the reply has no address of the client.
     """
     if reply.location is None:
-        # Fixed texts only: the author of the address must not control text on our page.
+        # Only fixed texts are used: the author of a link must not control text on our page.
         raise invalid_request(_ERRORS.get(str(reply.body.get("error")), _UNKNOWN))
     return Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": reply.location})
 
 
 def proof(token: str, query: str) -> bytes:
-    """Return the proof of a request, which requires the token of the session."""
+    """Return the proof that binds a decision to a session and to the request in ``query``.
+
+    It can be computed only with the token of the session.
+    """
     return hmac.new(token.encode(), query.encode(), hashlib.sha256).hexdigest().encode()
 
 
@@ -234,7 +239,7 @@ def _oauth_request(method: str, issuer: str, query: str) -> OAuthRequest:
 
 
 def _again(oauth_request: OAuthRequest, cookie: str | None = None) -> Response:
-    """Redirect to the page again. The address is local: only its parameters vary."""
+    """Redirect to the page again. The path is fixed, and only the parameters vary."""
     headers = {"location": f"{AUTHORIZE}?{oauth_request.query}"}
     if cookie is not None:
         headers["set-cookie"] = cookie

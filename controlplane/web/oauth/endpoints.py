@@ -33,10 +33,10 @@ REGISTRATIONS_PER_S: Final = 1 / 60
 REGISTRATIONS_BURST: Final = 10
 CALLS_PER_S: Final = 2.0
 CALLS_BURST: Final = 60
-"""Token requests and revocations from one address."""
+"""Limits of token requests and revocations from one network address."""
 PAGES_PER_S: Final = 2.0
 PAGES_BURST: Final = 60
-"""Pages from one address."""
+"""Limits of calls of the pages from one network address."""
 REGISTRATION_MAX_BYTES: Final = 8192
 METADATA_CACHED_S: Final = 300
 
@@ -107,7 +107,7 @@ async def revoke(limit: RateLimit, core: Core, request: Request) -> Response:
 
 
 async def _read(core: Core, request: Request, limit: RateLimit) -> OAuthRequest:
-    """Return the request in the form of a client. Raises the refusal."""
+    """Return the OAuth request in a client's form. Raises a refusal if the form is invalid."""
     require_method(request, "POST")
     issuer = issuer_of(core, request)
     count(core, request, limit)

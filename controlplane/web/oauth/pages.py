@@ -1,7 +1,7 @@
 """The pages of OAuth: sign-in, consent, and errors. They have no scripts.
 
-Other sites cannot frame them, caches do not store them, and other sites do not get their address,
-which contains the request of the client.
+Other sites cannot frame these pages, and caches do not store them. The address of a page contains
+the request of the client. Browsers do not send it to other sites as a referrer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ POLICY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """An organization on the consent page. ``locations`` describes the accessible locations."""
+    """An organization on the consent page. ``locations`` is text about the accessible locations."""
 
     id: str
     name: str
@@ -38,8 +38,8 @@ class Consent:
     """The content of the consent page.
 
     Attributes:
-        host: host of the reply, or None for a program on this machine.
-        form_source: the target of the reply, for the Content Security Policy.
+        host: host to which the reply is sent, or None for a program on the user's machine.
+        form_source: target of the reply, as a source of the Content Security Policy.
         proof: binds the form to the session and to ``query``.
     """
 
@@ -82,7 +82,7 @@ def _reply(page: str, forms: str, status: int, headers: Mapping[str, str] | None
     fixed = {
         "Content-Security-Policy": POLICY.format(forms=forms),
         "X-Frame-Options": "DENY",
-        # With no-referrer, a browser would send our own form with the origin "null".
+        # With the policy no-referrer, browsers would send our own form with ``Origin: null``.
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-store",

@@ -1,7 +1,7 @@
 """Requests of OAuth clients and of our pages: the issuer, the limits and the forms.
 
-The issuer is the configured origin (``--origin``), or else the origin of the request. Without TLS,
-OAuth is available on the same machine only.
+The issuer is the configured origin (``--origin``), or the origin of the request if none is
+configured. Without TLS, OAuth is only available on the machine of the service.
 """
 
 import ipaddress
@@ -20,7 +20,8 @@ from controlplane.web.admission import address_of, read_body, require_media_type
 from controlplane.web.core import Core
 
 FORM_MAX_BYTES: Final = 16_384
-"""The form of a page contains the parameters once more, escaped."""
+"""Maximum size of a form. The forms of our pages contain all parameters of a request as one escaped
+field."""
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?|\[[0-9a-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
@@ -42,13 +43,13 @@ def issuer_of(core: Core, request: Request) -> str:
 
 
 def count(core: Core, request: Request, limit: RateLimit) -> None:
-    """Count a call from an address. Raises the refusal if the limit is reached."""
+    """Count a call from a network address. Raises a refusal if the limit is reached."""
     if wait_s := limit.take(network_of(address_of(core, request))):
         raise rate_limited(spread(wait_s))
 
 
 async def read_form(core: Core, request: Request) -> str:
-    """Return the body of a form. Raises the refusal."""
+    """Return the form in a body. Raises a refusal if the body is not a form in UTF-8."""
     require_media_type(request.headers, "application/x-www-form-urlencoded")
     body = await read_body(core, request, FORM_MAX_BYTES)
     try:
@@ -58,7 +59,7 @@ async def read_form(core: Core, request: Request) -> str:
 
 
 def fields_of(form: str) -> dict[str, str]:
-    """Return the fields of the form of one of our pages. The last of repeated fields is used."""
+    """Return the fields of a form of our pages. If a field is repeated, its last value is used."""
     try:
         return dict(parse_qsl(form, max_num_fields=PARAMETERS_MAX, errors="strict"))
     except ValueError:

@@ -34,16 +34,16 @@ from controlplane.storage.tables import Device, Report
 from controlplane.web.core import Core
 
 COUNTS_CACHED_S: Final = 5.0
-"""Several clients may scrape, at any rate."""
+"""How long counts from the database are cached, because several clients may scrape at any rate."""
 COUNTS_TIMEOUT_S: Final = 2.0
-"""By default, Prometheus waits for 10 s."""
+"""How long to wait for the counts. By default, Prometheus waits 10 s for all metrics."""
 SUMMED = {
     "process_cpu_seconds",
     "process_resident_memory_bytes",
     "process_virtual_memory_bytes",
     "process_open_fds",
 }
-"""Metrics that are summed over several processes. Others are the minimum."""
+"""Metrics that are summed over several processes. For other metrics, the minimum is returned."""
 
 STATES: Final[Mapping[int, str]] = {
     Priority.CLOSED: "closed",
@@ -54,14 +54,14 @@ STATES: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DatabaseCounts:
-    """Devices by state, and reports that wait for the tracker."""
+    """Numbers of devices by state, and of reports that are not sent to the tracker yet."""
 
     devices: Mapping[str, int]
     pending: int
 
 
 def count_in_database(session: Session) -> DatabaseCounts:
-    """Count by indexes only."""
+    """Return the counts. The queries read only indexes."""
     devices = {"online": 0, "offline": 0, "closed": 0, "maintenance": 0, "revoked": 0}
     for priority, count in session.execute(
         select(Device.priority, func.count()).group_by(Device.priority)
@@ -182,7 +182,7 @@ class MetricsEndpoint:
     async def answer(self, request: Request) -> Response:
         counts = await self._count()
         accept = request.headers.get("accept", "")
-        # In a thread: reading the files of many workers takes time.
+        # This runs in a thread, because it takes time to read the files of many workers.
         content, media_type = await asyncio.to_thread(
             scrape, self._core.metrics.registry, counts, accept
         )

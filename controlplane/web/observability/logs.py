@@ -1,6 +1,6 @@
 """Logging: a line of text for users, or a JSON object per line for log collectors.
 
-The permitted fields are listed here. API keys are removed from every line.
+A JSON line contains only the fields that are listed here. API keys are removed from every line.
 """
 
 import json
@@ -27,10 +27,10 @@ FIELDS: Final = (
     "organization_id",
     "report_id",
 )
-"""Fields of a line in addition to its message, from ``extra``."""
+"""Fields of a JSON line in addition to its message. Callers pass them in ``extra``."""
 _API_KEY: Final = re.compile(PREFIX + r"[\w-]+")
 LIBRARY_LOGGERS: Final = ("uvicorn", "httpx2", "httpcore2")
-"""On level INFO, these log every call with its full address."""
+"""Loggers of libraries that log every call with its full address on level INFO."""
 
 
 class TextFormatter(logging.Formatter):
@@ -39,7 +39,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Times are in UTC."""
+    """Formats a record as a JSON object. Times are in UTC."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {

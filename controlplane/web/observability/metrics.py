@@ -1,7 +1,7 @@
 """The metrics of the service, for Prometheus.
 
-Labels have few, fixed values: no devices, keys, organizations or other values that callers choose.
-Several processes share their counters by files (`share_between_workers`).
+Labels have few fixed values. They never contain devices, keys, organizations or other values that
+callers choose. Several processes share their counters in files (`share_between_workers`).
 """
 
 import multiprocessing
@@ -34,9 +34,9 @@ DATABASE_BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
 def share_between_workers(directory: Path) -> None:
     """Store the counters of new `Metrics` in files of this worker, in ``directory``.
 
-    The files are named by the worker and not by its process id. A worker that replaces a dead one
-    continues its counters, so that no counter decreases and files do not accumulate. Gauges of live
-    processes start again.
+    The files have the name of the worker, not its process id. A worker that replaces a dead worker
+    continues its counters, so that no counter decreases and files do not accumulate. Gauges start
+    at 0 again.
     """
     place = multiprocessing.current_process().name
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
@@ -47,7 +47,7 @@ def share_between_workers(directory: Path) -> None:
 
 
 class Metrics:
-    """Used from any thread."""
+    """The metrics of this process. They can be used from any thread."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -96,10 +96,13 @@ class Metrics:
         self._begin_at_zero()
 
     def answered(self, operation: str, status: int, code: str, took_s: float | None) -> None:
-        """Count a call. ``status`` is 0 if the caller left, ``took_s`` is None for a stream."""
+        """Count a call.
+
+        ``status`` is 0 if the client disconnected. ``took_s`` is None for a stream.
+        """
         known = self._calls.get((operation, status))
         if known is None:
-            # Cached: finding a series by its labels costs as much as counting.
+            # The series are cached, because finding them by labels costs as much as counting.
             status_class = f"{status // 100}xx" if status else "none"
             known = (
                 self._requests.labels(operation, status_class),

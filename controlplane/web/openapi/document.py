@@ -1,7 +1,7 @@
 """OpenAPI 3.1 documents, generated from the operations of an interface.
 
-The schemas are those of the models that read bodies and write replies. Refusals are
-`application/problem+json` (RFC 9457), with the codes with which each operation can refuse.
+The schemas are generated from the models that parse bodies and encode replies. Refusals are
+`application/problem+json` (RFC 9457), and each operation lists the codes of its refusals.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -90,15 +90,15 @@ class Problem(Tolerant):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Interface:
-    """An interface with a document of its own.
+    """An interface with its own OpenAPI document.
 
     Attributes:
-        security: the security schemes by name; any one of them is enough.
+        security: the security schemes by name. Each of them is sufficient for a call.
         models: further models that components of the document refer to.
         components: further schemas by name.
-        words: descriptions of statuses that differ from the usual ones.
+        words: descriptions of statuses that replace the usual descriptions.
         empty: statuses whose replies have no body.
-        code_of: returns the code that a reply has for a status and the code of the refusal.
+        code_of: takes the status and the code of a refusal, and returns the code that is sent.
         reasons: values of ``reason`` by code.
     """
 
@@ -149,7 +149,10 @@ def document(interface: Interface) -> Json:
 
 
 def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
-    """Return the schemas of bodies and replies by path and mode, and the components."""
+    """Return the schemas of bodies and replies, and the components.
+
+    The schemas have keys such as ``(path, "POST body")`` and ``(path, "POST reply")``.
+    """
     operations = list(interface.operations)
     models: list[type[Any]] = [Problem, *interface.models]
     wanted = [SchemaOf(("", each.__name__), each) for each in models]
@@ -222,7 +225,7 @@ def _operation(
 
 
 def _parameters(path: str, model: Json) -> Iterator[Json]:
-    """Yield the parameters of a GET, by the schema of its model."""
+    """Yield the parameters of a GET operation, from the schema of its model."""
     for name, schema in model["properties"].items():
         is_in_path = f"{{{name}}}" in path
         yield {
@@ -234,7 +237,10 @@ def _parameters(path: str, model: Json) -> Iterator[Json]:
 
 
 def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
-    """Return the description of a refusal with one of ``codes``, or without a code."""
+    """Return the description of the refusals with this status and one of ``codes``.
+
+    If the interface sends no codes for the status, it describes refusals without a code.
+    """
     words = interface.words.get(status, _WORDS[status])
     if status in interface.empty:
         return {"description": words, "headers": _headers_of(status)}

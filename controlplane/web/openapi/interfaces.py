@@ -1,6 +1,6 @@
 """The interfaces that have an OpenAPI document: the facade and the retail API.
 
-An area that is added to `AREAS` is served and documented.
+The service serves and documents each area in `AREAS`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""JSON Schemas of models for an OpenAPI document: those of pydantic, with readable texts."""
+"""JSON Schemas of models for an OpenAPI document: pydantic's schemas with Markdown descriptions."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _MARKUP: Final = re.compile(r"``([^`]+)``")
 
 @dataclass(frozen=True, slots=True)
 class SchemaOf:
-    """A schema to generate: of the input of ``kind``, or of its output if it is a reply."""
+    """A schema to generate: of the input of the type ``kind``, or of its output for a reply."""
 
     key: Key
     kind: Any
@@ -24,7 +24,7 @@ class SchemaOf:
 
 
 def json_schemas(wanted: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]:
-    """Return the schemas by key, and the schemas of the models that they refer to, by name."""
+    """Return the schemas by key, and the schemas of the models to which they refer, by name."""
     inputs: list[tuple[Key, JsonSchemaMode, TypeAdapter[Any]]] = [
         (each.key, "serialization" if each.is_reply else "validation", TypeAdapter(each.kind))
         for each in wanted
@@ -58,7 +58,8 @@ class _Schemas(GenerateJsonSchema):
         return False  # the title would repeat the name
 
     def field_is_required(self, field: Any, total: bool) -> bool:
-        # A constant identifies one of several shapes. Its default is for our own code only.
+        # A constant field distinguishes several models on the wire, so it is required there. Its
+        # default is only for our own code.
         default = field["schema"]
         is_constant = default["type"] == "default" and default["schema"]["type"] == "literal"
         return is_constant or super().field_is_required(field, total)

@@ -1,5 +1,7 @@
-"""The outbox of alert notifications: in order, signed, and repeated until they are accepted.
+"""The outbox of alert notifications.
 
+The notifications of an alert are sent in order. Each is signed, and is sent again for up to three
+days until the webhook accepts it.
 Headers and signature are those of Standard Webhooks (standardwebhooks.com, specification 1.0.0).
 """
 
@@ -64,7 +66,7 @@ class AlertOutbox:
         return row.status
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
-        """There is no metric for notifications."""
+        """Do nothing: there is no metric for notifications."""
 
     def _claim(self, row: AlertNotification, now: datetime) -> Claim:
         row.attempts += 1
@@ -87,11 +89,14 @@ def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) ->
 
 
 def read_secret(text: str) -> bytes:
-    """Return the bytes of ``whsec_`` and Base64. Raises ValueError with a text for users."""
+    """Return the bytes of a secret that is written as ``whsec_`` and Base64.
+
+    Raises ValueError with a text for users.
+    """
     try:
         secret = base64.b64decode(text.strip().removeprefix(SECRET_PREFIX), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise ValueError("it is not whsec_ and Base64") from error
+        raise ValueError("it must be whsec_ followed by Base64") from error
     if len(secret) not in SECRET_BYTES:
         raise ValueError("a secret has 24 to 64 bytes")
     return secret

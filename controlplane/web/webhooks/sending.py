@@ -1,8 +1,8 @@
-"""Sends due messages to a webhook, a bounded number of times.
+"""Sends due messages to a webhook, with a limited number of attempts for each message.
 
-A message is claimed first: one transaction counts the attempt and sets the time of the next one.
-Neither a crash nor a second process on the same database can then repeat it without end. An outbox
-defines the messages and where they are stored.
+Before a message is sent, a transaction counts the attempt and sets the time of the next attempt.
+Therefore neither a crash nor a second process on the same database can repeat it without limit. An
+outbox defines the messages and where they are stored.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class Claim:
     """One attempt to send a message.
 
     Attributes:
-        id: the same in each attempt, sent as ``Idempotency-Key``.
+        id: id of the message, the same in each attempt. It is sent as ``Idempotency-Key``.
         key: the key of the message in its outbox.
     """
 
@@ -59,7 +59,7 @@ class Outbox(Protocol):
         """Store the result of an attempt. Return the new status of the message."""
 
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
-        """Count the attempt in the metrics, if there is one for this outbox."""
+        """Count the attempt in the metrics, if this outbox has a metric."""
 
 
 @asynccontextmanager
@@ -67,7 +67,7 @@ async def webhook_client(url: str, timeout_s: float) -> AsyncIterator[httpx2.Asy
     async with httpx2.AsyncClient(
         timeout=timeout_s,
         follow_redirects=False,
-        # A proxy of the environment could not reach loopback of this machine.
+        # A proxy from the environment could not reach a loopback address of this machine.
         trust_env=not is_loopback_url(url),
     ) as client:
         yield client
@@ -107,7 +107,10 @@ async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: C
 
 
 async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> str:
-    """Return the reason of a failure, or "". The body of the reply is not read: it has no bound."""
+    """Return the reason of a failure, or "" after success.
+
+    The body of the reply is not read, because it may have any size.
+    """
     headers = {"Content-Type": "application/json", "Idempotency-Key": claim.id, **claim.headers}
     try:
         async with client.stream(

@@ -1,4 +1,4 @@
-"""The service on a socket of loopback, with a merchant behind it."""
+"""Fixtures that run the service on a loopback socket, with a generated merchant."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -31,7 +31,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 @pytest.fixture
 async def bare(tmp_path: Path) -> AsyncIterator[Served]:
-    """The unchanged service: calls without a credential are not given one."""
+    """The unchanged service: it does not add an API key to calls without a credential."""
     async with serving(tmp_path, lends_key=False) as server:
         yield server
 

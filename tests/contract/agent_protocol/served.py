@@ -1,5 +1,6 @@
-"""An application that can add the tests' API key to calls without a credential: the suite cannot
-send one.
+"""An application that can add the API key of the tests to calls without a credential.
+
+The official conformance suite needs this, because it cannot send an API key.
 """
 
 from starlette.types import ASGIApp, Receive, Scope, Send

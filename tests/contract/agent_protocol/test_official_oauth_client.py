@@ -35,7 +35,7 @@ HIDDEN = re.compile(r'name="(query|proof|organization)" value="([^"]*)"')
 
 
 class Kept:
-    """What the client stores between its starts."""
+    """The client's storage for its tokens and its registration."""
 
     def __init__(self) -> None:
         self.tokens: OAuthToken | None = None

@@ -1,8 +1,8 @@
 """The MCP Inspector against a running service: `make test-mcp-inspector`.
 
-It discovers the authorization server and registers itself; the user signs in and consents in
-Chromium. It lists the tools, calls each, refreshes its token, and is refused once the user has
-revoked its access.
+The Inspector discovers the authorization server and registers itself. The user signs in and
+consents in Chromium. The Inspector then lists the tools, calls each of them and refreshes its
+token. After the user has revoked its access, it is refused.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ class Inspector:
         self._environment = {
             "HOME": str(home),
             "PATH": f"{self._node.parent}{os.pathsep}{os.defpath}",
-            "MCP_AUTO_OPEN_ENABLED": "true",  # also without a terminal
-            "BROWSER": "true",  # true(1): the test opens the page itself
+            "MCP_AUTO_OPEN_ENABLED": "true",  # otherwise it needs a terminal
+            "BROWSER": "true",  # the command true(1), because the test opens the page itself
             "MCP_INSPECTOR_SECRET_STORE": "file",
         }
         self.address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -136,7 +136,7 @@ async def test_user_grants_read_access_and_revokes_it(
     assert code != 0
     assert "read-only" in output
 
-    # Its access token has expired; it refreshes it without the user.
+    # The access token has expired. The Inspector refreshes it without the user.
     bare.clock.now += timedelta(hours=2)
     assert await inspector.tools("--stored-auth-only")
 

@@ -29,8 +29,9 @@ _DOCUMENTS: Final = {"facade": document, "retail": retail_document}
 
 
 def check(response: httpx2.Response) -> None:
-    """Raise AssertionError if the documents do not permit the reply. Its content must have been
-    read.
+    """Raise AssertionError if the documents do not permit the reply.
+
+    Read the content of the reply before the call.
     """
     result = _operation(response.request.method.lower(), response.request.url.path)
     if result is None:
@@ -54,7 +55,10 @@ def check(response: httpx2.Response) -> None:
 
 @functools.cache
 def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
-    """Return the document's name, the path as the document has it, and the operation."""
+    """Return the operation of a call, or None if no document has it.
+
+    The result has the name of the document, the path as it is written there, and the operation.
+    """
     for name in _DOCUMENTS:
         paths = _DOCUMENTS[name]()["paths"]
         for written in (path, *(each for each, form in _forms(name) if form.fullmatch(path))):
@@ -65,7 +69,7 @@ def _operation(method: str, path: str) -> tuple[str, str, Json] | None:
 
 @functools.cache
 def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
-    """Return the paths of a document that have parameters: the text and a pattern of each."""
+    """Return the paths of a document that have parameters, each with a pattern that matches it."""
     parameter = re.compile(r"\\\{\w+\\\}")
     return [
         (each, re.compile(parameter.sub("[^/]+", re.escape(each))))

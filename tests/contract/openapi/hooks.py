@@ -1,8 +1,9 @@
-"""Hooks of schemathesis for this service: existing ids, and refusals that no schema describes.
+"""Hooks of schemathesis for this service.
 
-The process of schemathesis loads this module. Three in four generated bodies that fit the document
-receive ids of existing objects; missing objects are created by additional calls. The file named by
-``SCHEMATHESIS_SEEN`` receives each operation with the statuses of its replies.
+They insert existing ids, and permit refusals that no schema can describe. The process of
+schemathesis loads this module. Three of four generated bodies that fit the document get ids of
+existing objects. If an object does not exist yet, the hooks create it with additional calls. The
+hooks write the operations and the statuses of their replies to the file ``SCHEMATHESIS_SEEN``.
 ``SCHEMATHESIS_TOKENS`` contains tokens that only support can create.
 """
 
@@ -23,8 +24,8 @@ from schemathesis import Case, HookContext, Response
 from schemathesis.core.failures import Failure
 
 NOT_IN_A_SCHEMA: Final = {"invalid_cursor", "invalid_signature"}
-"""A cursor is opaque, and a signature can only be verified with the key: no schema describes
-either.
+"""Codes of refusals that no schema can predict: a cursor is opaque, and a signature can be verified
+only with the key.
 """
 KEPT: Final = 8
 PREFIX: Final = "/api/public/v1/remoteControl/"
@@ -91,7 +92,7 @@ def _name(case: Case) -> str:
 
 
 def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return the replacements for parts of this body."""
+    """Return the fields of this body that are replaced, with their new values."""
     if _is_about_figures(body, name):
         return _figures_body(body)
     if name == "challenge":
@@ -117,8 +118,10 @@ def _is_about_figures(body: dict[str, Any], name: str) -> bool:
 
 
 def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a location that has sales, and a period. Only the period "custom" has dates, which a
-    schema cannot express without repeating everything else.
+    """Return a location that has sales, and a valid period.
+
+    Dates are valid only with the period "custom". A schema could express this only if it repeated
+    all other fields.
     """
     parameters: dict[str, Any] = {"locationId": "loc-0001"}
     if "from" in body or "to" in body:
@@ -129,7 +132,7 @@ def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _support_body(name: str, _body: dict[str, Any]) -> dict[str, Any]:
-    """Return a pending or a confirmed token. A token to be confirmed has not been used before."""
+    """Return a body with a token. ``confirm`` gets a different token in each call."""
     if name == "confirm":
         token = _tokens[next(_tokens_taken) % len(_tokens)]
         return {"token": token, "organizationId": "org-0001"}
@@ -170,7 +173,7 @@ def _device() -> dict[str, Any]:
 
 
 def _request_body(kind: str | None) -> dict[str, Any]:
-    """Return an open request of this kind."""
+    """Return an open request of this kind, or of any kind if it is None."""
     for query in _requests:
         if kind in {None, query["kind"]}:
             return query

@@ -1,8 +1,9 @@
-"""Hooks of schemathesis for the retail API: existing ids, and refusals that no schema describes.
+"""Hooks of schemathesis for the retail API.
 
-The process of schemathesis loads this module. Three in four generated calls that fit the document
-receive existing ids, cursors and secrets. The file named by ``SCHEMATHESIS_SEEN`` receives each
-operation with the statuses of its replies.
+They insert existing ids, and permit refusals that no schema can describe. The process of
+schemathesis loads this module. Three of four generated calls that fit the document get existing
+ids, cursors and secrets. The hooks write the operations and the statuses of their replies to the
+file ``SCHEMATHESIS_SEEN``.
 """
 
 import atexit
@@ -22,7 +23,7 @@ from controlplane.retail import routes
 from controlplane.retail.barcodes import LENGTHS, check_digit
 
 NOT_IN_A_SCHEMA: Final = (
-    "check digit",  # of a barcode
+    "check digit",  # the check digit of a barcode is wrong
     "digits",
     "there is no",  # ids in a body that do not exist
     "initiated_at_to",  # a period that ends before it begins
@@ -63,7 +64,7 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     for name in case.path_parameters or {}:
         case.path_parameters[name] = _ids[name][turn % len(_ids[name])]
     if "cursor" in (case.query or {}):
-        # A cursor of the listing without any filter.
+        # The known cursors come from listings without filters, so filters are removed.
         case.query = {"status": "completed"} if case.path == routes.SALES else {}
         if case.path in _cursors:
             case.query["cursor"] = _cursors[case.path]
@@ -105,7 +106,7 @@ def _write() -> None:
 
 
 def _existing(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
-    """Return the replacements for parts of this body."""
+    """Return the fields of this body that are replaced, with their new values."""
     if path == routes.TOKENS:
         return {"api_key": os.environ["SCHEMATHESIS_API_KEY"]}
     if path == routes.REFRESH:

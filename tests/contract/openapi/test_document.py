@@ -47,8 +47,8 @@ READING = {
     "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The contract: these have no side effects, all others run an action. In our interpretation,
-figures and two operations of support have no side effects either.
+"""The operations without side effects. The contract names the operations of remoteControl that have
+none. In our interpretation, figures and two operations of support have none either.
 """
 REPORTS = {
     "network": json.loads(encode(small_venue())),
@@ -173,7 +173,8 @@ def test_a_browser_field_has_a_value_or_a_reason(entry: dict[str, Any], fits: bo
     except ValueError:
         assert not fits
     else:
-        assert fits or entry.get("value", "") is None  # the service refuses null before
+        # The service refuses null before it uses the model, so the model may accept null.
+        assert fits or entry.get("value", "") is None
 
 
 def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> None:

@@ -1,7 +1,8 @@
-"""The service, run as a process, follows its OpenAPI document for every call.
+"""The service runs as a process, and all of its replies conform to its OpenAPI document.
 
-A few thousand calls, the same every time: bodies that fit and bodies that do not, other methods and
-media types, no key and a wrong one, and chains of calls. `make test-schemathesis` makes more calls.
+Schemathesis generates a few thousand calls, the same in each run: with valid and invalid bodies,
+with wrong methods and media types, without an API key and with a wrong one, and chains of calls.
+`make test-schemathesis` makes more calls.
 """
 
 import json
@@ -32,16 +33,18 @@ from tests.unit.controlplane.test_process import Process, run, start, stop
 
 EXAMPLES = amount(medium=5, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
-"""More than the calls can use up."""
+"""Number of support tokens: more than the calls of one run use."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 3600
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with a POSIX signal"
+    ),
 ]
 
 
-@pytest.mark.large  # the same checks run on the retail document, which is smaller
+@pytest.mark.large  # medium runs make the same checks with the retail document, which is smaller
 def test_the_service_matches_its_document(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "service.db"))) as database:
         plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())
@@ -105,7 +108,7 @@ def retail_key(database: str) -> str:
 def ask(
     service: Process, document: str, config: str, environment: dict[str, str], folder: Path
 ) -> Counter[str]:
-    """Run schemathesis; return how often each operation replied with each status."""
+    """Run schemathesis. Return how often each operation replied with each status and code."""
     seen_file = folder / "seen.json"
     done = subprocess.run(
         [

@@ -10,7 +10,7 @@ from tests.contract.service.examples import recorded
 
 
 def main() -> None:
-    logging.disable()  # the calls provoke faults of the service
+    logging.disable()  # some of the calls make the service fail, and it would log that
     with tempfile.TemporaryDirectory() as folder:
         examples = asyncio.run(recorded(Path(folder))).texts
     PATH.write_text(written(examples), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A running service, and every call of it that docs/service.md shows.
+"""Runs a service, and makes every call that docs/service.md shows.
 
 A seed determines the merchant. The clock moves only when a call advances it.
 """
@@ -28,7 +28,7 @@ SETTINGS: Final = Settings(rate_per_s=0, refusal_delay_s=0)
 
 
 async def recorded(folder: Path) -> Recorder:
-    """Return all calls and replies; the service keeps its database in ``folder``."""
+    """Return all calls and replies. The service has its database in ``folder``."""
     clock = FakeClock()
     today = clock.now.date()
     plan = Plan(days=30, sales_per_day=8, goods=24, until=today)

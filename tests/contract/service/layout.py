@@ -1,4 +1,4 @@
-"""Readable JSON: a value is on one line if it fits, and a long list shows one element."""
+"""Readable JSON: a value is on one line if it fits, and only one element of a list is shown."""
 
 import json
 from typing import Any, Final
@@ -13,7 +13,7 @@ def laid_out(value: Any) -> str:
 
 
 def _cut(value: Any) -> Any:
-    """Return ``value`` with one element of each list, and without parts shown elsewhere."""
+    """Return ``value`` with one element of each list, without parts that are shown elsewhere."""
     if isinstance(value, list):
         return [_cut(each) for each in value[:1]] + ([MORE] if len(value) > 1 else [])
     if not isinstance(value, dict):
@@ -29,8 +29,9 @@ def _cut(value: Any) -> Any:
 
 
 def _lines(value: Any, width: int, before: int) -> list[str]:
-    """Return the lines of a value, wrapped to the columns; the first line has ``before`` columns
-    less.
+    """Return the lines of a value, with at most ``width`` columns.
+
+    The first line has ``before`` columns less.
     """
     whole = _flat(value)
     if before + len(whole) < width or not isinstance(value, list | dict) or not value:

@@ -1,4 +1,4 @@
-"""docs/service.md matches a running service for every operation, and its tests exist."""
+"""docs/service.md matches a running service for every operation, and the tests it names exist."""
 
 import ast
 import asyncio
@@ -115,7 +115,7 @@ def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Record
     for name, value in (each for reply in of_facade(service) for each in values_in(reply.json())):
         if name.endswith("Cents") or name == "cents":
             seen["amounts"] += 1
-            # One amount of the document is a plain number: an average.
+            # The only amount that need not be an integer is an average.
             assert type(value) is int or name.startswith("average"), name
         if name.endswith("At") or name in {"startUtc", "endUtc"}:
             seen["moments"] += 1

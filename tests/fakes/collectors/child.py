@@ -1,7 +1,7 @@
 """A child process whose behaviour its first argument names: correct, faulty, or unresponsive.
 
-Started as ``python collector_child.py BEHAVIOUR [FILE]``. It implements the collectors' protocol by
-hand, so that it can also violate it. It imports nothing of the project.
+It is started as ``python child.py BEHAVIOUR [FILE]``. It implements the protocol of collectors by
+hand, so that it can also violate the protocol. It imports nothing of the project.
 """
 
 import json

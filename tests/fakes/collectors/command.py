@@ -1,4 +1,7 @@
-"""Command lines of the tests' collectors. The agent sets no module path for its children."""
+"""Command lines that start the collectors of the tests.
+
+They set the module path, because the agent does not set it for its child processes.
+"""
 
 import sys
 from collections.abc import Callable
@@ -14,7 +17,10 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 def command_of(name: str) -> Callable[[str], tuple[str, ...]]:
-    """Return a function from a kind to the command line of ``tests.fakes.collectors.NAME``."""
+    """Return a function that returns the command line of a collector for a kind of report.
+
+    The collector is the module ``tests.fakes.collectors.NAME``.
+    """
     return lambda kind: (
         sys.executable,
         "-c",

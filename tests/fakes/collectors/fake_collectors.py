@@ -1,4 +1,4 @@
-"""The collector's process as the tasks see it, with outcomes set by the test."""
+"""A fake of the collector process for the tasks, with outcomes that the test sets."""
 
 import asyncio
 from collections import deque
@@ -29,9 +29,9 @@ def good_facts(kind: str) -> Facts:
 
 @dataclass(slots=True)
 class FakeCollectors:
-    """``script`` holds an outcome for each run; without one, a collection succeeds.
+    """``script`` has the outcome of each run. When it is empty, a collection succeeds.
 
-    While ``hold`` is set, no run ends.
+    With ``holds``, no run ends before ``hold`` is set.
     """
 
     jobs: list[Job] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """A collector that sends a few facts at once: `python -m tests.fakes.collectors.quick KIND`.
 
-It speaks the protocol of `collectors/contract.py`.
+It implements the protocol of `collectors/contract.py`.
 """
 
 import json

@@ -1,11 +1,11 @@
-"""Runs one act in the console. It must run in a network namespace of its own
+"""Runs one test flow, an act, in the console. It must run in its own network namespace
 (tests.lab.namespaces):
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, people, consent or pages, ``WIDTH`` narrow or wide. Prints one
-JSON object: the browser's content at each step, and under ``seen`` the results of
-`Page.check_view`.
+``ACT`` is play, keyboard, figures, people, consent or pages. ``WIDTH`` is narrow or wide. The
+program prints one JSON object: the browser's content at each step, and under ``seen`` the results
+of `Page.check_view`.
 """
 
 import argparse
@@ -78,7 +78,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
 
 
 def _keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:
-    """Return an API key that may write and one that may only read."""
+    """Return an API key with a write grant and one without."""
     database = Database(file)
     keys = [
         database.write(

@@ -18,7 +18,8 @@ from tests.fakes.console.page import Page
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 OFFLINE_INTERVALS: Final = ((20, 14.4), (14, 3), (13, 50), (12.4, 9), (6, 1), (3.2, 0.4))
-"""Start in days before now, and duration in hours. The first was maintenance."""
+"""The start of each interval in days before now, and its duration in hours. The first interval is
+in a maintenance window."""
 ROWS: Final = "document.querySelectorAll('td.who .name').length === 3"
 
 
@@ -51,7 +52,7 @@ async def when_back(
 
 
 def put_away(file: str, device: SimulatedDevice) -> None:
-    """Write the liveness of a month, with the device offline now."""
+    """Store a month of liveness of the device, which has been offline for two hours."""
     now = system_clock()
     database = Database(file)
 

@@ -1,4 +1,4 @@
-"""The OAuth pages, by keyboard: a client requests access, and its user signs in and decides."""
+"""The OAuth pages, used with the keyboard: a client requests access, the user signs in, decides."""
 
 import json
 from typing import Any, Final
@@ -147,7 +147,10 @@ async def _answer(page: Page) -> dict[str, str]:
 
 
 async def _framed(page: Page, url: str, address: str) -> bool:
-    """Return whether a frame of the same origin may show the page. The outer page has no policy."""
+    """Return whether a page of the same origin can show the consent page in a frame.
+
+    The outer page has no Content Security Policy.
+    """
     await page.open(f"{url}/healthz")
     output: bool = await page.run(
         "new Promise((found) => { const frame = document.createElement('iframe'); "

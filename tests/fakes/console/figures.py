@@ -1,4 +1,4 @@
-"""The venue's figures in the console, from a sandbox in a service of its own."""
+"""The figures of a sandbox merchant's locations in the console."""
 
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from tests.fakes.console.page import Page
 
 DAYS: Final = 14
 LOW: Final = 400
-"""Height in pixels of a window in which most of a location's page is not visible."""
+"""Height in pixels of a window that is too low for most of a location's page."""
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
     "[...document.querySelectorAll('.venues > li')].map((each) => "
@@ -45,7 +45,7 @@ SMALLEST: Final = (
 
 
 def merchant(file: str, days: int = DAYS, sales_per_day: int = 20) -> None:
-    """Create a merchant whose sales continue until now."""
+    """Create a merchant with sales of the last ``days`` days, until now."""
     now = system_clock()
     plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date())
     database = Database(file)
@@ -127,7 +127,7 @@ async def _yesterday(
 
 
 async def _scrolls(page: Page) -> bool:
-    """Return whether the page itself is longer than a low window."""
+    """Return whether the page itself is longer than a low window, and not only a part of it."""
     await page.send_command(
         "Emulation.setDeviceMetricsOverride",
         width=await page.run("innerWidth"), height=LOW, deviceScaleFactor=1, mobile=False,
@@ -136,7 +136,7 @@ async def _scrolls(page: Page) -> bool:
 
 
 async def _away(page: Page, results: dict[str, Any]) -> None:
-    """Stop the service while a period is selected, and start it again."""
+    """Take the browser offline while a period is selected, and then online again."""
     await _connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
     results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")

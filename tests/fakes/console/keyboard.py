@@ -1,4 +1,4 @@
-"""The main flow, with the keyboard only."""
+"""The main flow of the console, with the keyboard only."""
 
 from typing import Any
 
@@ -123,7 +123,7 @@ async def _report(page: Page, results: dict[str, Any]) -> None:
     results["after menu"] = await page.run(
         "!document.querySelector('#saving').open && document.activeElement.textContent"
     )
-    # Backwards: the report with its expandable parts lies in the other direction.
+    # Tab backwards, because forwards the focus first passes all expandable parts of the report.
     await page.tab_to(".report .bar a", back=True)
     await page.press("Enter")
     await page.until("document.querySelector('#revoke')")

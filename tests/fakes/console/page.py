@@ -32,11 +32,11 @@ KEYS: Final = {
 }  # fmt: skip
 SHIFT: Final = 8
 TABS_MAX: Final = 60
-"""Enough to go around a page once."""
+"""Maximum presses of Tab: enough to move the focus through a page once."""
 
 
 class Page:
-    """One tab at one width. Each method waits for what it names, or raises.
+    """One browser tab with one window width. Methods that wait raise an error at the time limit.
 
     ``seen`` is the result of `check_view` for each state: content that does not fit, and the
     findings of axe-core.
@@ -72,7 +72,7 @@ class Page:
         return result["result"].get("value")
 
     async def until(self, expression: str) -> Any:
-        """Return the first value of the expression that is true."""
+        """Evaluate the expression until its value is true in JavaScript, and return this value."""
         return await self.run(
             "new Promise((found, lost) => { const end = Date.now() + "
             f"{WITHIN_S * 1000}; const poll = () => {{ let value; "
@@ -82,10 +82,10 @@ class Page:
         )
 
     async def arrive(self, expression: str) -> None:
-        """Wait until the expression is true on the page that is shown then.
+        """Wait until the expression is true, even if the browser loads a new page meanwhile.
 
-        The expression is polled from outside: a script that waits inside a page ends with that
-        page.
+        The expression is polled from outside the page, because a script inside a page ends when the
+        browser leaves the page.
         """
         await asyncio.to_thread(self._tab.wait, expression)
 
@@ -95,7 +95,7 @@ class Page:
         await self.run(f"{element}.click()")
 
     async def take_key(self) -> None:
-        """Open the field of the API key: the page first asks for an address and a password."""
+        """Open the field for the API key. The page first shows e-mail address and password."""
         await self.until("document.activeElement.id === 'email'")
         await self.tab_to("#use-key")
         await self.press("Enter")
@@ -134,7 +134,10 @@ class Page:
     # ------------------------------------------------------------------------ checks of the page
 
     async def check_view(self, name: str) -> None:
-        """Record overflowing content and axe-core's findings in both schemes; take pictures."""
+        """Record overflowing content and axe-core's findings in both color schemes.
+
+        Takes pictures if a folder for them is set.
+        """
         for scheme in SCHEMES:
             await self._show(scheme)
             seen: dict[str, Any] = {"layout": await self.run(OVERFLOWS)}
@@ -142,7 +145,7 @@ class Page:
                 file = self._pictures / f"{name}-{self.width}-{scheme}.png"
                 await asyncio.to_thread(self._tab.shoot, file)
             if self._axe:
-                # Sent over the protocol: the page's own policy would block this script.
+                # The page's own policy would block this script, so DevTools evaluates it.
                 if not await self.run("Boolean(window.axe)"):
                     await self.send_command("Runtime.evaluate", expression=self._axe)
                 seen["axe"] = await self.run(AXE)

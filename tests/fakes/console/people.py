@@ -1,4 +1,4 @@
-"""Ada at the console: signed in by her password, with keys, members and the audit log."""
+"""The user Ada in the console: sign-in with her password, keys, members, support and audit log."""
 
 import json
 from typing import Any, Final
@@ -126,7 +126,7 @@ async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
     await page.press("Enter")
     results["refused"] = await page.until(PROBLEM)
     await page.until("!document.getElementById('person-sign-in').disabled")
-    # The text is selected: new input replaces it.
+    # The wrong password is selected, so the new input replaces it.
     await page.type(PASSWORD)
     await page.press("Enter")
     await page.until(f"({TILES}).includes('Online')")
@@ -262,7 +262,7 @@ async def _narrowed(page: Page, results: dict[str, Any]) -> None:
 
 
 async def _ended(page: Page, results: dict[str, Any], file: str) -> None:
-    """End her sessions through another client."""
+    """Delete all sessions in the database while Ada is signed in."""
     database = Database(file)
     database.write(lambda session: session.execute(delete(SignInSession)))
     database.close()

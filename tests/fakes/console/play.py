@@ -1,4 +1,4 @@
-"""The main flow with the mouse, from the API key to a report."""
+"""The main flow of the console with the mouse, from the API key to a report."""
 
 import json
 from typing import Any, Final

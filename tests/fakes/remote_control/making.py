@@ -1,6 +1,6 @@
 """Random documents that a schema permits. The same seed always gives the same documents.
 
-Supports the few keywords of JSON Schema that the transcribed documents use.
+Only the keywords of JSON Schema that the transcribed documents use are supported.
 """
 
 import random

@@ -1,6 +1,6 @@
-"""The document's remoteControl replies as JSON Schema, written from its tables alone, independently
-of the service.
+"""The replies of remoteControl as JSON Schema.
 
+They are transcribed from the tables of the contract document only, independently of the service.
 Payloads of reports and bodies of requests are transcribed in `tests.fakes.schemas.contract`. The
 document does not show the body of ``onCommands``, so any body is accepted there.
 """
@@ -175,7 +175,7 @@ def require_fitting(reply: httpx2.Response) -> None:
 
 
 def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]:
-    """Yield what is wrong with the body of a reply, or of a request if ``is_request``."""
+    """Yield each error in the body of a reply, or of a request if ``is_request``."""
     for error in _validator(name, is_request=is_request).iter_errors(body):
         yield f"{error.json_path}: {error.message[:200]}"
 

@@ -1,7 +1,8 @@
-"""JSON Schema that is compiled: most documents are valid, so that no error has to be described.
+"""A validator for JSON Schema that is fast for valid documents.
 
-The compiled validator is the stricter one: `$` is the end of the text, and formats are checked.
-What it refuses is judged by jsonschema, which decides.
+A compiled validator checks each document first. It is stricter than jsonschema: `$` matches only at
+the end of the text, and formats are checked. If it refuses a document, jsonschema decides whether
+the document is valid, and describes the errors. Most documents are valid, so this is rare.
 """
 
 import json
@@ -13,11 +14,11 @@ from jsonschema import Draft202012Validator, ValidationError
 
 
 class CompiledValidator:
-    """A jsonschema validator that is quick for valid documents.
+    """A jsonschema validator that is fast for valid documents.
 
     Args:
-        deciding: judges what the compiled validator refuses.
-        formats: those of ``deciding`` that JSON Schema does not define.
+        deciding: validates the documents that the compiled validator refuses.
+        formats: functions for the formats of ``deciding`` that JSON Schema does not define.
         counts_utf16: whether ``deciding`` counts strings in UTF-16 code units.
     """
 
@@ -36,7 +37,7 @@ class CompiledValidator:
         )
 
     def iter_errors(self, document: Any) -> Iterator[ValidationError]:
-        """Yield what is wrong with a document."""
+        """Yield each error in a document."""
         if not self._is_valid(document):
             yield from self._deciding.iter_errors(document)
 
@@ -47,7 +48,8 @@ class CompiledValidator:
 
     def _is_valid(self, document: Any) -> bool:
         if self._counts_utf16 and "\\ud" in json.dumps(document):
-            return False  # may hold a character of two units; the compiled one counts characters
+            # There may be a character of two units, and the compiled validator counts characters.
+            return False
         try:
             return self._compiled.is_valid(document)
         except ValueError:  # a lone surrogate, or a key that is no string

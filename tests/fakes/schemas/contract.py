@@ -1,7 +1,7 @@
 """The contract's request bodies and payloads as JSON Schema, transcribed from its text alone.
 
-It shares nothing with the agent: it accepts exactly what the document permits. Strings are counted
-in UTF-16 code units, as the service counts them.
+It shares no code with the agent, and accepts exactly what the document permits. The lengths of
+strings are counted in UTF-16 code units, as the service counts them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -280,16 +280,17 @@ _Validator = extend(Draft202012Validator, {"maxLength": _max_length})
 
 
 _compiled: dict[int, tuple[Schema, CompiledValidator]] = {}
-"""By the schema's id, with the schema: as long as it is kept, no other one gets its id."""
+"""Validators by the ``id()`` of their schemas. The schemas are stored with them, because Python
+could use the ``id()`` of a deleted schema again."""
 
 
 def validator(
     schema: Schema, formats: FormatChecker, own_formats: Mapping[str, Any] | None = None
 ) -> CompiledValidator:
-    """Return a validator that counts as the service does.
+    """Return a validator that counts strings in UTF-16 code units, as the service does.
 
     Args:
-        own_formats: those of ``formats`` that JSON Schema does not define.
+        own_formats: functions for the formats that JSON Schema does not define.
     """
     deciding = _Validator(schema, format_checker=formats)
     return CompiledValidator(deciding, own_formats, counts_utf16=True)

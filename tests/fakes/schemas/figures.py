@@ -1,6 +1,6 @@
-"""The document's analytics and reports as JSON Schema, written from its tables alone, independently
-of the service.
+"""The operations of analytics and reports as JSON Schema.
 
+They are transcribed from the tables of the contract document only, independently of the service.
 Reply bodies that the document does not show have no schema, so any value is accepted there.
 """
 
@@ -100,7 +100,7 @@ SUMMARY_CURRENCY = exact(
     }
 )
 SUMMARY_PERIOD = exact({"windows": array(WINDOW), "currencies": array(SUMMARY_CURRENCY)})
-# The document does not show what follows `previous`, so more fields are accepted.
+# The document does not show which fields follow `previous`, so further fields are accepted.
 FINANCIAL_SUMMARY: Final[Schema] = {
     "type": "object",
     "properties": {"current": SUMMARY_PERIOD, "previous": SUMMARY_PERIOD},
@@ -169,7 +169,7 @@ def require_fitting(reply: httpx2.Response) -> None:
 
 
 def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]:
-    """Yield what is wrong with the body of a reply, or of a request if ``is_request``."""
+    """Yield each error in the body of a reply, or of a request if ``is_request``."""
     for error in _validator(name, is_request=is_request).iter_errors(body):
         yield f"{error.json_path}: {error.message[:200]}"
 

@@ -1,5 +1,6 @@
-"""The retail document as JSON Schema, written from its tables alone, independently of the service.
+"""The retail API as JSON Schema.
 
+It is transcribed from the tables of the contract document only, independently of the service.
 Parts that the document does not show have no schema, so any value is accepted there.
 """
 
@@ -240,7 +241,7 @@ def _require_problem(reply: httpx2.Response) -> None:
     _validate(reply, None)
     message = reply.json()
     code = message.get("code")
-    _require(reply, message["status"] == reply.status_code, "tells another status")
+    _require(reply, message["status"] == reply.status_code, "has a different status in its body")
     allowed = CODES_BY_STATUS.get(reply.status_code, (code,))
     _require(reply, code in allowed, f"has the code {code}")
     has_errors = bool(message.get("errors"))
@@ -248,11 +249,11 @@ def _require_problem(reply: httpx2.Response) -> None:
     has_reason = message.get("reason") == "duplicate_external_data_id"
     _require(reply, has_reason == (reply.status_code == 409), "a reason goes with 409")
     if reply.status_code == 429:
-        _require(reply, reply.headers["retry-after"].isdecimal(), "tells no time to wait")
+        _require(reply, reply.headers["retry-after"].isdecimal(), "has no Retry-After in seconds")
 
 
 def _validate(reply: httpx2.Response, operation: tuple[str, str] | None) -> None:
-    """``operation`` is a key of ``REPLIES``; None for a problem."""
+    """Validate the body. ``operation`` is a key of ``REPLIES``, or None for a problem."""
     error = best_match(_validator(operation).iter_errors(reply.json()))
     if error is not None:
         where = ".".join(map(str, error.absolute_path))

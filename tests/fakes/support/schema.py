@@ -1,5 +1,7 @@
-"""Support's bodies, transcribed from the contract, and its replies, transcribed from
-docs/support.md because the contract does not show them. Shares nothing with the service.
+"""The bodies and replies of support as JSON Schema.
+
+The bodies are transcribed from the contract. The replies are transcribed from docs/support.md,
+because the contract does not show them. This module shares no code with the service.
 """
 
 import functools
@@ -24,7 +26,10 @@ CONFIRM_BODY = exact({"token": TOKEN, "organizationId": WORDS})
 
 
 def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Schema]) -> Schema:
-    """Return the schema of a link. ``organization`` describes either only nulls or all fields."""
+    """Return the schema of a link. ``organization`` is NULL if the link was never confirmed.
+
+    ``ended`` is the schema of the time of its end, and ``more`` has further fields.
+    """
     is_confirmed = organization != NULL
     return exact(
         {
@@ -106,7 +111,7 @@ def require_fitting(reply: httpx2.Response) -> None:
 
 
 def mistakes(name: str, body: Any, *, is_request: bool = False) -> Iterator[str]:
-    """Yield what is wrong with the body of a reply, or of a request if ``is_request``."""
+    """Yield each error in the body of a reply, or of a request if ``is_request``."""
     for error in _validator(name, is_request=is_request).iter_errors(body):
         yield f"{error.json_path}: {error.message[:200]}"
 

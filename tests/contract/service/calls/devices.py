@@ -50,8 +50,9 @@ async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
 
 
 async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
-    """Make all calls of a request, from its creation to its report. The last kind's calls are the
-    examples.
+    """Make all calls of a request, from its creation to its report.
+
+    The calls of each kind replace those of the previous kind, so the last kind is the example.
     """
     _later(kept)
     requests = {"instanceId": device.instance_id, "kind": kind}
@@ -78,7 +79,7 @@ def payload_outcome(payload: Json) -> str:
 
 
 def _payload(kind: str) -> Json:
-    """Return a full payload with an id of its own."""
+    """Return the full payload of this kind, with a report id that depends on the kind only."""
     payload: Json = golden.document_of(f"payloads/{kind}-full")
     return payload | {"reportId": str(uuid.uuid5(NEVER, kind))}
 

@@ -1,6 +1,7 @@
-"""Devices, requests and reports in every form that the document permits for their fields.
+"""Calls whose replies contain every form that the document permits for fields.
 
-None of these calls is an example. Payloads are drawn at random from the transcribed schemas.
+They read devices, requests and reports. None of these calls is an example. Payloads are generated
+at random from the transcribed schemas.
 """
 
 import random
@@ -28,7 +29,7 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 PAYLOADS: Final = (("network", NETWORK_PAYLOAD), ("application", APPLICATION_PAYLOAD))
 OUTCOMES: Final = ("completed", "partial", "failed")
 DRAWN: Final = 40
-"""Number of payloads of each version that are submitted."""
+"""Number of random payloads of each kind that are submitted."""
 TRACKED: Final = Settings(
     rate_per_s=0, tracker_url="http://tracker.invalid/hook", tracker_attempts_max=1
 )
@@ -46,7 +47,7 @@ async def record(kept: Recorder) -> None:
 
 @contextmanager
 def _kept(kept: Recorder, service: RunningService) -> Iterator[None]:
-    """Record the replies to calls that are not examples, too."""
+    """Record the replies of ``service`` to all calls as long as the context lasts."""
 
     async def keep(reply: httpx2.Response) -> None:
         kept.replies.append(reply)
@@ -81,7 +82,7 @@ async def _devices(service: RunningService) -> None:
 
 
 async def _requests(service: RunningService) -> None:
-    """Create requests in every status, and reports of every outcome, with a reason and without."""
+    """Create requests in every status, and reports of every outcome, with and without a reason."""
     device = await service.device().enrolled()
     await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s)

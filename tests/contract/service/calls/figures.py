@@ -36,7 +36,7 @@ async def record(kept: Recorder) -> None:
 
 
 async def _what_examples_lack(kept: Recorder) -> None:
-    """Make calls for cases that the examples lack: no sales, and incomplete days."""
+    """Make calls for the cases that the examples lack: periods without sales, incomplete days."""
     key = kept.service.make_key(organization_id=OTHER)
     for secret in (None, key):
         for location in LOCATIONS:

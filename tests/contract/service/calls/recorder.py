@@ -1,7 +1,7 @@
 """Records calls of a running service as Markdown, without random values.
 
-Random ids and secrets differ from run to run. Each id is replaced with a constant one; secrets and
-cursors are cut.
+Random ids and secrets differ from run to run. Each random id is replaced with a constant id.
+Secrets and cursors are shortened.
 """
 
 import json
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 NEVER: Final = uuid.UUID(int=0)
 """An id that does not exist."""
 NOT_LISTED: Final = "not shown"
-"""Name of calls that are not examples: only their replies are needed."""
+"""Name of calls that are not examples. Only their replies are used."""
 OTHER: Final = "org-0002"
 """An organization whose sales began recently."""
 FACADE: Final = "/api/public/"
@@ -65,7 +65,10 @@ class Recorder:
         media_type: str = "application/json",
         http: httpx2.AsyncClient | None = None,
     ) -> Any:
-        """Call the service, or the one of ``http``; keep the example; return the JSON, or None."""
+        """Call the service, or the service behind ``http`` if it is given. Store the example.
+
+        Returns the JSON of the reply, or None if the reply is empty.
+        """
         own = self.service.write_key if path.startswith(FACADE) else self.access
         given = own if secret is None else secret
         headers = {"authorization": f"Bearer {given}"} if given else {}

@@ -103,7 +103,7 @@ async def _refusals(kept: Recorder) -> None:
     await kept.call("GET", missing, of="404 of retail")
     plain = "text/plain"
     await kept.call("POST", routes.GOODS, sent={}, media_type=plain, of="415 of retail")
-    for _ in range(400):  # the rate limit recovers, and due work is done
+    for _ in range(400):  # many calls, because the rate limit recovers between them
         wrong = {"api_key": f"venue_test_{uuid.UUID(int=7).hex * 2}"}
         await kept.call("POST", routes.TOKENS, sent=wrong, secret="", of="429 of retail")
         if kept.replies[-1].status_code == 429:
@@ -111,7 +111,7 @@ async def _refusals(kept: Recorder) -> None:
 
 
 async def _every_page(kept: Recorder, path: str, access: str) -> None:
-    """Read every page of each listing: the examples do not contain every form."""
+    """Read every page of a listing, because the examples do not contain every form of its rows."""
     first = "?status=completed" if path == routes.SALES else "?"
     query = first
     for _ in range(100):

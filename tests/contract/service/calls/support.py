@@ -1,4 +1,7 @@
-"""Support's four operations: a token is shown, confirmed and ended; others are refused."""
+"""The four operations of support: a token is inspected, confirmed and disconnected.
+
+Unknown, used and expired tokens are refused.
+"""
 
 from typing import Final
 
