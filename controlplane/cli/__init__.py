@@ -1,1 +1,3 @@
-"""The command line of the service. Each command takes its options and returns an exit code."""
+"""The command line of the service. Each command is a function of its options
+that returns an exit code.
+"""

@@ -104,7 +104,7 @@ def _count_row(
 
 
 def _unknown(name: str, figures: Figures | None) -> str:
-    """Return a dash if there is no value, otherwise that the value is unknown."""
+    """Return the text of a missing amount: a dash if there were no sales, otherwise ``unknown``."""
     return NONE if figures is None or name == "average sale" else UNKNOWN
 
 
