@@ -17,7 +17,7 @@ LOCATIONS_OF_A_KEY_MAX = 500
 
 class SignInRequest(Exact):
     email: Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
-    # A longer password is never valid. It is refused before any work.
+    # A longer password is never valid. It is refused before it is hashed.
     password: Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
 
 
@@ -36,7 +36,7 @@ class UserRecord(Tolerant):
 
 
 class OrganizationRecord(Tolerant):
-    """``name`` is null without a name. ``locations`` empty means all locations."""
+    """``name`` is null if there is no name. An empty ``locations`` means all locations."""
 
     id: str
     name: str | None

@@ -16,5 +16,5 @@ class SignInLinks:
         return f"/#/sign-in/{code}"
 
     def take(self, code: str) -> str | None:
-        """Return the key of a code once; None if the code is unknown or used."""
+        """Return the key of a code and forget it. Return None if the code is unknown or used."""
         return self._keys.pop(code, None)

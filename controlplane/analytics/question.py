@@ -67,7 +67,7 @@ def days_of(
 
 def query_location(context: RequestContext, location_id: str) -> QueryLocation:
     """Return a location of the caller's organization. Raises a refusal."""
-    # Checked first, so that the reply does not reveal whether a foreign location exists.
+    # Access is checked first, so that the reply does not reveal whether a foreign location exists.
     context.visit(context.organization_id, location_id, "location")
     query = select(Location).where(is_visible(context), Location.id == location_id)
     row = context.session.scalars(query).first()

@@ -1,1 +1,1 @@
-"""The audit log: written together with each change, read by owners."""
+"""The audit log. An entry is written in the transaction of each change. Owners can read it."""

@@ -31,7 +31,7 @@ Area = Literal[
 
 
 class AuditRequest(Exact):
-    """``by`` is a part of the name of a user or key, ``area`` the subject of the operation."""
+    """``by`` is a part of a user's or key's name, or the end of an API key."""
 
     by: Absent[Annotated[str, Field(min_length=1, max_length=128), *STORABLE]] = None
     area: Absent[Area] = None
@@ -40,7 +40,7 @@ class AuditRequest(Exact):
 
 
 class AuditRecord(Tolerant):
-    """An entry with the names of that time. ``subject_id`` is empty without a subject."""
+    """An entry. Names are those at its time. ``subject_id`` is empty if there is no subject."""
 
     at: datetime
     actor_kind: ActorKind

@@ -189,7 +189,7 @@ def _take_external_ids(
 
 
 def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
-    """Yield goods with their parts, by one query for each kind of part."""
+    """Yield the replies for these goods. Each kind of part is read with one query."""
     session = context.session
     variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)
     of_goods = select(GoodVariation).where(GoodVariation.good_id.in_([row.id for row in rows]))

@@ -1,7 +1,7 @@
 """The four operations of support.
 
-A link belongs to a whole organization. A caller with access to some of its locations cannot link
-it, and an API key can link its own organization only.
+A link belongs to a whole organization. A caller with access to only some of its locations cannot
+link it, and an API key can link its own organization only.
 
 Any caller with a token can see its link until it is confirmed. After that, callers of other
 organizations get the same reply as for an unknown token, unless they try to confirm it.
