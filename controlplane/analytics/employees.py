@@ -1,8 +1,8 @@
 """Sums of days by employee, computed from sales and refunds, because no rollup has employees.
 
-Each sale and refund adds the same values as to the rollup of days (`controlplane.merchant.rebuild`).
-A refund counts for the employee who made the refund. Sums about a sale, such as the amount that was
-refunded of it later, count for the employee who made the sale.
+Each sale and refund adds the same values as to the rollup of days
+(`controlplane.merchant.rebuild`). A refund counts for the employee who made the refund. Sums about
+a sale, such as the amount that was refunded of it later, count for the employee who made the sale.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -31,7 +31,11 @@ Area = Literal[
 
 
 class AuditRequest(Exact):
-    """``by`` is a part of a user's or key's name, or the end of an API key."""
+    """The filters and page of a listing.
+
+    ``by`` is a part of the name of a user or key, or the end of an API key. ``area`` is the first
+    part of the name of the operation.
+    """
 
     by: Absent[Annotated[str, Field(min_length=1, max_length=128), *STORABLE]] = None
     area: Absent[Area] = None

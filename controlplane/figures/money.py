@@ -1,4 +1,4 @@
-"""Calculates with whole minor units: rounds, finds the tax in a price, splits a discount over lines.
+"""Calculates with whole minor units: rounding, tax in a price, and discounts split over lines.
 
 Amounts are 0 or more. Halves are rounded up, as on tills.
 """

@@ -45,7 +45,7 @@ def print_summary(summary: FinancialSummary, *, is_first: bool) -> None:
         console().print(Text("Nothing was sold.", "dim"))
     zones = sorted({each.location_id for each in summary.current.windows if each.fell_back_to_utc})
     if zones:
-        print_lines([f"No known time zone, so days are in UTC: {', '.join(zones)}."])
+        print_lines([f"No valid time zone, so days are in UTC: {', '.join(zones)}."])
 
 
 def print_heading(summary: FinancialSummary) -> None:

@@ -3,7 +3,10 @@
 The transaction that writes a sale or refund also updates the sums. ``hour`` and ``day`` are in the
 local time of the location. ``day`` is the number of days since 1970-01-01, and ``hour`` is
 ``day`` × 24 plus the hour of the day. An hour that occurs twice, because clocks are set back, is
-one row. A sale is added to the row of its own time and payment type, and a refund to the row of the
+one row.
+
+Sums over sales are in the row of the sale's time and payment type, as are ``undone`` and the
+``undated_`` sums over refunds of these sales. All other sums over refunds are in the row of the
 refund's time and payment type. A missing method or snapshot is 0 and a missing unit is "", because
 a primary key cannot contain NULL.
 """
