@@ -1,4 +1,4 @@
-"""The open streams of each user, so that changed permissions take effect on them."""
+"""The open streams of each user, so that a change of permissions applies to open streams too."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping

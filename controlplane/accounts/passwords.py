@@ -41,7 +41,7 @@ class Passwords:
         self._waiting = 0
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
-        """Return whether the password is right. ``password_hash`` None is an unknown account.
+        """Return whether the password is right. For an unknown account, ``password_hash`` is None.
 
         Raises a refusal if too many verifications are waiting.
         """
@@ -84,7 +84,7 @@ class Passwords:
 
 
 def hasher(memory_kib: int, passes: int) -> PasswordHasher:
-    """Return a hasher with these parameters and one lane."""
+    """Return an argon2id hasher with these parameters and one lane."""
     return PasswordHasher(
         type=Type.ID,
         time_cost=passes,

@@ -54,7 +54,7 @@ def create(
 
 
 def touch(session: Session, session_id: UUID, now: datetime) -> None:
-    """Store a use, which extends the session."""
+    """Store the time of a use, and extend the session."""
     session.execute(
         update(SignInSession)
         .where(SignInSession.id == session_id, SignInSession.expires_at > now)

@@ -4,7 +4,7 @@ import secrets
 
 
 class SignInLinks:
-    """The keys by link code. A code is 256 random bits."""
+    """The API key of each link, by the code in the link. A code has 256 random bits."""
 
     def __init__(self) -> None:
         self._keys: dict[str, str] = {}

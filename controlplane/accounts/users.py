@@ -20,7 +20,7 @@ from controlplane.storage.oauth_tables import OAuthCode, OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
 EMAIL_MAX: Final = 254
-"""Maximum length of an address: RFC 5321, 4.5.3.1.3, without the brackets of a path."""
+"""Maximum length of an address: 256 characters without the angle brackets (RFC 5321, 4.5.3.1.3)."""
 NAME_MAX: Final = 128
 _EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
 

@@ -40,7 +40,7 @@ def retail_client_of(options: argparse.Namespace, progress: Progress | None = No
 
 
 def device_of(client: OperationsClient, text: str) -> UUID:
-    """Return the id of the device with this id, name or start of an id. Raises CommandError."""
+    """Return the id of a device, given its id, start of id or name. Raises CommandError."""
     try:
         return UUID(text)
     except ValueError:
@@ -48,7 +48,7 @@ def device_of(client: OperationsClient, text: str) -> UUID:
 
 
 def device_named(text: str, devices: Sequence[Device]) -> Device:
-    """Return the only device with this name or start of an id. Raises CommandError."""
+    """Return the only device with this name, or whose id starts with it. Raises CommandError."""
     word = text.casefold()
     matches = {
         device.instance_id: device
@@ -61,7 +61,7 @@ def device_named(text: str, devices: Sequence[Device]) -> Device:
 
 
 def report_of(client: OperationsClient, text: str) -> UUID:
-    """Return the id of the report with this id or start of an id. Raises CommandError.
+    """Return the id of a report, given its id or the start of its id. Raises CommandError.
 
     The contract can return a report only by its full id. For the start of an id, this function
     searches the newest reports of every device.

@@ -113,7 +113,7 @@ def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
 def key_named(
     text: str, keys: Sequence[ApiKey] | Sequence[RetailKey], listed_by: str = "keys list"
 ) -> UUID:
-    """Return the id of the key with this id, start of an id, name or last four characters.
+    """Return the id of a key, given its id, the start of its id, its name or its last characters.
 
     Raises UsageError unless exactly one key matches.
     """

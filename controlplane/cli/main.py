@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. It imports no library of the service."""
+    """Return the parser of all commands, without importing the libraries of the service."""
     parser = Parser(prog="venue-control", description="The reference service of the venue agent.")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     add_commands(

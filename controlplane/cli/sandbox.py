@@ -104,7 +104,7 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Generate sales until Ctrl-C. A service on the same database shows them."""
+    """Generate sales until Ctrl-C. A service with the same database shows the new sales."""
     with opened(options.database) as database, _as_command_errors():
         plan = database.read(lambda session: stored_plan(session, options.organization))
         generator, venues = database.read(lambda session: stored_generator(session, plan))

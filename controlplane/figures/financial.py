@@ -87,7 +87,7 @@ def currencies(locations: Iterable[QueryLocation], ledger: Ledger) -> list[str]:
 
 
 def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
-    """Return figures. ``fallbacks`` is the number of locations without a valid time zone."""
+    """Return figures of sums. ``fallbacks`` is the number of locations without a valid time zone."""
     known = coverage(sums, fallbacks)
     vat = sums.sale_tax - sums.refund_tax
     return records.Figures(

@@ -60,7 +60,7 @@ def date_of(day: int) -> date:
 
 
 def hour_of(timestamp: datetime, zone: tzinfo) -> int:
-    """Return the hour that clocks show at ``timestamp``: `HOURS` × day + 0 to 23."""
+    """Return the local hour of ``timestamp``: `HOURS` × day, plus the hour of the day (0 to 23)."""
     local = timestamp.astimezone(zone)
     return (local.toordinal() - EPOCH_ORDINAL) * HOURS + local.hour
 

@@ -66,7 +66,7 @@ class Interval(Tolerant):
 
 
 class Window(Tolerant):
-    """``intervals`` are the times of these local days, empty if the zone skipped the day."""
+    """Local days. ``intervals`` are their times in UTC. A day that the zone skipped has none."""
 
     location_id: str
     from_date: str

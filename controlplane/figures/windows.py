@@ -40,7 +40,7 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The requested period. ``first`` and ``last`` are set for period custom only."""
+    """The requested period. ``first`` and ``last`` are set only for the period custom."""
 
     period: Period = "today"
     first: date | None = None

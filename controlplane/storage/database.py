@@ -111,7 +111,7 @@ class Database:
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL in ``text``. Without a scheme, it is the path of an SQLite file."""
+    """Return the URL in ``text``. A text without a scheme is the path of an SQLite file."""
     if "://" in text:
         return make_url(text)
     return URL.create("sqlite", database=str(Path(text).expanduser()))

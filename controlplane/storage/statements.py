@@ -33,7 +33,10 @@ def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:
 
 
 def insert_row(session: Session, table: Any, row: Row) -> int:
-    """Insert a row without its first column, the position, and return the position."""
+    """Insert a row and return its position.
+
+    ``row`` has a value for each column except the first, which is the position.
+    """
     sql = _insert_sql(table.__table__, _mark(session), skip=1) + " RETURNING position"
     return int(session.connection().exec_driver_sql(sql, tuple(row)).scalar_one())
 

@@ -32,7 +32,7 @@ class SupportLink(Base):
 
 
 class SupportChannel(Base):
-    """A way to reach support, the same for every organization, listed by ``position``."""
+    """A way to contact support, shown to every organization. Lists are ordered by ``position``."""
 
     __tablename__ = "support_channels"
     __table_args__ = (UniqueConstraint("kind", "address", name="support_channels_once"),)

@@ -207,7 +207,7 @@ class Request(Base):
 
 
 class Report(Base):
-    """``payload`` is canonical JSON. ``body_hash`` detects a repeated submission.
+    """A report. ``payload`` is canonical JSON. ``body_hash`` identifies a repeated submission.
 
     ``headline`` and ``severity`` are None for a report of an older release until the service has
     summarized it.

@@ -39,7 +39,7 @@ from controlplane.support.messages import (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The organizations whose links a caller may see, and those that it may link."""
+    """The organizations whose links a caller may see, and the organizations it may link."""
 
     visible: Collection[str]
     linkable: Collection[str]

@@ -42,7 +42,7 @@ S256_LENGTH: Final = 43
 
 
 class InvalidTargetError(OAuth2Error):  # type: ignore[misc]
-    """A token is requested for a resource of a different service (RFC 8707, 2)."""
+    """The requested resource does not belong to this service (RFC 8707, 2)."""
 
     error = "invalid_target"
     description = "the resource does not belong to this service"
@@ -272,7 +272,7 @@ class S256(CodeChallenge):  # type: ignore[misc]
 
 
 class Resource:
-    """Refuses requests for another resource (RFC 8707)."""
+    """Refuses requests for a resource that does not belong to this service (RFC 8707)."""
 
     def __call__(self, grant: CodeGrant) -> None:
         def require(grant: CodeGrant, *_: Any) -> None:

@@ -27,7 +27,10 @@ _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
 
 @dataclass(frozen=True, slots=True)
 class OAuthRequest:
-    """An OAuth request. `resources` has the values of ``resource``, ``parameters`` all others."""
+    """An OAuth request.
+
+    ``resources`` has the values of the parameter ``resource``. ``parameters`` has all others.
+    """
 
     method: str
     issuer: str

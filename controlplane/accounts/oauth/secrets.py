@@ -1,6 +1,6 @@
 """OAuth codes and tokens: a prefix that names the kind, and 256 random bits.
 
-As for API keys, an unsalted SHA-256 hash is stored.
+The database stores their SHA-256 hashes, without salt, as for API keys.
 """
 
 import re

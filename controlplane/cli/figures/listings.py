@@ -143,7 +143,7 @@ def notes_of(coverage: Coverage, currency: str) -> list[str]:
 def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
     if count := coverage.missing_sale_snapshot_count:
         amount = format_money(coverage.missing_sale_snapshot_cents, currency)
-        yield f"{_many(count, 'sale')} of {amount} without lines: included, but not by article."
+        yield f"{_many(count, 'sale')} of {amount} without lines: included, but not in sums by article."
     if count := coverage.unresolved_imported_order_count:
         amount = format_money(coverage.unresolved_imported_order_cents, currency)
         yield f"{_many(count, 'unresolved order')} of {amount}: not included."
@@ -153,7 +153,7 @@ def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
         amount = format_money(coverage.undated_refund_cents, currency)
         yield f"{_many(count, 'refund')} of {amount} without a date: not subtracted."
     if count := coverage.refund_unknown_components_count:
-        yield f"{_many(count, 'refund')} with only the amount known: counted as goods."
+        yield f"{_many(count, 'refund')} of which only the amount is known: counted as goods."
     if count := coverage.refund_unknown_tax_count:
         yield f"{_many(count, 'refund')} with an unknown tax."
 
