@@ -20,7 +20,7 @@ USE_NOTED_EVERY = timedelta(minutes=1)
 
 
 class KeyCache:
-    """Is used from the event loop only. ``monotonic`` returns seconds."""
+    """The cache. Use it only from the event loop. ``monotonic`` returns seconds."""
 
     def __init__(self, cached_s: float, monotonic: Callable[[], float]) -> None:
         self._cached_s = cached_s

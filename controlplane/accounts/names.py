@@ -30,7 +30,7 @@ class Names:
 def names_of(session: Session, location_ids: Iterable[tuple[str, str]]) -> Names:
     """Return the names of these locations and of their organizations.
 
-    Each of ``location_ids`` is the id of the organization and the id of the location.
+    Each element of ``location_ids`` has the id of an organization and the id of its location.
     """
     wanted = sorted(set(location_ids))
     if not wanted:

@@ -12,7 +12,7 @@ GONE = -1
 
 
 class OpenStreams:
-    """Is used from the event loop only. Streams of keys without an owner are not tracked."""
+    """Use it only from the event loop. Streams of keys without an owner are not tracked."""
 
     def __init__(self) -> None:
         self._credentials: dict[UUID, Counter[UUID]] = {}

@@ -1,7 +1,7 @@
 """Users and their memberships in the database.
 
 Each change of permissions increments ``permissions_version`` in the same transaction. The
-cache of API keys and open streams apply the change within seconds.
+cache of API keys and the open streams apply the change within seconds.
 """
 
 import re
@@ -101,7 +101,7 @@ def remove_membership(session: Session, user_id: UUID, organization_id: str, now
 
     Returns whether the membership existed.
     """
-    # The exchange of an OAuth code takes the same lock: it must not create a grant meanwhile.
+    # The exchange of an OAuth code takes the same lock, so it cannot create a grant meanwhile.
     lock_user(session, user_id)
     row = session.get(Membership, (user_id, organization_id))
     if row is None:

@@ -1,1 +1,3 @@
-"""The audit log. An entry is written in the transaction of each change. Owners can read it."""
+"""The audit log. An entry is written in the same transaction as the change. Owners can read
+the log.
+"""

@@ -44,7 +44,10 @@ class AuditRequest(Exact):
 
 
 class AuditRecord(Tolerant):
-    """An entry. Names are those at its time. ``subject_id`` is empty if there is no subject."""
+    """An entry. Names are those at the time of the entry.
+
+    ``subject_id`` is empty if the operation has no subject.
+    """
 
     at: datetime
     actor_kind: ActorKind

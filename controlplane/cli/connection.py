@@ -48,7 +48,7 @@ def device_of(client: OperationsClient, text: str) -> UUID:
 
 
 def device_named(text: str, devices: Sequence[Device]) -> Device:
-    """Return the only device with this name, or whose id starts with it. Raises CommandError."""
+    """Return the only device with this name or start of its id. Raises CommandError."""
     word = text.casefold()
     matches = {
         device.instance_id: device

@@ -27,7 +27,7 @@ class QueryLocation:
 
 
 class MethodKey(NamedTuple):
-    """A payment type and the name of a method: None for several methods or an unknown method."""
+    """A payment type and a method. ``name`` is None for several methods or an unknown one."""
 
     payment_type: str
     name: str | None
@@ -66,7 +66,7 @@ def window(location: QueryLocation, days: Days) -> records.Window:
 def by_currency(
     locations: Sequence[QueryLocation], ledger: Ledger
 ) -> list[records.CurrencyFigures]:
-    """Return figures for each currency that has movements or is the usual one of a location.
+    """Return figures for each currency that has movements or is a location's usual currency.
 
     The figures of a currency include each location that usually takes it or has movements in it.
     """
@@ -87,7 +87,7 @@ def currencies(locations: Iterable[QueryLocation], ledger: Ledger) -> list[str]:
 
 
 def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
-    """Return figures of sums. ``fallbacks`` is the number of locations without a valid time zone."""
+    """Return figures of sums. ``fallbacks``: the number of locations without valid time zone."""
     known = coverage(sums, fallbacks)
     vat = sums.sale_tax - sums.refund_tax
     return records.Figures(

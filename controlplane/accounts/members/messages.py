@@ -96,7 +96,7 @@ class InvitationReply(Tolerant):
 
 
 class JoinRequest(Exact):
-    """``password`` is a new password, or the password of the account that the address has."""
+    """``password`` is a new one, or the account's password if the address has an account."""
 
     code: Annotated[str, StringConstraints(min_length=1, max_length=CODE_MAX)]
     name: Annotated[str, Field(max_length=NAME_MAX), *STORABLE]

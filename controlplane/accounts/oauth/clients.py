@@ -18,12 +18,9 @@ CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
 UNNAMED: Final = "A program without a name"
 UNUSED: Final = timedelta(days=90)
-"""Time after its last grant or its registration after which a client may be deleted.
-
-Clients are deleted only if there are too many.
-"""
+"""If there are too many clients, those whose last grant or registration is older are deleted."""
 NEVER_GRANTED: Final = timedelta(hours=1)
-"""The same time for a client that never had a grant."""
+"""The same, for clients that never had a grant. Their time starts with the registration."""
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:
@@ -55,7 +52,7 @@ def _count(session: Session) -> int:
 
 
 def _forget(session: Session, now: datetime) -> None:
-    """Delete clients that were not used for `UNUSED`, or within `NEVER_GRANTED` of registration."""
+    """Delete clients without a recent grant, as `UNUSED` and `NEVER_GRANTED` define."""
     in_use = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
     is_old = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at) <= now - UNUSED
     is_idle = OAuthClient.granted_at.is_(None) & (OAuthClient.created_at <= now - NEVER_GRANTED)

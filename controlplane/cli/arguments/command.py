@@ -13,9 +13,7 @@ COMMENT: Final = "#"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An option or a positional argument. ``keywords`` are passed to argparse's
-    `add_argument`.
-    """
+    """An option or a positional argument. ``keywords`` are passed to `add_argument`."""
 
     names: tuple[str, ...]
     keywords: Mapping[str, Any]

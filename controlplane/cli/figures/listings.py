@@ -143,7 +143,10 @@ def notes_of(coverage: Coverage, currency: str) -> list[str]:
 def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
     if count := coverage.missing_sale_snapshot_count:
         amount = format_money(coverage.missing_sale_snapshot_cents, currency)
-        yield f"{_many(count, 'sale')} of {amount} without lines: included, but not in sums by article."
+        yield (
+            f"{_many(count, 'sale')} of {amount} without lines: included, but not in sums by"
+            " article."
+        )
     if count := coverage.unresolved_imported_order_count:
         amount = format_money(coverage.unresolved_imported_order_cents, currency)
         yield f"{_many(count, 'unresolved order')} of {amount}: not included."

@@ -81,7 +81,7 @@ def show(options: argparse.Namespace) -> int:
 def _fetch_reports(
     client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
 ) -> DeviceReports:
-    """Return the reports of these devices that were created since then, newest first."""
+    """Return the reports of these devices created at ``since`` or later, newest first."""
     pairs: DeviceReports = []
     with Progress() as progress:
         for number, device in enumerate(devices, 1):

@@ -22,10 +22,11 @@ from controlplane.devices.requests.lifecycle import FINISHED, OPEN
 
 POLL_S: Final = 1.0
 POLLS_PER_S: Final = 5.0
-"""Maximum for all requests together, so that other programs can call with the same API key:
-its rate is limited."""
+"""Maximum for all requests together. The service limits the calls of an API key, and other programs
+may use the same key.
+"""
 GRACE: Final = timedelta(seconds=30)
-"""Requests are polled for this time after ``expiresAt``: the service's clock may be late."""
+"""Requests are polled for this time after ``expiresAt``: the clock of the service may be slow."""
 ABOUT_ONE_DEVICE: Final = frozenset({403, 404, 409})
 """HTTP statuses of refusals that concern one device: the requests of other devices continue."""
 

@@ -25,7 +25,7 @@ NAMED_MAX: Final = 5
 
 @dataclass(slots=True)
 class Selection:
-    """``devices`` get a request. ``left_out`` were selected too, but cannot get a request now."""
+    """``devices`` get a request. ``left_out`` has selected devices that get none now, by reason."""
 
     devices: list[Device]
     left_out: dict[Reason, list[Device]] = field(default_factory=dict)

@@ -159,7 +159,7 @@ def _list(
 
 
 def _good_of(client: RetailClient, text: str) -> Good:
-    """Return the good with this id, or whose id starts with it. Raises CommandError."""
+    """Return the good whose id is, or starts with, ``text``. Raises CommandError."""
     hint = "`venue-control catalog goods` lists the goods."
     try:
         return client.good(UUID(text))
