@@ -2,7 +2,7 @@
 
 The option ``--database`` selects the database, or else the variable ``$VENUE_CONTROL_DATABASE``.
 Without either, root and the service's user use the database of the service that is installed on
-this machine. Every other user has a database file in their own state directory.
+this machine. Every other user has a database file in their own directory.
 """
 
 import argparse

@@ -26,7 +26,7 @@ _ID_START = re.compile(rf"[0-9a-f-]{{{ID_START_MIN},36}}")
 def client_of(
     options: argparse.Namespace, progress: Progress | None = None
 ) -> Iterator[OperationsClient]:
-    """Open the client. While it waits because the service asks it to, the progress shows this."""
+    """Open the client. The progress display reports when the service makes the client wait."""
     display = progress or Progress()
     patience = Patience(on_wait=display.waits)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:

@@ -80,7 +80,7 @@ class Money(RequestModel):
 
 
 class ExternalData(Model):
-    """``id`` is unique among categories, goods and variations. Other fields may be any JSON."""
+    """``id`` is unique among the categories, goods and variations of a company."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
@@ -89,7 +89,7 @@ class ExternalData(Model):
 
 
 class GivenExternalData(ExternalData):
-    """``id`` is unique among categories, goods and variations. Other fields may be any JSON."""
+    """``id`` is unique among the categories, goods and variations of a company."""
 
     model_config = ConfigDict(json_schema_extra=FREE_KEYS_SCHEMA)
 

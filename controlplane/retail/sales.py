@@ -86,7 +86,7 @@ def _matching(context: RequestContext, parameters: wire.SalesQuery) -> Any:
 
 
 def _number_at(context: RequestContext, sort_key: SortKey) -> str:
-    """Return the number of the sale of a cursor, which is too long to be a part of the cursor."""
+    """Return the number of the sale in a cursor. The cursor is too short to contain the number."""
     number = context.session.scalars(
         select(Sale.number).where(
             Sale.position == sort_key.position, Sale.organization_id == context.organization_id

@@ -1,4 +1,4 @@
-"""The table of the audit log. Rows are never changed, and deleted after the retention time."""
+"""The table of the audit log. Rows are never changed. They are deleted after the retention time."""
 
 from datetime import datetime
 from typing import Literal

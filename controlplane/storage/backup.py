@@ -36,8 +36,8 @@ def snapshot(database: Path) -> Iterator[Path]:
     """
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=database.parent) as directory:
         copy = Path(directory) / "copy.db"
-        # This is one read transaction: other processes can write meanwhile, and their writes do not
-        # restart the copy, as they do with the backup API.
+        # This is one read transaction. Other processes can write meanwhile, and their writes do not
+        # restart the copy. With the backup API, they would.
         with closing(
             sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)
         ) as reader:

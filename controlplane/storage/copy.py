@@ -16,7 +16,7 @@ from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
-"""Rows in one statement, which are in memory together. A report has up to 2 MiB, most 20 KiB."""
+"""Rows in one statement, which are in memory together. A report has 20 KiB, at most 2 MiB."""
 _NOT_COPIED = frozenset({Schema.__tablename__})
 """Tables that are not copied: the target already has its own row with the layout version."""
 

@@ -31,7 +31,10 @@ class LocationHours(Base):
 
 
 class MaintenanceWindow(Base):
-    """A period without alerts of a device, or of a location if ``instance_id`` is None."""
+    """A period in which a device causes no alerts.
+
+    If ``instance_id`` is None, no device of the location causes alerts.
+    """
 
     __tablename__ = "maintenance_windows"
     __table_args__ = (
@@ -47,7 +50,11 @@ class MaintenanceWindow(Base):
 
 
 class MonitoringState(Base):
-    """One row with times of checks: the first, the last, and the first since monitoring paused."""
+    """One row with the times of checks.
+
+    ``started_at`` is the time of the first check, ``checked_at`` that of the last check, and
+    ``resumed_at`` that of the first check after the last pause of the service.
+    """
 
     __tablename__ = "monitoring_state"
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -95,7 +102,9 @@ class AlertState(Base):
 
 
 class Alert(Base):
-    """An alert that fired. At most one alert of a condition and its ``is_flapping`` is open.
+    """An alert that fired.
+
+    At most one alert of the same location, instance, condition and ``is_flapping`` is open.
 
     ``condition`` is offline, broken or site_outage, and ``instance`` is as in `AlertState`.
     ``is_flapping`` means that the alert is about a condition that changes often.

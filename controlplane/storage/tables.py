@@ -47,7 +47,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 Position = BigInteger().with_variant(Integer, "sqlite")
-"""A generated number. SQLite requires exactly the type INTEGER PRIMARY KEY to generate it."""
+"""The type of a generated primary key. SQLite generates keys only for INTEGER PRIMARY KEY."""
 
 
 class Base(DeclarativeBase):

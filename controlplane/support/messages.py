@@ -59,7 +59,7 @@ class Choice(Tolerant):
 
 
 class Inspection(Link):
-    """A link, and the organizations for which the caller may confirm it, if it is not used."""
+    """A link. Until it is used, it has the organizations for which the caller may confirm it."""
 
     organizations: Array[Choice]
 

@@ -48,7 +48,7 @@ def is_piped() -> bool:
 
 
 def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the text of each id: complete in a pipe, otherwise as short as all ids still differ."""
+    """Return the text of each id: complete in a pipe, otherwise the shortest that is unique."""
     known = sorted({str(each) for each in ids})
     length = 36 if is_piped() else SHORT_ID
     while len({each[:length] for each in known}) < len(known):

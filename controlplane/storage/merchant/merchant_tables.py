@@ -15,9 +15,7 @@ from controlplane.storage.merchant.columns import RowPosition
 from controlplane.storage.tables import Base
 
 NO_CURRENCY: Final = "XXX"
-"""The code of ISO 4217 for "no currency": for locations that have devices, but no sales
-and no figures.
-"""
+"""The ISO 4217 code for "no currency", for locations that have devices but no sales."""
 
 
 class Organization(Base):

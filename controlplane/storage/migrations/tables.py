@@ -9,7 +9,7 @@ from controlplane.storage.layout import Base
 from controlplane.storage.tables import Device, Report, Schema
 
 SCHEMA_VERSION = 2
-"""The stored version. Programs of release 0.1.0 refuse a database with it."""
+"""The stored version. Programs of release 0.1.0 refuse a database with this version."""
 CONSTRAINT_NAMES = {"uq": "%(table_name)s_%(column_0_name)s_key"}
 """How PostgreSQL names a constraint that is created without a name. SQLite gives it no name, so
 Alembic finds it by this convention.
