@@ -1,7 +1,7 @@
 """A cache of verified API keys, so that not every call reads the database.
 
 A periodic poll finds revoked keys and owners with changed permissions. Entries are valid for
-``cached_s`` after the last poll. If the poll fails, every call reads the database.
+``cached_s`` after the last poll. If no poll succeeds in this time, every call reads the database.
 """
 
 import math
@@ -14,19 +14,20 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.permissions import hash_secret
 
 KEYS_MAX = 65_536
-"""With more keys, the oldest entries are removed."""
+"""Maximum number of keys. If there are more, the oldest entries are removed."""
 USE_NOTED_EVERY = timedelta(minutes=1)
-"""A use is stored at most this often, so that not every read call causes a write."""
+"""Minimum time between stored uses of a key, so that not every call writes to the database."""
 
 
 class KeyCache:
-    """Used from the event loop only. ``monotonic`` returns seconds."""
+    """The cache. Use it only from the event loop. ``monotonic`` returns seconds."""
 
     def __init__(self, cached_s: float, monotonic: Callable[[], float]) -> None:
         self._cached_s = cached_s
         self._monotonic = monotonic
-        # By hash: the keys themselves are not stored. In order of insertion: tracking each use
-        # would cost every call, and a removed entry costs one query.
+        # The callers by the hash of their key: keys themselves are not stored. The order is that of
+        # insertion. An order of use would slow down every call, and the removal of an entry that
+        # is in use costs only one query.
         self._callers: OrderedDict[str, Caller] = OrderedDict()
         self._owners: set[UUID] = set()
         self._holds_until_s = -math.inf
@@ -46,7 +47,7 @@ class KeyCache:
             self._callers.popitem(last=False)
 
     def now_s(self) -> float:
-        """Return the time at which a poll begins, for `forget`."""
+        """Return the current time. A poll passes the time of its start to `forget`."""
         return self._monotonic()
 
     def owners(self) -> frozenset[UUID]:

@@ -14,7 +14,7 @@ from controlplane.operation.permissions import hash_secret
 from controlplane.storage.tables import ApiKey
 
 PREFIX = "vck_"
-"""Every API key begins with it."""
+"""The first characters of every API key."""
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
 
@@ -47,7 +47,7 @@ def add_keys(
     now: datetime,
     owner_id: UUID | None = None,
 ) -> None:
-    """Store new keys. ``owner_id`` is the user as whom they act, None for the operator's keys."""
+    """Store new keys. ``owner_id`` is the user whose permissions they have, if any."""
     for key in keys:
         row = ApiKey(
             id=key.id,

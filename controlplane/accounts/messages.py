@@ -17,7 +17,7 @@ LOCATIONS_OF_A_KEY_MAX = 500
 
 class SignInRequest(Exact):
     email: Annotated[str, StringConstraints(min_length=1, max_length=EMAIL_MAX)]
-    # A longer password is never valid. It is refused before any work.
+    # A longer password is never valid. It is refused before it is hashed.
     password: Annotated[str, StringConstraints(min_length=1, max_length=PASSWORD_MAX * 2)]
 
 
@@ -36,7 +36,7 @@ class UserRecord(Tolerant):
 
 
 class OrganizationRecord(Tolerant):
-    """``name`` is null without a name. ``locations`` empty means all locations."""
+    """``name`` is null if there is no name. An empty ``locations`` means all locations."""
 
     id: str
     name: str | None
@@ -54,7 +54,7 @@ class SignInReply(Tolerant):
 
 
 class SessionRecord(Tolerant):
-    """``user_agent`` and ``address`` are those of the sign-in; they are not verified."""
+    """``user_agent`` and ``address`` describe the client at sign-in. They are not verified."""
 
     id: Uuid
     organization_id: str
@@ -67,7 +67,7 @@ class SessionRecord(Tolerant):
 
 
 class KeyRecord(Tolerant):
-    """``hint`` is the end of the key. ``locations`` empty means all locations of its owner."""
+    """``hint`` is the end of the key. An empty ``locations`` means all locations of the owner."""
 
     id: Uuid
     name: str
@@ -95,7 +95,7 @@ class Ended(Tolerant):
 
 
 class KeyCreateRequest(Exact):
-    """``locations`` empty means all locations of its owner, now and later."""
+    """An empty ``locations`` means all locations that the owner has, now and in the future."""
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_MAX), *STORABLE]
     can_write: bool

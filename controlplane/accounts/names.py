@@ -28,7 +28,10 @@ class Names:
 
 
 def names_of(session: Session, location_ids: Iterable[tuple[str, str]]) -> Names:
-    """Return the names of these locations, given by both ids, and of their organizations."""
+    """Return the names of these locations and of their organizations.
+
+    Each element of ``location_ids`` has the id of an organization and the id of its location.
+    """
     wanted = sorted(set(location_ids))
     if not wanted:
         return Names()

@@ -1,4 +1,4 @@
-"""The open streams of each user, so that changed permissions take effect on them."""
+"""The open streams of each user, so that a change of permissions applies to open streams too."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -12,7 +12,7 @@ GONE = -1
 
 
 class OpenStreams:
-    """Used from the event loop only. Streams of keys without an owner are not tracked."""
+    """Use it only from the event loop. Streams of keys without an owner are not tracked."""
 
     def __init__(self) -> None:
         self._credentials: dict[UUID, Counter[UUID]] = {}
@@ -42,10 +42,10 @@ class OpenStreams:
         return self._credentials.keys()
 
     def changed(self, versions: Mapping[UUID, int]) -> set[UUID]:
-        """Return the credentials of users whose permissions changed, once for each change.
+        """Return the credentials of users whose permissions changed since the last call.
 
         Args:
-            versions: the current versions of `owners` that still exist.
+            versions: the current permission versions of the `owners` that still exist.
         """
         credentials: set[UUID] = set()
         for owner, known in self._versions.items():

@@ -1,4 +1,4 @@
-"""Passwords as argon2id hashes (RFC 9106), in a few threads beside the event loop.
+"""Hashes and verifies passwords with argon2id (RFC 9106), in a few threads.
 
 Verification is slow and takes memory on purpose. It also runs for unknown accounts, so that its
 duration does not reveal whether an account exists.
@@ -20,10 +20,13 @@ from controlplane.operation.errors import unavailable
 Result = TypeVar("Result")
 PASSWORD_MIN: Final = 12
 PASSWORD_MAX: Final = 256
-"""Maximum number of characters, which bounds the work. NIST SP 800-63B has no other rules."""
+"""Maximum number of characters, which limits the work of a verification.
+
+Apart from the length, there are no rules for passwords, as NIST SP 800-63B recommends.
+"""
 AT_ONCE: Final = 2
 WAITING_MAX: Final = 32
-"""Verifications that wait or run. More are refused as unavailable."""
+"""Maximum number of calls that wait or run. Further calls are refused as unavailable."""
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 
@@ -38,7 +41,7 @@ class Passwords:
         self._waiting = 0
 
     async def verify(self, password_hash: str | None, password: str) -> bool:
-        """Return whether the password is right. ``password_hash`` None is an unknown account.
+        """Return whether the password is right. For an unknown account, ``password_hash`` is None.
 
         Raises a refusal if too many verifications are waiting.
         """
@@ -49,7 +52,7 @@ class Passwords:
         return await self._run(lambda: self._hasher.hash(_plain(password)))
 
     def is_outdated(self, password_hash: str) -> bool:
-        """Return whether the hash was made with other parameters than the current ones."""
+        """Return whether the hash was made with parameters that differ from the current ones."""
         return self._hasher.check_needs_rehash(password_hash)
 
     def close(self) -> None:
@@ -66,7 +69,7 @@ class Passwords:
             raise unavailable("too many users are signing in at the moment. Try again later")
         self._waiting += 1
         try:
-            # A thread continues when its caller is gone, so it still counts.
+            # The thread continues if the caller is cancelled. Until it ends, it still counts.
             task = asyncio.get_running_loop().run_in_executor(self._threads, work)
             task.add_done_callback(self._done)
         except BaseException:
@@ -77,11 +80,11 @@ class Passwords:
     def _done(self, task: "asyncio.Future[Result]") -> None:
         self._waiting -= 1
         if not task.cancelled():
-            task.exception()  # retrieved, in case nobody awaits it
+            task.exception()  # asyncio logs exceptions that are never retrieved
 
 
 def hasher(memory_kib: int, passes: int) -> PasswordHasher:
-    """Return a hasher with these parameters and one lane."""
+    """Return an argon2id hasher with these parameters and one lane."""
     return PasswordHasher(
         type=Type.ID,
         time_cost=passes,

@@ -30,7 +30,7 @@ from controlplane.storage.tables import ApiKey
 
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
-"""Valid keys of one member of an organization."""
+"""Maximum number of valid keys of one member of an organization."""
 _write = partial(procedure, writes=True, requires_session=True)
 
 
@@ -46,7 +46,7 @@ def profile_operations() -> tuple[Procedure, ...]:
 
 
 def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.ProfileReply:
-    """Return the user, with sessions and the API keys of this organization."""
+    """Return the user, their sessions, and their API keys in the organization of this session."""
     session, user = context.session, _user(context)
     return messages.ProfileReply(
         user=record_of(messages.UserRecord, user),
@@ -61,7 +61,7 @@ def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.P
 
 
 def end_session(context: RequestContext, body: messages.SessionEndRequest) -> messages.Ended:
-    """End a session of the user, possibly this one."""
+    """End a session of the user. It may be the session of this call."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
     context.note(Event("session.end", Subject("session", str(body.session_id))))

@@ -1,6 +1,6 @@
-"""Browser sessions. Each sign-in creates one, which expires 30 days after its last use.
+"""Browser sessions. Each sign-in creates a session, which expires 30 days after its last use.
 
-A token is 256 random bits, of which an unsalted SHA-256 hash is stored.
+The token of a session has 256 random bits. The database stores its SHA-256 hash, without salt.
 """
 
 import secrets
@@ -19,9 +19,9 @@ from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 TOUCHED_EVERY: Final = timedelta(minutes=1)
-"""A use is stored, and the cookie renewed, at most this often."""
+"""Minimum time between stored uses of a session. The cookie is renewed with each of them."""
 SESSIONS_MAX: Final = 20
-"""Sessions of one user. A new one ends the least recently used one."""
+"""Maximum number of sessions of one user. A new session ends the least recently used one."""
 AGENT_MAX: Final = 256
 
 
@@ -54,7 +54,7 @@ def create(
 
 
 def touch(session: Session, session_id: UUID, now: datetime) -> None:
-    """Store a use, which extends the session."""
+    """Store the time of a use, and extend the session."""
     session.execute(
         update(SignInSession)
         .where(SignInSession.id == session_id, SignInSession.expires_at > now)
@@ -63,7 +63,7 @@ def touch(session: Session, session_id: UUID, now: datetime) -> None:
 
 
 def live(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSession]:
-    """Return the valid sessions of the user, the last used first."""
+    """Return the valid sessions of the user, most recently used first."""
     query = select(SignInSession).where(
         SignInSession.user_id == user_id, SignInSession.expires_at > now
     )

@@ -4,7 +4,7 @@ import secrets
 
 
 class SignInLinks:
-    """The keys by link code. A code is 256 random bits."""
+    """The API key of each link, by the code in the link. A code has 256 random bits."""
 
     def __init__(self) -> None:
         self._keys: dict[str, str] = {}
@@ -16,5 +16,5 @@ class SignInLinks:
         return f"/#/sign-in/{code}"
 
     def take(self, code: str) -> str | None:
-        """Return the key of a code once; None if the code is unknown or used."""
+        """Return the key of a code and forget it. Return None if the code is unknown or used."""
         return self._keys.pop(code, None)

@@ -1,7 +1,7 @@
-"""Limits failed sign-ins: ten in ten minutes for an account or a network address.
+"""Limits failed sign-ins to ten in ten minutes, for each account and each network address.
 
-An attempt counts as failed from its start, so that concurrent attempts are limited, too. Attempts
-for unknown accounts count as well.
+An attempt counts as failed from its start, so that concurrent attempts are limited too. Attempts
+for unknown accounts are also counted.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _LOCK: Final = 0x7369676E
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A sign-in attempt. ``wait_s`` above 0 means that it is refused, and not counted."""
+    """A sign-in attempt. If ``wait_s`` is above 0, it is refused for this time and not counted."""
 
     account: str
     address: str
@@ -53,7 +53,8 @@ def begin(session: Session, email: str, address: str, now: datetime) -> Try:
 def succeed(session: Session, tried: Try) -> None:
     """Delete the attempt and the failures of its account.
 
-    Failures of the address stay, so that an attacker with an account gets no more attempts.
+    Failures of the network address are kept. Otherwise an attacker could sign in with their own
+    account to get further attempts at other accounts.
     """
     _delete(session, tried.positions)
     session.execute(delete(SignInFailure).where(SignInFailure.subject == tried.account))
@@ -81,7 +82,7 @@ def _subject(kind: str, value: str) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return the network of one client: an IPv4 address, or a /64 of IPv6."""
+    """Return the IPv4 address of a client, or the /64 network of its IPv6 address."""
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:

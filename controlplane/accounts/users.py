@@ -1,7 +1,7 @@
 """Users and their memberships in the database.
 
-Each change of permissions increments ``permissions_version`` in the same transaction. Cached keys
-and open streams follow within seconds.
+Each change of permissions increments ``permissions_version`` in the same transaction. The
+cache of API keys and the open streams apply the change within seconds.
 """
 
 import re
@@ -20,7 +20,7 @@ from controlplane.storage.oauth_tables import OAuthCode, OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
 
 EMAIL_MAX: Final = 254
-"""Maximum length of an address: RFC 5321, 4.5.3.1.3, without the brackets of a path."""
+"""Maximum length of an address: 256 characters without the angle brackets (RFC 5321, 4.5.3.1.3)."""
 NAME_MAX: Final = 128
 _EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
 
@@ -97,11 +97,11 @@ def set_membership(
 
 
 def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
-    """End a membership with its keys, sessions and grants. Delete a user without memberships.
+    """End a membership with its keys, sessions and grants. Delete the user after the last one.
 
     Returns whether the membership existed.
     """
-    # Locked first, as for the exchange of a code, which could otherwise create a new grant.
+    # The exchange of an OAuth code takes the same lock, so it cannot create a grant meanwhile.
     lock_user(session, user_id)
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
@@ -149,7 +149,7 @@ def members(session: Session, organization_id: str) -> list[Member]:
 
 
 def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the e-mail addresses of the users that exist."""
+    """Return the e-mail addresses of those users that exist, by id."""
     query = select(User.id, User.email).where(User.id.in_(list(ids)))
     return {row.id: row.email for row in session.execute(query)}
 
@@ -160,7 +160,10 @@ def lock_user(session: Session, user_id: UUID) -> None:
 
 
 def note_change(session: Session, user_id: UUID) -> None:
-    """Increment the version in the database, so that concurrent changes are counted."""
+    """Increment ``permissions_version`` of a user.
+
+    The database computes the new value, so that each of several concurrent changes is counted.
+    """
     session.execute(
         update(User)
         .where(User.id == user_id)

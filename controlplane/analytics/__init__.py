@@ -1,1 +1,1 @@
-"""The operations of the facade over figures: analytics and reports."""
+"""The operations of the facade for figures: analytics and reports."""

@@ -1,7 +1,8 @@
-"""Sums of days by employee, computed from sales and refunds because no rollup contains them.
+"""Sums of days by employee, computed from sales and refunds, because no rollup has employees.
 
-A row adds the same as to the rollup of days (`controlplane.merchant.rebuild`). A refund counts for
-the employee who made it, and what was refunded of a sale for the employee who sold it.
+Each sale and refund adds the same values as to the rollup of days
+(`controlplane.merchant.rebuild`). A refund counts for the employee who made the refund. Sums about
+a sale, such as the amount that was refunded of it later, count for the employee who made the sale.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,9 +26,10 @@ AROUND: Final = 2
 def employee_days(
     session: Session, organization_id: str, stretches: Iterable[Stretch], columns: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Any], DaySums]]:
-    """Yield currency, the values of ``columns`` (employee, day, location, payment_type) and sums.
+    """Yield sums by currency and ``columns``, each with its currency and the values of the columns.
 
-    The employee is an id, None for sales without one.
+    ``columns`` are some of employee, day, location and payment_type. The value of employee is the
+    employee's id, or None for sales without an employee.
     """
     query = select(Employee.position, Employee.id).where(
         Employee.organization_id == organization_id
@@ -44,7 +46,7 @@ def employee_days(
 
 
 def _part(fact: Fact, stretch: Stretch) -> tuple[Fact, str]:
-    """Return the fact with an employee, and the condition for locations and days."""
+    """Return ``fact`` grouped also by employee, and the SQL condition for locations and days."""
     is_refund = fact.key is REFUND_DAY
     row, timestamp = ("r", "refunded_at") if is_refund else ("s", "initiated_at")
     locations = ", ".join(f"{location:d}" for location in stretch.locations) or "NULL"
@@ -53,7 +55,7 @@ def _part(fact: Fact, stretch: Stretch) -> tuple[Fact, str]:
     condition = (
         f"{fact.key['location']} IN ({locations})"
         f" AND {fact.key['day']} BETWEEN {first:d} AND {last:d}"
-        # Lets the database use the index. The line before selects the days.
+        # The line before selects the days. This one lets the database use the index.
         f" AND {row}.{timestamp} BETWEEN {began:d} AND {ended:d}"
     )
     return replace(fact, key=fact.key | {"employee": f"{row}.employee"}), condition

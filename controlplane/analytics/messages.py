@@ -37,7 +37,7 @@ FullDate = Annotated[date, BeforeValidator(_read_date)]
 
 
 def _some(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
-    # A limit of the field would be reported in addition to each wrong item.
+    # pydantic would report a length limit of the field in addition to each invalid item.
     if not value:
         raise PydanticCustomError("too_short", "must have at least 1 item")
     return value
@@ -103,7 +103,7 @@ class Financial(Tolerant):
 
 
 class CurrencyItems(OfCurrency):
-    """The items with the highest net. ``omittedNetCents`` is the net of those that are omitted."""
+    """The items with the highest net. ``omittedNetCents`` is the net of all other items."""
 
     items: Array[records.Item]
     omitted_count: Count

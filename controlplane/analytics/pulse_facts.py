@@ -1,4 +1,8 @@
-"""Reads the facts for a pulse: hours from the rollups, and the sales of two hours."""
+"""Reads the data for a pulse.
+
+Whole hours are read from the rollups. The current hour, and the same hour of yesterday, are
+computed from sales and refunds.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable

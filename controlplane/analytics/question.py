@@ -44,7 +44,10 @@ class Question:
 
 
 def question(context: RequestContext, body: FiguresQuery) -> Question:
-    """Return the query. Raises a refusal for a foreign location or invalid dates."""
+    """Return the locations and days of a query.
+
+    Raises a refusal if the caller has no access to the location, or if the dates are invalid.
+    """
     period = PeriodQuery(body.period, body.first, body.last)
     own = query_location(context, body.location_id)
     locations = [own] if body.location_mode == "single" else visible_locations(context)
@@ -58,7 +61,7 @@ def question(context: RequestContext, body: FiguresQuery) -> Question:
 def days_of(
     context: RequestContext, locations: Iterable[QueryLocation], query: PeriodQuery
 ) -> dict[QueryLocation, Days]:
-    """Return the local days of each location. Raises a refusal."""
+    """Return the local days of each location. Raises a refusal if the dates are invalid."""
     try:
         return {each: period_days(query, each.clock, context.now) for each in locations}
     except PeriodError as error:
@@ -66,8 +69,8 @@ def days_of(
 
 
 def query_location(context: RequestContext, location_id: str) -> QueryLocation:
-    """Return a location of the caller's organization. Raises a refusal."""
-    # Checked first, so that the reply does not reveal whether a foreign location exists.
+    """Return a location of the organization. Raises a refusal if the caller has no access to it."""
+    # Access is checked first, so that the reply does not reveal whether a foreign location exists.
     context.visit(context.organization_id, location_id, "location")
     query = select(Location).where(is_visible(context), Location.id == location_id)
     row = context.session.scalars(query).first()

@@ -23,14 +23,14 @@ from controlplane.storage.statements import in_steps
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]
-"""A currency, the values of columns, and sums."""
+"""A currency, the values of the requested columns, and the sums for them."""
 Types = Collection[str] | None
 """Requested types of payment; None means all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Locations, by position, with the same local days."""
+    """Local days, and the positions of the locations for which these days are requested."""
 
     days: Days
     locations: tuple[int, ...]
@@ -50,7 +50,7 @@ def stretches(days: Mapping[QueryLocation, Days]) -> list[Stretch]:
 
 
 class Reader:
-    """Reads the data of one query. ``types`` limits it to these types of payment."""
+    """Reads the data of one query. ``types`` limits the data to these payment types."""
 
     def __init__(self, session: Session, organization_id: str, types: Types = None) -> None:
         self._session = session
@@ -76,7 +76,10 @@ class Reader:
         return dict(ledger)
 
     def hours(self, stretches: Iterable[Stretch]) -> Iterator[HourRow]:
-        """Yield the hours with movements, of all types of payment, by location and hour."""
+        """Yield the hours with sales or refunds, by location and hour.
+
+        The hours contain all payment types, because the rollup of hours does not separate them.
+        """
         hours = rollup_tables.HourRollup.__table__.c
         for stretch in stretches:
             first, last = stretch.days.hours
@@ -88,7 +91,7 @@ class Reader:
             yield from self._rows(query)
 
     def trading(self, stretches: Iterable[Stretch]) -> list[DayRow]:
-        """Return the days of all locations together, in order."""
+        """Return the sums of each day and currency over all locations, in order."""
         by_day: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
         for stretch in stretches:
             for day, currency, *sums in self._sum(
@@ -156,9 +159,9 @@ class Reader:
             yield from self._rows(query.where(LineSnapshot.position.in_(some)))
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
-        """Yield tables with days or spans that together cover ``days``."""
+        """Yield rollups of items, each with a range of days or spans. They cover ``days``."""
         first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
-        # Spans do not contain the type of payment.
+        # The rollup of spans does not contain the payment type.
         if self._types is not None or first > last:
             yield rollup_tables.ItemDayRollup, days
             return
@@ -175,8 +178,9 @@ class Reader:
         stretch: Stretch,
         names: Collection[str] | None = None,
     ) -> Sequence[Sequence[Any]]:
-        """Return sums of these columns, or of all."""
-        # Plain columns: the ORM would process each of tens of thousands of rows again.
+        """Return the sums of the columns ``names``, or of all columns, grouped by ``key``."""
+        # Select columns of the table, not of the class: with tens of thousands of rows, the ORM is
+        # too slow.
         columns = rollup.__table__.c
         keys = [columns[name] for name in key]
         sums = [

@@ -18,7 +18,7 @@ class VenuesRequest(Exact):
 
 
 class ListedVenue(Tolerant):
-    """A location. ``currency`` is the one it usually takes, ``time_zone`` that of its days."""
+    """A location. ``currency`` is its usual currency. Its days are in ``time_zone``."""
 
     location_id: str
     name: str
@@ -28,7 +28,7 @@ class ListedVenue(Tolerant):
 
 
 class VenuesReply(Tolerant):
-    """Locations by name. ``omitted_count`` is the number of those that are not listed."""
+    """Locations by name. ``omitted_count`` is the number of locations that are not listed."""
 
     venues: Array[ListedVenue]
     omitted_count: Count

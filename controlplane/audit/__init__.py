@@ -1,1 +1,3 @@
-"""The audit log: written together with each change, read by owners."""
+"""The audit log. An entry is written in the same transaction as the change. Owners can read
+the log.
+"""

@@ -31,7 +31,11 @@ Area = Literal[
 
 
 class AuditRequest(Exact):
-    """``by`` is a part of the name of a user or key, ``area`` the subject of the operation."""
+    """The filters and page of a listing.
+
+    ``by`` is a part of the name of a user or key, or the end of an API key. ``area`` is the first
+    part of the name of the operation.
+    """
 
     by: Absent[Annotated[str, Field(min_length=1, max_length=128), *STORABLE]] = None
     area: Absent[Area] = None
@@ -40,7 +44,10 @@ class AuditRequest(Exact):
 
 
 class AuditRecord(Tolerant):
-    """An entry with the names of that time. ``subject_id`` is empty without a subject."""
+    """An entry. Names are those at the time of the entry.
+
+    ``subject_id`` is empty if the operation has no subject.
+    """
 
     at: datetime
     actor_kind: ActorKind

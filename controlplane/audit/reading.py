@@ -29,7 +29,7 @@ class AuditFilters:
 def entries(
     session: Session, organization_id: str | None, filters: AuditFilters, limit: int | None = None
 ) -> Sequence[AuditEntry]:
-    """Return the entries of an organization; None means entries without one."""
+    """Return the entries of an organization, or for None the entries of no organization."""
     query = select(AuditEntry).where(AuditEntry.organization_id == organization_id)
     query = query.where(*_conditions(filters)).order_by(AuditEntry.position.desc())
     return session.scalars(_cut(query, limit)).all()

@@ -12,7 +12,7 @@ ROWS_A_STEP: Final = 200
 
 
 def delete_old_entries(session: Session, now: datetime, keep: timedelta) -> int:
-    """Delete some entries older than ``keep``. Returns how many; 0 if none is left."""
+    """Delete some entries older than ``keep``. Returns their number, 0 if none is left."""
     old = select(AuditEntry.position).where(AuditEntry.at < now - keep).limit(ROWS_A_STEP)
     statement = delete(AuditEntry).where(AuditEntry.position.in_(session.scalars(old).all()))
     done = session.execute(statement, execution_options={"synchronize_session": False})

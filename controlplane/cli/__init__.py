@@ -1,1 +1,4 @@
-"""The command line of the service. Each command takes its options and returns an exit code."""
+"""The command line of the service.
+
+Each command is a function that takes the parsed options and returns an exit code.
+"""

@@ -48,7 +48,7 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
 
 
 def _actor(entry: AuditRecord) -> str:
-    """Return the user or program, and the end of its API key."""
+    """Return the name of the user or program, and the last characters of its API key, if any."""
     name = entry.actor_name or entry.actor_kind.replace("_", " ")
     return f"{name} (…{entry.credential_hint})" if entry.credential_hint else name
 

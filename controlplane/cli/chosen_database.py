@@ -1,8 +1,8 @@
-"""Which database a command works on, as which user, and its errors.
+"""Opens the database that a command works on, and describes errors of the database.
 
-``--database``, otherwise ``$VENUE_CONTROL_DATABASE``. Without either, root and the service's user
-use the database of the service that is installed on this machine. Other users have a file of their
-own.
+The option ``--database`` selects the database, or else the variable ``$VENUE_CONTROL_DATABASE``.
+Without either, root and the service's user use the database of the service that is installed on
+this machine. Every other user has a database file in their own directory.
 """
 
 import argparse
@@ -36,7 +36,12 @@ DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError, DatabaseVersionError, OSE
 
 @dataclass(frozen=True, slots=True)
 class ChosenDatabase:
-    """``is_the_services``: root works on it as the service's user."""
+    """The database of a command.
+
+    Args:
+        is_the_services: It is the installed service's database, and this process is root. The
+            process then opens it as the service's user.
+    """
 
     url: str
     is_the_services: bool = False
@@ -76,8 +81,8 @@ def in_database(
     """Run ``work`` in one transaction and return its result.
 
     Args:
-        may_create: Create an SQLite database that does not exist. Commands that only read do not:
-            an empty database would be taken for the service's.
+        may_create: Create an SQLite database that does not exist. By default, a missing database is
+            an error, because a user would mistake a new, empty one for the service's database.
 
     Raises:
         CommandError: The database does not exist or cannot be used.
@@ -96,13 +101,13 @@ def add_audit_entry(
     *,
     organization_id: str | None,
 ) -> None:
-    """Add what the command line changed to the audit log."""
+    """Add a change that was made on the command line to the audit log."""
     event = Event(operation, subject, detail)
     note(session, COMMAND_LINE, event, organization_id=organization_id, now=system_clock())
 
 
 def database_error(error: Exception) -> CommandError:
-    """Return what to print about an error of the database."""
+    """Return the error that describes a database error to the user."""
     if isinstance(error, PermissionError):
         return ClosedError(
             f"this user cannot open the database {error.filename}",

@@ -1,4 +1,4 @@
-"""The client of a command, and the devices and reports that a user means."""
+"""The client of a command, and the search for the device or report that an argument names."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ from controlplane.client.retail import RetailClient
 from controlplane.client.waiting import Patience
 
 ID_START_MIN = 4
-"""Minimum length of the start of an id."""
+"""Minimum number of characters to name a report by the start of its id."""
 _ID_START = re.compile(rf"[0-9a-f-]{{{ID_START_MIN},36}}")
 
 
@@ -26,7 +26,7 @@ _ID_START = re.compile(rf"[0-9a-f-]{{{ID_START_MIN},36}}")
 def client_of(
     options: argparse.Namespace, progress: Progress | None = None
 ) -> Iterator[OperationsClient]:
-    """Open the client. Waits that the service asks for are shown."""
+    """Open the client. The progress display reports when the service makes the client wait."""
     display = progress or Progress()
     patience = Patience(on_wait=display.waits)
     with connect(options.base_url, options.api_key_file, os.environ, patience) as client:
@@ -40,7 +40,7 @@ def retail_client_of(options: argparse.Namespace, progress: Progress | None = No
 
 
 def device_of(client: OperationsClient, text: str) -> UUID:
-    """Return the device with this id, name or start of an id. Raises CommandError."""
+    """Return the id of a device, given its id, start of id or name. Raises CommandError."""
     try:
         return UUID(text)
     except ValueError:
@@ -48,7 +48,7 @@ def device_of(client: OperationsClient, text: str) -> UUID:
 
 
 def device_named(text: str, devices: Sequence[Device]) -> Device:
-    """Return the only device with this name or start of an id. Raises CommandError."""
+    """Return the only device with this name or start of its id. Raises CommandError."""
     word = text.casefold()
     matches = {
         device.instance_id: device
@@ -61,10 +61,10 @@ def device_named(text: str, devices: Sequence[Device]) -> Device:
 
 
 def report_of(client: OperationsClient, text: str) -> UUID:
-    """Return the report with this id or start of an id. Raises CommandError.
+    """Return the id of a report, given its id or the start of its id. Raises CommandError.
 
-    The contract finds a report by its whole id only. The start of an id is searched among the
-    newest reports of every device.
+    The contract can return a report only by its full id. For the start of an id, this function
+    searches the newest reports of every device.
     """
     try:
         return UUID(text)
@@ -90,7 +90,7 @@ def report_of(client: OperationsClient, text: str) -> UUID:
 def reports_since(
     client: OperationsClient, instance_id: UUID, is_wanted: Callable[[ReportSummary], bool]
 ) -> Iterable[ReportSummary]:
-    """Yield a device's reports, newest first, up to the first that is not wanted."""
+    """Yield a device's reports, newest first. Stop before the first that is not wanted."""
     cursor: str | None = None
     while True:
         detail = client.device(DeviceDetailRequest(instance_id=instance_id, cursor=cursor))

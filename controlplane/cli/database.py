@@ -25,7 +25,7 @@ def backup(options: argparse.Namespace) -> int:
     if not database.exists():
         raise UsageError(f"there is no database at {database}", "--database selects another.")
     try:
-        # The caller creates the file. The database is read as the user that owns it.
+        # The user of the command owns the new file. The database is read as the database's owner.
         with (
             backups.complete_or_absent(path) as out,
             chosen.as_its_owner(),

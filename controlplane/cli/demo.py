@@ -32,12 +32,12 @@ from controlplane.demo.programs import MACHINE, start_agent, start_service
 
 REPORT_POLL_S = 0.2
 FINDINGS_MAX = 3
-"""Maximum number of findings of a report that are shown. The pages have all."""
+"""Maximum number of findings of a report on the terminal. Its HTML page has all findings."""
 KINDS: tuple[Kind, ...] = ("network", "application")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 if both reports are completed or partial."""
+    """Run the demo. Returns 0 if both reports are completed or partial, otherwise 1."""
     if getattr(sys, "frozen", False):
         raise CommandError(
             "the demo is not in this package: it requires the agent",

@@ -1,7 +1,8 @@
-"""Keys for a rollout: a file for each machine, named after its location, and a list of them.
+"""Keys for a rollout: a key file for each machine, named after its location, and a list of keys.
 
-All files are written and synced in a temporary directory, which gets its name once the keys are in
-the database. Each valid key is therefore in a file, and after a failure there are no files.
+All files are first written to a temporary directory and synced. After the keys are in the database,
+the directory is renamed to its final name. Every valid key is therefore in a file. If the keys
+cannot be added to the database, the files are deleted.
 """
 
 import os
@@ -54,7 +55,7 @@ def locations_in(path: str | None) -> list[str]:
 
 
 def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
-    """Return ``count`` keys for each location, which are valid only there.
+    """Return ``count`` new keys for each location. Each key is valid at its location only.
 
     Without locations, the keys are valid at all locations.
     The first key of ``loc-0001`` has the file ``loc-0001-01.key``, and ``loc-0001-01`` in its name.
@@ -83,9 +84,9 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
 
 @contextmanager
 def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
-    """Write the files to a temporary directory, and rename it after the body of the context.
+    """Write the files to a temporary directory, and rename it after the `with` block.
 
-    If the body raises an error, the files are deleted. Raises CommandError if ``directory`` exists
+    If the block raises an error, the files are deleted. Raises CommandError if ``directory`` exists
     and is not empty.
     """
     _require_new(directory)
@@ -105,7 +106,7 @@ def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
         raise
     try:
         with suppress(FileNotFoundError):
-            directory.rmdir()  # Windows does not rename over an empty directory
+            directory.rmdir()  # on Windows, a rename cannot replace an empty directory
         staging.rename(directory)
         sync_directory(directory.parent)
     except OSError as error:

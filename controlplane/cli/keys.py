@@ -80,7 +80,7 @@ def revoke(options: argparse.Namespace) -> int:
 
 
 def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
-    """Write all keys to the disk, then add all of them to the database, or none."""
+    """Write all keys to the disk, then add them to the database in one transaction."""
     files = plan(locations, options.count or 1, options.name)
     directory = Path(options.out)
     with written(directory, files):
@@ -113,9 +113,9 @@ def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
 def key_named(
     text: str, keys: Sequence[ApiKey] | Sequence[RetailKey], listed_by: str = "keys list"
 ) -> UUID:
-    """Return the key with this id, start of an id, name or last four characters.
+    """Return the id of a key, given its id, the start of its id, its name or its last characters.
 
-    Raises UsageError unless it is exactly one.
+    Raises UsageError unless exactly one key matches.
     """
     word = text.removeprefix("…")
     matches = [key for key in keys if word and str(key.id).startswith(word.casefold())]

@@ -135,7 +135,7 @@ def _add(
 
 
 def _parse_time(text: str, zone: str) -> datetime:
-    """Read ISO 8601. Without an offset, it is in the location's time zone."""
+    """Parse an ISO 8601 time. Without a UTC offset, it is in the location's time zone."""
     try:
         timestamp = datetime.fromisoformat(text)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """The entry point of `venue-control`.
 
 A command's module is imported when the command is run, so that ``--help`` and small commands do
-not load the libraries of the others.
+not load the libraries of other commands.
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a locale may lack characters of a report
+            stream.reconfigure(errors="replace")  # the terminal may not support every character
     try:
         return _load(options.verb)(options)
     except CommandError as error:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands. It imports no library of the service."""
+    """Return the parser of all commands, without importing the libraries of the service."""
     parser = Parser(prog="venue-control", description="The reference service of the venue agent.")
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
     add_commands(

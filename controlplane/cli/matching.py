@@ -1,4 +1,4 @@
-"""The one record that a user means by a name, an id, or the first characters of an id."""
+"""Selects the only record that matches a name, an id, or the first characters of an id."""
 
 from collections.abc import Mapping
 from typing import TypeVar

@@ -89,7 +89,7 @@ class _Keys:
 
 
 def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
-    """Create a key of each API, with read access."""
+    """Create an API key and a retail API key, both with read access only."""
     key_id, api_key = key_store.create_key(
         session, name=KEY_NAME, can_write=False, locations=(), now=now,
         organization_id=organization_id,
@@ -104,7 +104,7 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Generate sales until Ctrl-C. A service on the same database shows them."""
+    """Generate sales until Ctrl-C. A service with the same database shows the new sales."""
     with opened(options.database) as database, _as_command_errors():
         plan = database.read(lambda session: stored_plan(session, options.organization))
         generator, venues = database.read(lambda session: stored_generator(session, plan))
@@ -143,7 +143,7 @@ def import_file(options: argparse.Namespace) -> int:
 
 
 def rebuild_all(options: argparse.Namespace) -> int:
-    """Return 1 if a stored sum was wrong."""
+    """Recalculate all sums. Returns 1 if a stored sum was wrong, otherwise 0."""
     wrong = in_database(options, rebuild, may_create=True)
     for table, count in wrong.items():
         print(f"{table}: {count} wrong")

@@ -24,7 +24,7 @@ from controlplane.web.observability.logs import set_up_logging
 from controlplane.workers import run_workers
 
 ORGANIZATION_KEYS = 100
-"""An organization has the rate limit of this number of keys."""
+"""The rate limit of an organization is this multiple of the rate limit of one API key."""
 SECRET_MAX = 4096
 
 
@@ -58,7 +58,7 @@ def _serve(options: argparse.Namespace, settings: Settings, listener: socket.soc
             "several workers require PostgreSQL: an SQLite file has only one writer",
             "Use --database postgresql+psycopg://…, or omit --workers.",
         )
-    # An error that prevents workers from starting is reported here, once.
+    # Open the database once here: an error is then reported once, and not by each worker.
     Database(database).close()
     set_up_logging(options.log_level, options.log_format)
     with _metrics_listener(options, listener) as metrics:
@@ -70,7 +70,7 @@ def _serve(options: argparse.Namespace, settings: Settings, listener: socket.soc
 def _metrics_listener(
     options: argparse.Namespace, listener: socket.socket
 ) -> Iterator[MetricsListener | None]:
-    """Listen at --metrics. Several workers get a directory in which their metrics are summed."""
+    """Listen at --metrics. Several workers write to one directory, so that metrics are summed."""
     if options.metrics is None:
         yield None
         return

@@ -30,7 +30,11 @@ def install(options: argparse.Namespace) -> int:
 
 
 def install_and_start(service: SystemdService, lines: str, *, given: bool) -> int:
-    """``given``: the command line has options. An existing options file overrides them."""
+    """Install the service and start it.
+
+    Args:
+        given: The command line has options. They have no effect if an options file exists.
+    """
     is_written = service.install(lines)
     print("installed: the service starts at boot")
     if is_written:
@@ -100,7 +104,7 @@ def options_file(words: list[str]) -> str:
 
 
 def _lines(words: list[str]) -> list[str]:
-    """Return each option with its value on a line."""
+    """Return one line for each option, with its value."""
     lines: list[str] = []
     for word in words:
         if word.startswith("-"):

@@ -1,6 +1,7 @@
 """``venue-control users``: users and memberships, changed directly in the database.
 
-A password is read from a prompt or a file: other users of the machine can see a command line.
+A password is read from a prompt or a file, and is never an argument: other users of the machine can
+see the arguments of a process.
 """
 
 import argparse
@@ -27,7 +28,7 @@ PASSWORD_FILE_MAX: Final = 4096
 
 
 def add(options: argparse.Namespace) -> int:
-    """Add a user. A member of another organization keeps the password."""
+    """Add a user to the organization. A user who exists already keeps the password."""
     email = _email(options)
     require_locations(options.location)
     name = options.name.strip() or email

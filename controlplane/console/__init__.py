@@ -1,1 +1,1 @@
-"""The web console: static files that speak the facade from the operator's browser."""
+"""The web console: static files. In the operator's browser, they call the API of the service."""

@@ -7,8 +7,9 @@ import { fetchSupport, showSupport } from "./support.js";
 
 const PATHS = ["profile", "members", "audit", "support"];
 
-// `hooks`: refresh, left (the session has ended), attempt (an action, then refresh), pages (number of
-// pages), more (one more page), filter (new filters in the address).
+// `hooks` are functions: `refresh` loads the view again, `left` is called when the session has ended,
+// `attempt` runs an action and then refreshes, `pages` returns the number of pages to load, `more` loads
+// one more page, and `filter` writes new filters into the address.
 export function accountViews(hooks) {
   const rows = () => null;
   return {

@@ -40,7 +40,7 @@ export function currencyName(currency) {
 const share = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 export const percent = (value) => (value === null || value === undefined ? "–" : `${share.format(value)} %`);
 
-// An arrow and a percentage, with words for screen readers. Null if there is no earlier value.
+// Returns an arrow and a percentage, with words for screen readers, or null without an earlier value.
 export function change(now, before) {
   if (!before || now === null) return null;
   const by = ((now - before) / Math.abs(before)) * 100;
@@ -66,7 +66,7 @@ export function clock(zone, timestamp = new Date()) {
 export const dateText = (date) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 
-// Sentences about what is not known. `of` formats an amount.
+// Returns sentences about data that is not known. `of` formats an amount.
 export function notes(coverage, of) {
   const sentences = [];
   const add = (count, text) => { if (count) sentences.push(text); };
@@ -74,11 +74,11 @@ export function notes(coverage, of) {
   add(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} no known tax.`);
   add(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} no known tax.`);
   const { missingSaleSnapshotCount: bare, unresolvedImportedOrderCount: open } = coverage;
-  add(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines: counted, but without tax and articles.`);
-  add(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and in no figure.`);
+  add(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines. The figures include the amount, but no tax and no articles.`);
+  add(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and not included in the figures.`);
   const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: blind } = coverage;
-  add(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not taken off.`);
-  add(blind, `Of ${plural(blind, "refund")} only the amount is known: counted as goods.`);
-  if (!coverage.vatComplete) sentences.push("So VAT is not known.");
+  add(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not subtracted.`);
+  add(blind, `Only the total amount of ${plural(blind, "refund")} is known. It is counted as a refund of goods.`);
+  if (!coverage.vatComplete) sentences.push("Therefore the VAT is not known.");
   return sentences;
 }

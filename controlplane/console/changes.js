@@ -2,7 +2,7 @@
 
 import { dot, element, exact } from "./elements.js";
 
-// `changes` has an entry for each kind with a previous report.
+// `changes` has an entry for each kind of report of which there is a previous report.
 export function changesSection(changes) {
   if (!changes.length) return null;
   return element("section", { id: "changes" },

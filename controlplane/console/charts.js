@@ -43,7 +43,7 @@ function ticks(least, most, count = 4) {
 export function bars({ title, width, rows, axis, height = 210 }) {
   const values = rows.flatMap(({ value, previous }) => [value, previous || 0]);
   const all = ticks(Math.min(0, ...values), Math.max(1, ...values));
-  // Negative values are small: the part below zero is only as high as needed.
+  // The part below zero is only as high as needed, because negative values are usually small.
   const least = Math.max(all[0], Math.min(0, ...values) * 1.15);
   const marks = all.filter((mark) => mark >= least);
   const names = marks.map(axis);

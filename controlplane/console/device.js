@@ -11,7 +11,7 @@ import { isOnline, pendingButton, pendingList } from "./pending_requests.js";
 
 const PAGES_MAX = 100;
 
-// Each page contains requests and reports, newest first. `pages` is how many pages to fetch.
+// Each page contains requests and reports, newest first. `pages` is the number of pages to fetch.
 export async function fetchDevice(instanceId, pages) {
   let merged = null;
   let cursor = null;
@@ -64,13 +64,13 @@ export function showDevice(data, view, problem, actions) {
   };
 }
 
-// Disabled while a request of the kind is open.
+// The button is disabled while a request of this kind is open.
 function requestButton(kind, row, isPrimary) {
   const open = row.requests.find((request) => request.kind === kind);
   if (!open && !isOnline(row)) return pendingButton(kind, row, isPrimary);
   return element("button", {
     id: `request-${kind}`, class: isPrimary ? "primary" : null, type: "button",
-    // aria-disabled, because a disabled button loses the focus.
+    // aria-disabled and not disabled, because a disabled button loses the focus.
     "aria-disabled": open ? "true" : null,
   }, open ? `${kind === "network" ? "Network" : "Application"} report ${open.status} …` : `Request ${kind} report`);
 }

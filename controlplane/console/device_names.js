@@ -1,6 +1,6 @@
 // Name, location and last report of a device.
 
-// An install id that was generated is not a name (agent/presentation/machine_name.py).
+// A generated install id is not shown as a name (agent/presentation/machine_name.py).
 const GENERATED = /^(install-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const placeOf = (device) => device.locationName || device.locationId;

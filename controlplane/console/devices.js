@@ -166,7 +166,7 @@ function entry(row, canWrite) {
     element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));
 }
 
-// The running request, otherwise an open one, otherwise the pending ones.
+// Shows the running request, otherwise a different open request, otherwise the pending requests.
 export function working(row) {
   const { requests } = row;
   const [request] = [...requests].sort((one, other) => Number(other.status === "running") - Number(one.status === "running"));

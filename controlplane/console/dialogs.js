@@ -1,11 +1,12 @@
-// Opens dialogs and returns the focus afterwards; keyboard behavior of menus.
+// Opens dialogs, moves the focus back when they close, and closes menus by keyboard.
 
 const unfinished = new WeakMap();
 
-// The view may be replaced meanwhile: the opener is found again by its id.
+// The view may be replaced while the dialog is open. When it closes, the element that had the focus is
+// therefore found by its id.
 export function openDialog(dialog, closed) {
   const opener = document.activeElement?.id;
-  // The close event arrives later: the dialog may already be open again.
+  // The close event arrives with a delay, when the dialog may already be open again.
   unfinished.get(dialog)?.();
   unfinished.set(dialog, () => {
     unfinished.delete(dialog);
@@ -17,14 +18,14 @@ export function openDialog(dialog, closed) {
   dialog.showModal();
 }
 
-// If the element is gone or disabled, the view gets the focus.
+// Moves the focus to an element, or to the view if the element is gone or disabled.
 export function focusOn(id) {
   const wanted = id && document.getElementById(id);
   if (wanted && !wanted.disabled) wanted.focus({ preventScroll: true });
   else document.getElementById("view").focus({ preventScroll: true });
 }
 
-// Escape closes the menu, and so does leaving it.
+// Escape closes the menu. It also closes when the focus leaves it.
 export function asMenu(menu) {
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;

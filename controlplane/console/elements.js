@@ -34,7 +34,7 @@ export function ago(timestamp) {
   return `${Math.floor(seconds / 86400)} d ago`;
 }
 
-// In the time zone of the browser, with its name.
+// Formats a timestamp in the time zone of the browser, with the name of the zone.
 export const exact = (timestamp) =>
   new Date(timestamp).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "long" });
 
@@ -50,7 +50,7 @@ export function lasted(from, to) {
 
 export const plural = (count, word) => `${count.toLocaleString()} ${word}${count === 1 ? "" : "s"}`;
 
-// Keeps equal elements, so that a refresh does not remove the focus or the selection.
+// Replaces the children only if they differ, so that a refresh keeps the focus and the selection.
 export function replace(parent, ...children) {
   const fresh = element("div", {}, ...children);
   if (parent.innerHTML === fresh.innerHTML) return;
@@ -59,7 +59,8 @@ export function replace(parent, ...children) {
   find()?.focus({ preventScroll: true });
 }
 
-// Identifies the focused element: by its id, or by its position among the links or boxes of a target.
+// Returns a function that finds the focused element again after a replacement: by its id, or by its
+// position among the elements with the same link or value.
 function finder(parent, focused) {
   if (!focused || focused === parent || !parent.contains(focused)) return () => null;
   // If the element no longer exists, the view gets the focus.

@@ -1,5 +1,5 @@
-// Calls of the service. An API key is stored in this tab's session storage only. The session of a
-// user is a cookie that scripts cannot read.
+// Calls the service. An API key is stored only in the session storage of this tab. A user who is signed
+// in has a session cookie, which scripts cannot read.
 
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
@@ -22,27 +22,27 @@ export async function call(procedure, body = {}) {
   return (await post(PREFIX + procedure, body)).json();
 }
 
-// The operations for figures: analytics/… and reports/….
+// Calls an operation for figures: analytics/… or reports/….
 export async function figures(operation, body) {
   return (await post(FACADE + operation, body)).json();
 }
 
-// The operations of support: contact, inspect, confirm, disconnect.
+// Calls an operation of support: contact, inspect, confirm or disconnect.
 export async function support(operation, body = {}) {
   return (await post(`${FACADE}support/${operation}`, body)).json();
 }
 
-// Signing in and out.
+// Calls an operation for signing in or out, or for joining.
 export async function authenticate(operation, body = {}) {
   return (await post(`/api/auth/${operation}`, body)).json();
 }
 
-// Operations for this console only.
+// Calls an operation that only this console uses.
 export async function callConsole(name, body = {}) {
   return (await post(`/console/api/${name}`, body)).json();
 }
 
-// Yields [event, data] until the stream ends. `signal` aborts it.
+// Yields [event, data] for each event until the stream ends. `signal` aborts the stream.
 export async function* changes(body, signal) {
   const response = await post("/console/api/changes", body, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -1,4 +1,4 @@
-// The figures of all locations: the list with today's sales, and whether the navigation shows it.
+// The list of locations with today's sales. The navigation shows its link if there are locations.
 
 import { callConsole, figures } from "./facade.js";
 import { change, clock, currencyName, money } from "./amounts.js";
@@ -46,7 +46,7 @@ export async function showLink(anchor) {
     link = (await callConsole("venues")).venues.length > 0;
     anchor.hidden = !(link && isSignedIn());
   } catch {
-    link = null;  // with the next poll
+    link = null;  // the next refresh tries again
   }
 }
 
@@ -88,13 +88,13 @@ function card({ venue, pulse }, at) {
   return element("li", {},
     element("div", {},
       element("a", { class: "name", href: `#/figures/${encodeURIComponent(venue.locationId)}` }, venue.name),
-      element("p", { class: "sub" }, `${now}, ${venue.fellBackToUtc ? "UTC because no time zone is set" : venue.timeZone}`)),
+      element("p", { class: "sub" }, `${now}, ${venue.fellBackToUtc ? "UTC because no valid time zone is set" : venue.timeZone}`)),
     pulse.currencies.length
       ? element("ul", { class: "nets" }, ...withMovements(pulse.currencies).map((each) => net(each, now)))
       : element("p", { class: "empty" }, "No sales today or yesterday."));
 }
 
-// Omits a currency without movements if there are others.
+// Omits currencies without sales and refunds, except the first if no currency has any.
 function withMovements(currencies) {
   const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return some.length ? some : currencies.slice(0, 1);

@@ -9,9 +9,10 @@ export const LOCATIONS_HINT = "One location id per line. Empty means every locat
 export const parseLocations = (text) => [...new Set(text.split("\n").map((each) => each.trim()).filter(Boolean))];
 export const describeLocations = (locations) => locations.length ? locations.join(", ") : "every location";
 
-// `fields` are { name, label, type, value, options, hint, ... }; `act` gets their values by name. An
-// error is shown in the dialog, which stays open. After it closes, the function that `act` returned is
-// called. `left` is called if the session has ended.
+// `fields` are { name, label, type, value, options, hint, ... }; `act` is called with
+// their values by name. If it throws, the dialog stays open and shows the error. If the session has
+// ended, the dialog closes and `left` is called. `act` may return a function, which is called after the
+// dialog has closed.
 export function openForm({ title, text, fields, action }, act, left) {
   const dialog = at("form");
   const problem = element("p", { class: "problem", role: "alert" });
@@ -79,7 +80,7 @@ export function showSecret({ title, text, value }) {
       await navigator.clipboard.writeText(value);
       status.textContent = "Copied.";
     } catch {
-      status.textContent = "Selected. Copy it with the keyboard.";  // without TLS there is no clipboard
+      status.textContent = "Selected. Copy it with the keyboard.";  // without TLS, browsers do not allow access to the clipboard
     }
   };
   openDialog(dialog, () => dialog.replaceChildren());

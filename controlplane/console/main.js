@@ -1,5 +1,5 @@
-// Which view is shown, and how it is updated: a stream sends changes, and a periodic reload finds what
-// the stream missed.
+// Shows the view of the address and updates it. A stream sends changes, and a periodic reload finds
+// changes that the stream missed.
 
 import { accountViews } from "./accounts.js";
 import { call, changes, hasKey, takeLink } from "./facade.js";
@@ -19,7 +19,9 @@ import { cancelPending, createPending } from "./pending_requests.js";
 
 const RELOAD_MS = 60000;
 const RELOAD_MIN_MS = 2000;
-const RELOAD_SHARE = 40;  // a large fleet always changes: a reload takes at most a fortieth of the time
+// In a large fleet, something always changes. The time between reloads is at least this multiple of the
+// time that a reload takes.
+const RELOAD_SHARE = 40;
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 60000;
 const TICK_MS = 10000;
@@ -86,7 +88,7 @@ function later(ms) {
   timer = setTimeout(() => (document.hidden && VIEWS[route().view].rests ? sleep() : refresh()), ms);
 }
 
-// The next visibility change refreshes the view.
+// Stops reloading until the page becomes visible again, which refreshes the view.
 const sleep = () => { due = Infinity; };
 
 async function refresh() {
@@ -99,7 +101,7 @@ async function refresh() {
   const address = location.hash;
   try {
     const data = await VIEWS[wanted.view].load(wanted);
-    // The address may have changed before its event arrives.
+    // The address may have changed already, although its hashchange event has not arrived yet.
     if (mine !== turn || address !== location.hash) return;
     state.failures = 0;
     state.loadedAt = Date.now();
@@ -270,7 +272,7 @@ at("skip").addEventListener("click", (event) => {
 addEventListener("hashchange", ({ oldURL, newURL }) => {
   if (location.hash.startsWith("#/sign-in/") || codeOfInvitation()) return start();
   if (!isSignedIn()) return;
-  // A new view takes the focus; a filter keeps it.
+  // A new view gets the focus. A new filter does not move it.
   state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
   state.problem = "";
@@ -279,12 +281,12 @@ addEventListener("hashchange", ({ oldURL, newURL }) => {
 document.addEventListener("visibilitychange", () => {
   if (isSignedIn() && !document.hidden) refresh();
 });
-// Ages in the view change without new data.
+// Shows the view again: the ages in it change even without new data.
 setInterval(() => {
   if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data, at("view"));
 }, TICK_MS);
 
-// A user who is signed in stays signed in until they have joined.
+// Shows the form of an invitation. A user who is signed in stays signed in until they have joined.
 async function invited(wanted) {
   clearTimeout(timer);
   turn += 1;

@@ -7,7 +7,7 @@ const WAIT_MS = 3 * 86400000;
 const DEVICES_MAX = 500;
 export const isOnline = (row) => row.state === "online";
 
-// For a row of the list without an open request.
+// Summarizes the pending requests of a device without an open request, for the list of devices.
 export function pendingSummary({ pendingRequests }) {
   const [first] = pendingRequests || [];
   if (!first) return null;
@@ -31,7 +31,7 @@ export async function createPending(instanceIds, kind) {
 export const cancelPending = (row, kind) =>
   callConsole("pending-requests/cancel", { pendingRequestId: row.pendingRequests.find((each) => each.kind === kind).id });
 
-// Replaces the button for a request while the device is not online.
+// Returns the button that is shown instead of the request button while the device is not online.
 export function pendingButton(kind, row, isPrimary) {
   const isWaiting = row.pendingRequests.some((each) => each.kind === kind);
   return element("button", {

@@ -91,7 +91,7 @@ function elsewhere({ organizations, organizationId }, hooks) {
       element("button", { type: "button", id: `choose-${each.id}`, onclick: () =>
         hooks.attempt(async () => {
           await callConsole("profile/choose-organization", { organizationId: each.id });
-          location.reload();  // everything on the page belongs to the other one
+          location.reload();  // everything on the page belongs to the previous organization
         }) }, "Switch")))))];
 }
 

@@ -10,7 +10,7 @@ const PARALLEL_MAX = 4;
 const ATTEMPTS_MAX = 5;
 const at = (id) => document.getElementById(id);
 
-// `rows` are the selected devices; null means all that match `filters`.
+// `rows` are the selected devices; null means all devices that match `filters`.
 export function openRequestDialog(rows, filters) {
   const dialog = at("request-dialog");
   let isStopped = false;

@@ -8,7 +8,7 @@ let ownProfile = null;
 
 export const isSignedIn = () => hasKey() || ownProfile !== null;
 
-// The membership in the session's organization; null for a key.
+// Returns the membership in the organization of the session, or null if an API key is used.
 export const membership = () =>
   ownProfile && ownProfile.organizations.find((each) => each.id === ownProfile.organizationId) || null;
 
@@ -17,7 +17,7 @@ export const organizationName = (id) => ownProfile?.organizations.find((each) =>
 // Owners of all locations see members and the audit log.
 const owns = () => membership()?.role === "owner" && !membership().locations.length;
 
-// Returns whether the browser is signed in. Throws if that cannot be determined.
+// Returns whether a user is signed in: status 401 means no. Throws all other errors.
 export async function fetchOwnProfile() {
   try {
     setOwnProfile(await callConsole("profile"));
@@ -33,14 +33,14 @@ export function setOwnProfile(profile) {
   at("account-name").textContent = profile.user.name;
 }
 
-// Shows the account menu.
+// Shows the account menu of a user, or only the sign-out button if an API key is used.
 export function showAccount() {
   at("account").hidden = hasKey() || !ownProfile;
   at("sign-out").hidden = !at("account").hidden;
   for (const id of ["nav-members", "nav-audit"]) at(id).hidden = !owns();
 }
 
-// The message after a session or key has ended.
+// Returns the message after a session has ended, or `ofKey` if an API key is used.
 export const lost = (ofKey) => hasKey() ? ofKey : "Your session has ended. Sign in again.";
 
 export function showSignIn(problem) {

@@ -45,12 +45,12 @@ function drawing(cells, names, label, point, extra) {
   return box;
 }
 
-// Online time at the bottom, the rest above it.
+// Stacks the online time at the bottom, the closed time above it, and the offline time on top.
 function stack(cell, of) {
   const parts = [["online", cell.onlineS], ["closed", cell.closedS], ["offline", cell.offlineS]];
   let top = HEIGHT;
   return parts.filter(([, seconds]) => seconds).map(([name, seconds]) => {
-    // A short offline time stays visible.
+    // An offline time has a minimum height, so that a short one is visible.
     const height = Math.min(top, Math.max(name === "offline" ? 2.5 : 0, (seconds / of) * HEIGHT));
     top -= height;
     return shape("rect", { class: name, y: top, width: WIDTH, height, ...(name === "closed" && { fill: "url(#hatch)" }) });

@@ -58,14 +58,14 @@ function draw(data, sheet) {
   replace(sheet,
     element("p", { class: "sub" }, element("a", { href: "#/figures" }, "← All locations")),
     element("h1", {}, venue.name),
-    element("p", { class: "lede" }, `${days} · hours of ${venue.timeZone}${venue.fellBackToUtc ? ", because this location has no time zone" : ""}, now ${clock(venue.timeZone, at)}`),
+    element("p", { class: "lede" }, `${days} · hours of ${venue.timeZone}${venue.fellBackToUtc ? ", because this location has no valid time zone" : ""}, now ${clock(venue.timeZone, at)}`),
     chooser(venue, period),
     currencies.length ? null : element("p", { class: "empty currency" }, EMPTY[period]),
     ...currencies.map((each) => currencyPart(each, { ...data, open, rooms, isOnly: currencies.length === 1 })),
     activity(data.pulse, venue, { open, room }));
 }
 
-// The number of days; the previous period has the same number.
+// Returns the number of days of a period. The previous period has the same number of days.
 const daysOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
 
 const chooser = ({ locationId }, chosen) => element("nav", { class: "periods", "aria-label": "Period" },

@@ -10,7 +10,7 @@ const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several wa
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
 const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
-// One level lower if the page has a heading for each currency.
+// The heading is one level lower if the page has a heading for each currency.
 const title = ({ isOnly }, text) => element(isOnly ? "h2" : "h3", {}, text);
 const head = (text) => element("th", { scope: "col" }, text);
 
@@ -25,7 +25,7 @@ function table(id, heads, rows, open) {
 
 // ---------------------------------------------------------------------------- totals
 
-// If both do not fit into one line, the words wrap together.
+// If the amount and the words do not fit into one line, the words stay together on the next line.
 const beside = (amount, words) => [`${amount} `, element("span", { class: "whole" }, words)];
 
 export function totals(part) {
@@ -34,7 +34,7 @@ export function totals(part) {
   const isToday = period === "today";
   const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
   const vat = these.vatCents === null ? "not known" : of(these.vatCents);
-  // Today has not ended, so it is compared with yesterday until the same time, and only by net.
+  // Today has not ended. Only its net and rates are compared: the net with yesterday until the same time.
   const tile = (id, name, value, one, other, format, isRate = false) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday && !isRate ? null : change(one, other),
@@ -130,7 +130,7 @@ export function items(part) {
 
 // ---------------------------------------------------------------------------- the week
 
-// Orders of the 28 days before today, in all currencies. Does not depend on the selected period.
+// Orders of the 28 days before today, in all currencies. They do not depend on the selected period.
 export function activity({ activity: counts, activityComplete }, venue, { open, room }) {
   if (!counts.length) return null;
   const of = (weekday, hour) => counts.find((each) => each.weekday === weekday && each.hour === hour)?.orderCount || 0;
@@ -140,7 +140,7 @@ export function activity({ activity: counts, activityComplete }, venue, { open, 
     .map(({ weekday, hour, orderCount }) => `${WEEKDAYS[weekday - 1]} ${hours(hour)} (${plural(orderCount, "order")})`);
   return element("section", { id: "best-hours" },
     element("h2", {}, "Best hours"),
-    element("p", { class: "sub" }, `Busiest in the 28 days before today: ${best.join(", ")}.${activityComplete ? "" : " There are not 28 days of it yet."}`),
+    element("p", { class: "sub" }, `Busiest in the 28 days before today: ${best.join(", ")}.${activityComplete ? "" : " There is less than 28 days of data."}`),
     heat({
       title: `Orders by weekday and hour: most on ${best[0]}`, width: room, columns: columns.map((hour) => String(hour).padStart(2, "0")),
       rows: WEEKDAYS.map((name, index) => ({

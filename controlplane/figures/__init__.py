@@ -1,1 +1,1 @@
-"""Financial figures: pure functions over sums, with all definitions. No input or output."""
+"""Financial figures: their definitions, as pure functions of sums without input or output."""

@@ -1,7 +1,8 @@
 """Computes buckets and trading days from sums of hours.
 
-``net`` has refunds at the hour they happened, ``tradingRevenue`` at the hour of the sale they undo.
-An hour without any movement has no bucket.
+A bucket has the figures of one local hour of a location. ``net`` subtracts a refund in the hour of
+the refund. ``tradingRevenue`` subtracts it in the hour of the refunded sale. An hour without sales
+and refunds has no bucket.
 """
 
 from collections import defaultdict

@@ -13,12 +13,12 @@ from controlplane.figures.sums import DaySums, UnitSums, plus, total
 from controlplane.figures.windows import Days
 
 Units = Mapping[str, UnitSums]
-"""Sums by unit. The empty unit is for lines without one."""
+"""Sums by unit. Lines without a unit are summed under the empty text."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLocation:
-    """A location of a query. ``currency`` is the one that it usually takes."""
+    """A location of a query. ``currency`` is its usual currency."""
 
     position: int
     location_id: str
@@ -27,7 +27,7 @@ class QueryLocation:
 
 
 class MethodKey(NamedTuple):
-    """A type and a method. ``name`` None means several methods, or an unknown one."""
+    """A payment type and a method. ``name`` is None for several methods or an unknown one."""
 
     payment_type: str
     name: str | None
@@ -66,9 +66,9 @@ def window(location: QueryLocation, days: Days) -> records.Window:
 def by_currency(
     locations: Sequence[QueryLocation], ledger: Ledger
 ) -> list[records.CurrencyFigures]:
-    """Return the figures of each currency that has movements or that a location takes.
+    """Return figures for each currency that has movements or is a location's usual currency.
 
-    A currency contains the locations that take it, and those with movements in it.
+    The figures of a currency include each location that usually takes it or has movements in it.
     """
     return [
         _currency(
@@ -87,7 +87,7 @@ def currencies(locations: Iterable[QueryLocation], ledger: Ledger) -> list[str]:
 
 
 def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
-    """Return figures. ``fallbacks`` is the number of locations without a valid time zone."""
+    """Return figures of sums. ``fallbacks``: the number of locations without valid time zone."""
     known = coverage(sums, fallbacks)
     vat = sums.sale_tax - sums.refund_tax
     return records.Figures(

@@ -9,14 +9,14 @@ from controlplane.figures.records import Item
 from controlplane.figures.sums import ItemSums, plus
 
 ITEMS_MAX: Final = 500
-"""Items that are listed for a currency, those with the highest net."""
+"""Maximum number of items for a currency. The items with the highest net are listed."""
 
 
 class Article(NamedTuple):
     """The identity of an item.
 
-    Lines of one variation are one item, whatever their names. Lines without a variation are
-    identified by name. If all fields are None, it is unknown what was sold.
+    Lines with the same variation and unit are one item, even if their names differ. Lines without a
+    variation are identified by name and unit. If all fields are None, it is unknown what was sold.
     """
 
     good_id: str | None = None
@@ -51,7 +51,7 @@ class Ranked(NamedTuple):
 def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> Items:
     """Return the items of a currency, the highest net first.
 
-    ``sums`` are by snapshot, and so are ``articles``.
+    The snapshot of an article is the key of both ``sums`` and ``articles``.
     """
     ranked = rank(sums, articles)
     net = sum(each.net for each in ranked)

@@ -1,8 +1,9 @@
 """Local time of a location: the local day and hour of a timestamp, and the intervals of a day.
 
-``day`` counts from 1970-01-01, ``hour`` is ``day`` × 24 plus the hour that clocks show. A timestamp
-belongs to the date that local clocks show. So a day may have 23 or 25 hours, may be skipped, or may
-consist of two intervals (until 2011, the clocks of St. John's were set back at 00:01).
+``day`` is the number of days since 1970-01-01, and ``hour`` is ``day`` × 24 plus the local hour of
+the day. A timestamp belongs to the date that local clocks show. A local day may therefore have 23
+or 25 hours, or may not exist. It may also consist of two intervals: until 2011, the clocks of
+St. John's were set back at 00:01, so that the day before continued for an hour.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ from zoneinfo import ZoneInfo
 HOURS: Final = 24
 EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 AROUND: Final = timedelta(hours=27)
-"""Local time differs from UTC by at most 15 hours, and changed by at most 24 at once."""
+"""A day is searched from this long before its midnight in UTC until this long after it.
+
+Local time differs from UTC by at most 15 hours, and never changed by more than 24 hours at once.
+"""
 STEP: Final = timedelta(hours=1)
 INSTANT: Final = timedelta(microseconds=1)
 
@@ -25,7 +29,10 @@ Interval = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time zone of a location's days. ``fell_back`` means UTC, because it has no valid zone."""
+    """The time zone in which the days of a location are counted.
+
+    If the location has no valid time zone, the zone is UTC and ``fell_back`` is True.
+    """
 
     zone: tzinfo
     name: str
@@ -37,7 +44,7 @@ def clock_of(zone: str | None) -> Clock:
     """Return the clock for an IANA name. None and invalid names fall back to UTC."""
     try:
         return Clock(ZoneInfo(zone), zone, fell_back=False) if zone else _FALLBACK
-    except (KeyError, ValueError, OSError):  # OSError: a directory of the database
+    except (KeyError, ValueError, OSError):  # OSError: the name is a directory
         return _FALLBACK
 
 
@@ -53,7 +60,7 @@ def date_of(day: int) -> date:
 
 
 def hour_of(timestamp: datetime, zone: tzinfo) -> int:
-    """Return the hour that clocks show at ``timestamp``: `HOURS` × day + 0 to 23."""
+    """Return the local hour of ``timestamp``: `HOURS` × day, plus the hour of the day (0 to 23)."""
     local = timestamp.astimezone(zone)
     return (local.toordinal() - EPOCH_ORDINAL) * HOURS + local.hour
 
@@ -62,7 +69,7 @@ def hour_of(timestamp: datetime, zone: tzinfo) -> int:
 def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
     """Return the intervals in which local clocks show one of these days, in order.
 
-    A day that a zone skipped has none.
+    A day that the zone skipped has no interval.
     """
     open_intervals: list[Interval] = []
     began: datetime | None = None
@@ -82,20 +89,23 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
 def offsets(
     zone: tzinfo, start: datetime, end: datetime
 ) -> list[tuple[datetime, datetime, timedelta]]:
-    """Return the intervals from ``start`` to ``end`` with a constant offset from UTC."""
+    """Divide the time from ``start`` to ``end`` into intervals with a constant offset from UTC.
+
+    Returns the start, the end and the offset of each interval.
+    """
     edges = [start, *_changes(zone, start, end), end]
     return [(a, b, _offset(zone, a)) for a, b in pairwise(edges)]
 
 
 @lru_cache(maxsize=8192)
 def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
-    """Return the times at which "the clocks show this day or later" begins or ceases to hold."""
+    """Return when the statement "clocks show this day or a later day" becomes true or false."""
     middle = datetime.combine(date_of(day), datetime.min.time(), UTC)
     turns: set[datetime] = set()
     start = middle - AROUND
     holds = False
     for end in (*_changes(zone, start, middle + AROUND), middle + AROUND):
-        # Within a piece of constant offset, clocks reach midnight once.
+        # While the offset is constant, clocks reach this midnight once.
         midnight = middle - _offset(zone, start)
         begins = min(max(start, midnight), end)
         if holds and begins > start:
@@ -109,7 +119,7 @@ def _turns(zone: tzinfo, day: int) -> frozenset[datetime]:
 
 
 def _changes(zone: tzinfo, start: datetime, end: datetime) -> list[datetime]:
-    """Return the timestamps in between at which the offset changes."""
+    """Return the timestamps between ``start`` and ``end`` at which the offset changes."""
     changes = []
     while start < end:
         step = min(start + STEP, end)

@@ -1,6 +1,6 @@
-"""Whole minor units: rounding, tax within a price, a discount split over lines, shares.
+"""Calculates with whole minor units: rounding, tax in a price, and discounts split over lines.
 
-Amounts are 0 or more. Halves are rounded up, as tills do.
+Amounts are 0 or more. Halves are rounded up, as on tills.
 """
 
 from collections.abc import Sequence
@@ -12,24 +12,24 @@ THOUSANDTHS: Final = 3
 
 
 def divide(amount: int, divisor: int) -> int:
-    """Return ``amount`` ÷ ``divisor`` as a whole number, halves up."""
+    """Return ``amount`` ÷ ``divisor``, rounded to a whole number. Halves are rounded up."""
     return (2 * amount + divisor) // (2 * divisor)
 
 
 def price_of(unit_price: int, quantity: int, exponent: int) -> int:
-    """Return what ``quantity`` × 10^-``exponent`` costs."""
+    """Return the price of ``quantity`` × 10^-``exponent`` units."""
     if exponent <= 0:
         return int(unit_price * quantity * 10**-exponent)
     return divide(unit_price * quantity, 10**exponent)
 
 
 def tax_within(amount: int, percentage_milli: int) -> int:
-    """Return the tax that a price with tax contains; the rate in thousandths of a percent."""
+    """Return the tax in a price that includes tax. The rate is in thousandths of a percent."""
     return divide(amount * percentage_milli, WHOLE_MILLI + percentage_milli)
 
 
 def milli(quantity: int, exponent: int) -> int:
-    """Return ``quantity`` × 10^-``exponent`` in thousandths; ``exponent`` is at most 3."""
+    """Return ``quantity`` × 10^-``exponent`` in thousandths. ``exponent`` is at most 3."""
     return int(quantity * 10 ** (THOUSANDTHS - exponent))
 
 
@@ -57,7 +57,7 @@ def split(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def percent(part: int, whole: int) -> float | None:
-    """Return the share of ``part``, None if the whole is 0."""
+    """Return the share of ``part`` in percent, or None if the whole is 0."""
     return 100 * part / whole if whole else None
 
 

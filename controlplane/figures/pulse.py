@@ -1,6 +1,7 @@
-"""Computes the pulse: today's net beside yesterday's and the best such weekday's, and activity.
+"""Computes the pulse of a location: its net today, and its activity by weekday and hour.
 
-Today until now is compared with yesterday until the same clock time.
+The net of today until now is compared with the net of yesterday until the same local time, and with
+the best of the last four days with the same weekday.
 """
 
 from collections import defaultdict
@@ -14,7 +15,7 @@ from controlplane.figures.records import Activity, Point, PulseCurrency, VenuePu
 
 WEEK: Final = 7
 ACTIVITY_DAYS: Final = 28
-"""The days before today for which activity is counted: four of each weekday."""
+"""Activity is counted for this number of days before today: four of each weekday."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,9 @@ class PulseFacts:
         hour: the local hour of now.
         nets, orders: by currency and local hour, up to the hour before this one.
         this_hour: net of this hour until now, by currency.
-        that_hour: net of the same hour of yesterday until the same clock time.
-        incomplete: currencies and days with incomplete data.
-        began: the day of the first movement, None without one.
+        that_hour: net of the same hour of yesterday until the same local time, by currency.
+        incomplete: pairs of a currency and a day with incomplete data.
+        began: the day of the first movement, or None if there is no movement.
     """
 
     location_id: str
@@ -89,7 +90,10 @@ def _currency(currency: str, facts: PulseFacts) -> PulseCurrency:
 
 
 def _peak(currency: str, facts: PulseFacts) -> list[int]:
-    """Return the hours of the best of the last four such weekdays, empty if none had orders."""
+    """Return the net of each hour on the best of the last four days with today's weekday.
+
+    Empty if there were no movements on these days.
+    """
     days = [
         day
         for day in range(facts.today - WEEK, facts.today - ACTIVITY_DAYS - 1, -WEEK)

@@ -22,7 +22,7 @@ class Quantity(Tolerant):
 
 
 class Coverage(Tolerant):
-    """Missing data. The three flags follow from the counts."""
+    """Counts and amounts of missing data. The three flags are derived from the counts."""
 
     missing_sale_snapshot_count: Count
     missing_sale_snapshot_cents: Cents
@@ -66,7 +66,7 @@ class Interval(Tolerant):
 
 
 class Window(Tolerant):
-    """``intervals`` are the times of these local days, empty if the zone skipped the day."""
+    """Local days. ``intervals`` are their times in UTC. A day that the zone skipped has none."""
 
     location_id: str
     from_date: str
@@ -93,8 +93,8 @@ class LocationFigures(Tolerant):
     share_percent: Number | None
 
 
-# A dictionary with the names of the API. A reply may contain tens of thousands, and a model
-# takes fifteen times as long to create.
+# A bucket is a dictionary with the field names of the API, because a reply may contain tens of
+# thousands of buckets. A model would take fifteen times as long to create.
 class Bucket(TypedDict):
     locationId: str
     localDate: str
@@ -120,9 +120,9 @@ class CurrencySummary(CurrencyFigures):
 
 
 class Item(Tolerant):
-    """Sums of one article. The contract does not define them.
+    """Sums of one article. The contract does not define this record.
 
-    If all but the sums are null, it is unknown what was sold.
+    If all fields except the sums are null, it is unknown what was sold.
     """
 
     good_id: str | None
@@ -143,7 +143,7 @@ class Item(Tolerant):
 class TradingDay(Tolerant):
     """Sales of a day at all locations, minus all refunds of these sales.
 
-    The contract does not define them.
+    The contract does not define this record.
     """
 
     local_date: str

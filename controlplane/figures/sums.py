@@ -1,6 +1,6 @@
-"""Sums, in the order of the columns of the rollups.
+"""Sums over sales and refunds. Their fields have the names and order of the rollups' columns.
 
-`controlplane.storage.merchant.rollup_tables` defines each.
+`controlplane.storage.merchant.rollup_tables` defines the columns.
 """
 
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ class DaySums(NamedTuple):
 
     @property
     def refund_amount(self) -> int:
-        """Return all refunded money."""
+        """Return the refunded amount, including fees and tips."""
         return self.refund + self.refunded_fee + self.refunded_tip
 
 

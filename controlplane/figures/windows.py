@@ -1,4 +1,4 @@
-"""The local days of a query, and the days before them."""
+"""The local days of a query, and those of the previous period."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -34,13 +34,13 @@ class Days:
 
     @property
     def hours(self) -> tuple[int, int]:
-        """Return the first and the last hour."""
+        """Return the first and the last local hour of these days."""
         return self.first * HOURS, self.last * HOURS + HOURS - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The requested period. ``first`` and ``last`` are set for period custom only."""
+    """The requested period. ``first`` and ``last`` are set only for the period custom."""
 
     period: Period = "today"
     first: date | None = None

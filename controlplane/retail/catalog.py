@@ -112,7 +112,7 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
 
 
 def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
-    """Raise a refusal with all mistakes that the models cannot find."""
+    """Raise a refusal with all mistakes that the validation of the models does not find."""
     errors: dict[str, tuple[str, ...]] = {}
     for name, table, value in (
         ("category_id", Category, given.category_id),
@@ -163,7 +163,7 @@ def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> Go
 def _take_external_ids(
     context: RequestContext, taken: Iterable[tuple[wire.ExternalData | None, str, UUID]]
 ) -> None:
-    """Store the external ids. Refuse an id that this body or another entity uses."""
+    """Store the external ids. Refuse an id that this body repeats or that is already in use."""
     rows: dict[str, CatalogExternalId] = {}
     for external_data, kind, entity_id in taken:
         if external_data is None:
@@ -189,7 +189,7 @@ def _take_external_ids(
 
 
 def _replies(context: RequestContext, rows: Sequence[Good]) -> Iterator[wire.Good]:
-    """Yield goods with their parts, by one query for each kind of part."""
+    """Yield the replies for these goods. Each kind of part is read with one query."""
     session = context.session
     variations: defaultdict[UUID, list[GoodVariation]] = defaultdict(list)
     of_goods = select(GoodVariation).where(GoodVariation.good_id.in_([row.id for row in rows]))

@@ -6,7 +6,7 @@ The limits of fields are in `controlplane.retail.models`.
 from typing import Final
 
 EXTERNAL_DEPTH_MAX: Final = 32
-"""Nested lists and objects of external data. This limit is ours; the contract has none."""
+"""Maximum depth of lists and objects in external data. The contract does not limit it."""
 CODES_MAX: Final = 20
 CURSOR_MAX: Final = 128
 PAGE_SIZE: Final = 20

@@ -30,9 +30,10 @@ def page_of(
 def page_by_name(
     context: RequestContext, table: type[Row], cursor: str | None
 ) -> tuple[Sequence[Row], str | None]:
-    """Return the same for a table with ``name`` and ``id``, and few rows per company.
+    """Return a page of the rows of a company by name, and the cursor of the next page or None.
 
-    The cursor contains the number of rows before the page.
+    ``table`` has ``name`` and ``id``, and few rows per company. The cursor contains the number of
+    rows before the page.
     """
     keyed: Any = table
     listing = (context.organization_id, keyed.__tablename__)

@@ -2,7 +2,7 @@
 
 Names on the wire are snake_case. `RequestModel` is the base of requests, where unknown keys are
 errors. `ReplyModel` is the base of replies, where keys of later versions are ignored. Lengths of
-strings are characters. If the contract says "not shown", the fields are our own.
+strings are in characters. Fields of objects that the contract does not show are our own.
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -73,14 +73,14 @@ class ReplyModel(Model):
 
 
 class Money(RequestModel):
-    """``value`` in minor units of the currency. The contract has one currency."""
+    """An amount. ``value`` is in minor units of the currency. The contract has one currency."""
 
     value: Annotated[int, Field(ge=0, le=2**63 - 1), WHOLE]
     currency_code: Currency = "AED"
 
 
 class ExternalData(Model):
-    """``id`` is unique in a company across categories, goods and variations. The rest is free."""
+    """``id`` is unique among the categories, goods and variations of a company."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Any]
@@ -89,7 +89,7 @@ class ExternalData(Model):
 
 
 class GivenExternalData(ExternalData):
-    """``id`` is unique in a company across categories, goods and variations. The rest is free."""
+    """``id`` is unique among the categories, goods and variations of a company."""
 
     model_config = ConfigDict(json_schema_extra=FREE_KEYS_SCHEMA)
 
@@ -173,7 +173,7 @@ class GivenVariation(RequestModel):
 
 
 def _narrow_variations(schema: dict[str, Any]) -> None:
-    """A single variation has no name. Each of several variations has one."""
+    """Add to the schema that a single variation has no name, and several variations have names."""
     schema["properties"]["variations"] |= {
         "minItems": 1,
         "anyOf": [
@@ -207,7 +207,7 @@ class PageQuery(RequestModel):
 
 
 class SalesQuery(PageQuery):
-    """The contract does not name ``sort``. Both bounds are inclusive."""
+    """The contract does not name the parameter ``sort``. Both bounds of the time are inclusive."""
 
     status: Literal["completed"]
     sort: SaleOrder = "initiated_at_desc"
@@ -353,7 +353,7 @@ class RefreshRequest(RequestModel):
 
 
 class Tokens(ReplyModel):
-    """``expires_in`` in seconds."""
+    """``expires_in`` is in seconds."""
 
     access_token: str
     expires_in: int

@@ -20,5 +20,5 @@ FEES: Final = f"{BASE}/fees"
 
 
 def is_retail(path: str) -> bool:
-    """Return whether a path is of the retail API, served or not."""
+    """Return whether a path belongs to the retail API, even if no operation has this path."""
     return path.startswith(BASE + "/")

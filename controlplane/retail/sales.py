@@ -86,7 +86,7 @@ def _matching(context: RequestContext, parameters: wire.SalesQuery) -> Any:
 
 
 def _number_at(context: RequestContext, sort_key: SortKey) -> str:
-    """Return the number of the sale that a cursor names. A number is too long for a cursor."""
+    """Return the number of the sale in a cursor. The cursor is too short to contain the number."""
     number = context.session.scalars(
         select(Sale.number).where(
             Sale.position == sort_key.position, Sale.organization_id == context.organization_id
@@ -101,7 +101,7 @@ def _number_at(context: RequestContext, sort_key: SortKey) -> str:
 
 
 def _replies(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
-    """Yield sales with their parts, by one query for each kind of part."""
+    """Yield the replies for these sales. Each kind of part is read with one query."""
     session = context.session
     lines: defaultdict[int, list[tuple[SaleLine, LineSnapshot]]] = defaultdict(list)
     of_sales = (

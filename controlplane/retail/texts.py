@@ -24,7 +24,7 @@ def _lines(text: str) -> str:
 
 
 LINES: Final = (AfterValidator(_lines), Field(json_schema_extra={"pattern": LINES_PATTERN}))
-"""Annotates a string of several lines."""
+"""Annotation of a string that may have several lines."""
 
 FREE_VALUE: Final = "FreeValue"
 _FREE_VALUE: Final = {"$ref": f"#/components/schemas/{FREE_VALUE}"}

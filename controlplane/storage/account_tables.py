@@ -1,7 +1,7 @@
 """Users, their memberships and sessions, invitations, and failed sign-ins.
 
-`controlplane.storage.merchant.merchant_tables` has organizations and locations. There are no
-foreign keys: the writing code checks references.
+`controlplane.storage.merchant.merchant_tables` defines organizations and locations. There are no
+foreign keys: the code that writes a row checks its references.
 """
 
 from datetime import datetime
@@ -21,10 +21,10 @@ class User(Base):
 
     Attributes:
         email: the address as it was entered.
-        email_key: the address without case differences.
+        email_key: the address in a form that ignores case. Users are identified by it.
         password_hash: argon2id hash in PHC format.
         permissions_version: incremented with each change of the user's permissions, so that caches
-            detect it.
+            detect the change.
     """
 
     __tablename__ = "users"
@@ -38,7 +38,10 @@ class User(Base):
 
 
 class Membership(Base):
-    """``locations`` empty means every location of the organization, as for an API key."""
+    """The membership of a user in an organization.
+
+    If ``locations`` is empty, the member has access to every location of the organization.
+    """
 
     __tablename__ = "memberships"
     user_id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -49,9 +52,10 @@ class Membership(Base):
 
 
 class SignInSession(Base):
-    """A signed-in browser, in one organization at a time. The row is deleted when it ends.
+    """A signed-in browser. The row is deleted when the session ends.
 
-    ``user_agent`` and ``address`` are those of the client, for display.
+    A session is in one organization at a time: ``organization_id``. ``user_agent`` and ``address``
+    describe the browser for display.
     """
 
     __tablename__ = "sessions"
@@ -67,10 +71,10 @@ class SignInSession(Base):
 
 
 class SignInFailure(Base):
-    """A failed or undecided attempt to sign in.
+    """A sign-in attempt that failed, or whose result is not known yet.
 
-    ``subject`` is the hash of an account or a network address. It is hashed because users may type
-    a password into the wrong field.
+    ``subject`` is the hash of an e-mail address or a network address. It is hashed because users
+    may type a password into the field for the e-mail address.
     """
 
     __tablename__ = "sign_in_failures"
@@ -81,9 +85,9 @@ class SignInFailure(Base):
 
 
 class Invitation(Base):
-    """A link with which one user can become a member. The row is deleted when it is used.
+    """A link with which one user can become a member. The row is deleted when the link is used.
 
-    ``invited_by`` is the owner who created it.
+    ``invited_by`` is the owner who created the link.
     """
 
     __tablename__ = "invitations"

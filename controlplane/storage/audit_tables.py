@@ -1,4 +1,4 @@
-"""The audit log. Rows are added, and deleted after some time, but never changed."""
+"""The table of the audit log. Rows are never changed. They are deleted after the retention time."""
 
 from datetime import datetime
 from typing import Literal
@@ -17,7 +17,7 @@ AuditOutcome = Literal["done", "refused"]
 
 
 class AuditEntry(Base):
-    """One entry of the audit log, with the names of that time.
+    """One entry of the audit log. Names are those at the time of the entry.
 
     ``organization_id`` is None if it is unknown, for example for a sign-in with an unknown address.
     ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` identify what

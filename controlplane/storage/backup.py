@@ -1,4 +1,4 @@
-"""Backups of an SQLite database: created while others write, and restored.
+"""Creates backups of an SQLite database while processes write to it, and restores backups.
 
 Source: https://www.sqlite.org/backup.html
 """
@@ -21,7 +21,7 @@ _LOCKED = "locked"
 
 
 class BackupError(Exception):
-    """``hint`` says what to do."""
+    """The backup cannot be restored. ``hint`` is what the user can do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -32,11 +32,12 @@ class BackupError(Exception):
 def snapshot(database: Path) -> Iterator[Path]:
     """Yield a copy of the database, in a temporary file beside it.
 
-    It has everything that was committed before. Raises sqlite3.Error, OSError.
+    The copy contains everything that was committed before the call. Raises sqlite3.Error, OSError.
     """
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=database.parent) as directory:
         copy = Path(directory) / "copy.db"
-        # One statement is one read transaction: writers continue, and the copy is not restarted.
+        # This is one read transaction. Other processes can write meanwhile, and their writes do not
+        # restart the copy. With the backup API, they would.
         with closing(
             sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)
         ) as reader:
@@ -46,10 +47,10 @@ def snapshot(database: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file that its owner can read, and that appears at ``path`` when the context ends.
+    """Yield a temporary file that is moved to ``path`` when the `with` block ends.
 
-    After an error in the context, there is no file. Raises FileExistsError instead of replacing an
-    existing file.
+    Only its owner can read the file. If the block raises an error, no file remains. Raises
+    FileExistsError if ``path`` exists.
     """
     if os.path.lexists(path):
         raise FileExistsError(f"{path} exists already")
@@ -60,7 +61,7 @@ def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        os.link(part, path)  # unlike a rename, it does not replace a file
+        os.link(part, path)  # unlike a rename, a link cannot replace a file
     finally:
         part.unlink()
     sync_directory(path.parent)
@@ -70,7 +71,7 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
     """Replace the content of ``database`` with that of ``backup``, in one transaction.
 
     Returns:
-        The copy of the replaced database, if there was one.
+        The path of a copy of the previous database, or None if there was none.
 
     Raises:
         BackupError, sqlite3.Error, OSError
@@ -110,7 +111,10 @@ def _require_our_database(source: sqlite3.Connection) -> None:
 
 
 def _require_alone(target: sqlite3.Connection) -> None:
-    """Raise BackupError if another process has the database open. WAL mode detects it."""
+    """Raise BackupError if another process has the database open.
+
+    In WAL mode, an exclusive lock fails while another process has the database open.
+    """
     try:
         target.execute("PRAGMA locking_mode=EXCLUSIVE")
         target.execute("BEGIN EXCLUSIVE")
@@ -134,7 +138,7 @@ def _keep(target: sqlite3.Connection, database: Path, now: datetime) -> Path | N
 
 
 def sync_directory(path: Path) -> None:
-    """Force the names in a directory to the disk. Windows has no such call."""
+    """Write the names in a directory to the disk. Do nothing on Windows, which has no such call."""
     if os.name != "posix":
         return
     directory = os.open(path, os.O_RDONLY)

@@ -16,13 +16,13 @@ from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
-"""Rows in one statement. A report has up to 2 MiB; most have about 20 KiB."""
+"""Rows in one statement, which are in memory together. A report has 20 KiB, at most 2 MiB."""
 _NOT_COPIED = frozenset({Schema.__tablename__})
-"""The target has a row for its own layout."""
+"""Tables that are not copied: the target already has its own row with the layout version."""
 
 
 class NotEmptyError(Exception):
-    """The target has keys, users, devices, a merchant or data of support."""
+    """The target already has keys, users, devices, a merchant, or support links or channels."""
 
 
 def tables() -> tuple[Table, ...]:
@@ -32,7 +32,7 @@ def tables() -> tuple[Table, ...]:
 def copy_rows(
     source: Database, target: Database, progress: Callable[[str, int], None]
 ) -> dict[str, int]:
-    """Copy in one transaction and return the number of rows of each table.
+    """Copy all rows in one transaction and return the number of rows of each table.
 
     ``progress`` is called with each copied table and its number of rows. After a failure, nothing
     is written. Both databases have the layout of this program, because opening them upgrades them.
@@ -69,7 +69,10 @@ def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
 
 
 def _empty(target: Connection) -> None:
-    """Delete the rows that a service writes by itself. Raises NotEmptyError if there are others."""
+    """Delete the rows that a new service creates, such as its signing keys.
+
+    Raises NotEmptyError if the target has any other data.
+    """
     tables_with_data = (ApiKey, RetailKey, User, Device, Organization, SupportLink, SupportChannel)
     for table in (each.__table__ for each in tables_with_data):
         if count := target.execute(select(func.count()).select_from(table)).scalar():

@@ -1,11 +1,15 @@
 """Opens the database and runs transactions that read or write.
 
-A transaction is a function of a session. ``write`` repeats it after a conflict with another writer,
-such as two enrollments of one instance, so it must have no other effects.
+A transaction is a function that takes a session. ``write`` calls the function again after a
+conflict with another writer, such as two enrollments of one instance. The function must therefore
+have no effects outside the database.
 
-SQLite uses WAL, synchronous=FULL (a device deletes its copy of a report once the service has
-confirmed it) and BEGIN IMMEDIATE for writers, because a reader that starts to write cannot wait for
-the lock.
+Settings of SQLite:
+
+- WAL, so that readers and a writer do not wait for each other.
+- synchronous=FULL, because a device deletes its copy of a report once the service has confirmed it.
+- BEGIN IMMEDIATE for transactions that write. A transaction that starts with a read and then writes
+  cannot wait for the lock of another writer: SQLite refuses it at once.
 """
 
 import os
@@ -29,14 +33,14 @@ Result = TypeVar("Result")
 WRITE_ATTEMPTS = 4
 BUSY_TIMEOUT_S = 5
 LAYOUT_LOCK = 0x76656E7565
-"""An arbitrary number that no other program uses: "venue"."""
+"""Key of the advisory lock for creating and upgrading tables: "venue" as ASCII bytes."""
 SQLITE_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 SERIALIZATION_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE serialization_failure and deadlock_detected (PostgreSQL, appendix A)."""
 
 
 class DatabaseBusyError(Exception):
-    """Other writers locked the database for longer than the maximum wait."""
+    """A transaction conflicted with other writers in each of its `WRITE_ATTEMPTS` attempts."""
 
 
 class Database:
@@ -47,7 +51,7 @@ class Database:
     """
 
     postgresql: URL | None = None
-    """Where to listen for messages of other processes; None on SQLite."""
+    """The URL of a PostgreSQL database, which passes messages between processes. None on SQLite."""
 
     def __init__(self, url: str, *, connections: int = 8) -> None:
         parsed = parse_url(url)
@@ -59,7 +63,8 @@ class Database:
                 raise ArgumentError("an SQLite database needs the path of a file")
             _make_private(Path(parsed.database))
         self._engine = _open(parsed, connections)
-        # SQLite waits by polling with growing intervals. Within a process, a lock is fairer.
+        # SQLite waits for its lock by polling at growing intervals, so a thread may wait for long.
+        # Threads of one process therefore take this lock first, which is fairer.
         self._turn: AbstractContextManager[object] = (
             threading.Lock() if self._is_sqlite else nullcontext()
         )
@@ -100,13 +105,13 @@ class Database:
     def _make_tables(self) -> None:
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
-                # Otherwise, processes that start together create the same tables.
+                # Without the lock, processes that start together would create the same tables.
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LAYOUT_LOCK})
             upgrade(connection)
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL in ``text``. Without a scheme, it is the path of an SQLite file."""
+    """Return the URL in ``text``. A text without a scheme is the path of an SQLite file."""
     if "://" in text:
         return make_url(text)
     return URL.create("sqlite", database=str(Path(text).expanduser()))
@@ -154,6 +159,6 @@ def _is_collision(error: DBAPIError) -> bool:
 
 
 def _make_private(path: Path) -> None:
-    """Create the file with access for its owner only: it has the reports of the venues."""
+    """Create the file with access for its owner only: it contains the reports of the venues."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

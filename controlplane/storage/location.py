@@ -1,4 +1,4 @@
-"""The default database: a file of the user, or of the system for root."""
+"""The default database file: in the user's state directory, or for root in the system's."""
 
 import os
 import sys
@@ -10,7 +10,10 @@ _FILE = "venue-control.db"
 
 
 def default_database(environment: Mapping[str, str], *, is_root: bool | None = None) -> str:
-    """Return a database URL or path. Directories are those of XDG, Apple and Microsoft."""
+    """Return the database in ``$VENUE_CONTROL_DATABASE``, or the path of the default file.
+
+    The directory of the default file follows the conventions of the operating system.
+    """
     if named := environment.get(ENVIRONMENT):
         return named
     home = Path(environment.get("HOME") or Path.home())

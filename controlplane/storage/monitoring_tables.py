@@ -1,6 +1,6 @@
 """Monitoring of devices: opening hours, maintenance, offline intervals, alerts, pending requests.
 
-As in `controlplane.storage.tables`, all times are UTC and ``position`` columns order listings.
+As in `controlplane.storage.tables`, all times are UTC, and lists are ordered by ``position``.
 """
 
 from datetime import datetime
@@ -20,7 +20,8 @@ OPEN_PENDING: Final = ("waiting", "dispatched")
 class LocationHours(Base):
     """When a location is open, in its own time zone (`merchant_tables.Location.zone`).
 
-    ``opening_hours`` are lines for `devices.locations.opening_hours`; null means always open.
+    ``opening_hours`` has lines in the format of `devices.locations.opening_hours`. None means that
+    the location is always open.
     """
 
     __tablename__ = "location_hours"
@@ -30,7 +31,10 @@ class LocationHours(Base):
 
 
 class MaintenanceWindow(Base):
-    """A period in which a device causes no alerts. ``instance_id`` null is the whole location."""
+    """A period in which a device causes no alerts.
+
+    If ``instance_id`` is None, no device of the location causes alerts.
+    """
 
     __tablename__ = "maintenance_windows"
     __table_args__ = (
@@ -46,7 +50,11 @@ class MaintenanceWindow(Base):
 
 
 class MonitoringState(Base):
-    """One row: when monitoring began, when it last checked, and since when without a pause."""
+    """One row with the times of checks.
+
+    ``started_at`` is the time of the first check, ``checked_at`` that of the last check, and
+    ``resumed_at`` that of the first check after the last pause of the service.
+    """
 
     __tablename__ = "monitoring_state"
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -56,9 +64,10 @@ class MonitoringState(Base):
 
 
 class OfflineInterval(Base):
-    """A device was offline; ``until`` null means that it still is.
+    """A period in which a device was offline. ``until`` is None if it still is.
 
-    ``device`` is a device's position. Without one, the service itself was down.
+    ``device`` is the position of the device. If it is None, the service itself was not running in
+    this period.
     """
 
     __tablename__ = "offline_intervals"
@@ -93,7 +102,9 @@ class AlertState(Base):
 
 
 class Alert(Base):
-    """An alert that fired. At most one of each kind is open.
+    """An alert that fired.
+
+    At most one alert of the same location, instance, condition and ``is_flapping`` is open.
 
     ``condition`` is offline, broken or site_outage, and ``instance`` is as in `AlertState`.
     ``is_flapping`` means that the alert is about a condition that changes often.
@@ -128,9 +139,10 @@ class Alert(Base):
 
 
 class AlertNotification(Base):
-    """The webhook's outbox, written together with the alert. ``id`` is the same for each attempt.
+    """A notification for the webhook, written in the same transaction as the change of the alert.
 
-    ``is_resolved`` distinguishes the notification of the end from that of the start.
+    ``id`` is the same for each delivery attempt. ``is_resolved`` is True for the notification that
+    the alert is resolved, and False for the notification that it fires.
     """
 
     __tablename__ = "alert_notifications"
@@ -153,8 +165,9 @@ class AlertNotification(Base):
 class PendingRequest(Base):
     """A request that waits until its device is online (`controlplane.pending_requests`).
 
-    ``requester_id`` is an API key, or the user whose session it was. ``request_id`` is the request
-    that was created last, of ``attempts``. ``state`` is waiting, dispatched, done, cancelled,
+    ``requester_id`` is the id of the API key that created it, or of the user if it was created in a
+    session. ``attempts`` is the number of requests that were created for it, and ``request_id`` is
+    the latest of them. ``state`` is waiting, dispatched, done, cancelled,
     expired or revoked.
     """
 

@@ -1,8 +1,9 @@
-"""Messages between the processes on one PostgreSQL: which API keys have new commands.
+"""Messages between processes that use the same PostgreSQL database.
 
-They use LISTEN and NOTIFY (PostgreSQL, part VI, NOTIFY). PostgreSQL delivers a message after the
-commit of its transaction. A message is lost while the connection is down; the poll for changes
-(`web.background`) finds the commands some seconds later.
+A message lists API keys that have new commands. Messages use LISTEN and NOTIFY (PostgreSQL,
+part VI, NOTIFY). PostgreSQL delivers a message after the commit of its transaction. Messages are
+lost while the connection is down. The poll for changes (`web.background`) then finds the commands
+some seconds later.
 """
 
 import asyncio
@@ -20,9 +21,9 @@ from controlplane.storage.statements import in_steps
 log = logging.getLogger("controlplane.storage.notifications")
 CHANNEL: Final = "venue_commands"
 KEYS_PER_MESSAGE: Final = 200
-"""A message must have fewer than 8,000 bytes."""
+"""Maximum number of keys in one message, which PostgreSQL limits to less than 8,000 bytes."""
 RECONNECT_S: Final = 1.0
-"""Maximum wait. It is random, so that the processes do not reconnect at the same time."""
+"""Maximum wait. The wait is random, so that processes do not reconnect at the same time."""
 
 
 def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
@@ -40,13 +41,13 @@ def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
 
 
 async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], None]) -> None:
-    """Receive the messages of other processes, without end.
+    """Receive the messages of other processes until the task is cancelled.
 
     Args:
         sender: The name of this process.
-        received: Is called with the key ids of each message.
+        received: Called with the key ids of each message.
     """
-    # The driver is installed for PostgreSQL only.
+    # Imported here: the driver is installed only for use with PostgreSQL.
     import psycopg
 
     words = url.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -60,11 +61,11 @@ async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], N
             log.warning(
                 "cannot receive messages of the other processes: %s", str(error).splitlines()[0]
             )
-        await asyncio.sleep(random.uniform(0, RECONNECT_S))  # noqa: S311 - spreads, hides nothing
+        await asyncio.sleep(random.uniform(0, RECONNECT_S))  # noqa: S311 - it is not a secret
 
 
 def parse_notification(payload: str, own: str) -> tuple[UUID, ...]:
-    """Return the keys in a message; empty for a message of the process ``own``."""
+    """Return the key ids in a message, or none if the process ``own`` itself sent the message."""
     sender, *keys = payload.split(" ")
     if sender == own:
         return ()

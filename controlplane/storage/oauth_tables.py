@@ -1,7 +1,7 @@
 """OAuth clients, codes, grants and tokens.
 
-Only hashes of codes and tokens are stored. As elsewhere there are no foreign keys. Writing code
-locks the user's row first, so that changes for one user are serialized.
+Only hashes of codes and tokens are stored. There are no foreign keys. Code that writes these rows
+first locks the row of the user, so that changes for one user are serialized.
 """
 
 from datetime import datetime
@@ -19,7 +19,7 @@ TokenKind = Literal["access", "refresh"]
 class OAuthClient(Base):
     """A registered client. ``name`` is chosen by the client and not verified.
 
-    ``granted_at`` is the time of its last grant, None without one.
+    ``granted_at`` is the time of its last grant, or None if it never had one.
     """
 
     __tablename__ = "oauth_clients"
@@ -47,9 +47,9 @@ class OAuthCode(Base):
 
 
 class OAuthGrant(Base):
-    """The consent of a user to a client, with the tokens from one code.
+    """The consent of a user to a client. It is created when a code is exchanged for tokens.
 
-    ``code_hash`` is the hash of that code. Using the code again ends the grant.
+    ``code_hash`` is the hash of that code. A second use of the code ends the grant.
     """
 
     __tablename__ = "oauth_grants"
@@ -64,7 +64,7 @@ class OAuthGrant(Base):
 
 
 class OAuthToken(Base):
-    """A token. ``used_at`` is when a refresh token was exchanged; using it again ends the grant."""
+    """A token. ``used_at`` is when a refresh token was exchanged. A second use ends the grant."""
 
     __tablename__ = "oauth_tokens"
     token_hash: Mapped[str] = mapped_column(primary_key=True)

@@ -1,4 +1,4 @@
-"""SQL for many rows at once. Inserts use the driver's placeholders, faster than the ORM."""
+"""SQL for many rows at once. Inserts are sent directly to the driver, faster than with the ORM."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 def in_steps(values: Iterable[Value], size: int = 500) -> Iterator[list[Value]]:
-    """Yield the values in lists that fit into one statement."""
+    """Yield the values in lists of at most ``size``, so that each list fits into one statement."""
     listed = list(values)
     for first in range(0, len(listed), size):
         yield listed[first : first + size]
@@ -21,7 +21,7 @@ def in_steps(values: Iterable[Value], size: int = 500) -> Iterator[list[Value]]:
 def change_rows(session: Session, statement: Update | Delete) -> int:
     """Run an UPDATE or DELETE. Return the number of rows.
 
-    Objects in the session are not updated: that would cost as much as the statement itself.
+    Objects that the session has loaded are not updated: that would take as long as the statement.
     """
     result = session.execute(statement, execution_options={"synchronize_session": False})
     return cast("CursorResult[Any]", result).rowcount
@@ -33,18 +33,21 @@ def insert_rows(session: Session, table: Any, rows: Iterable[Row]) -> None:
 
 
 def insert_row(session: Session, table: Any, row: Row) -> int:
-    """Insert a row without its first column, the position, and return the position."""
+    """Insert a row and return its position.
+
+    ``row`` has a value for each column except the first, which is the position.
+    """
     sql = _insert_sql(table.__table__, _mark(session), skip=1) + " RETURNING position"
     return int(session.connection().exec_driver_sql(sql, tuple(row)).scalar_one())
 
 
 def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
-    """Add the sums of these rows to the stored ones with the same keys."""
+    """Add these rows to the stored sums with the same keys. Insert rows with new keys."""
     _run(session, _add_sql(rollup.__table__, _mark(session)), rows)
 
 
 def advance_position(connection: Connection, table: Any) -> None:
-    """Make PostgreSQL number the next row after the last one. SQLite does so by itself."""
+    """Continue PostgreSQL's positions after the highest stored one. SQLite does so by itself."""
     column = table.autoincrement_column
     if connection.dialect.name != "postgresql" or column is None or column.name != "position":
         return

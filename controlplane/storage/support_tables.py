@@ -12,10 +12,10 @@ from controlplane.storage.tables import Base, Position
 class SupportLink(Base):
     """A link between a support channel and an organization. Only the hash of its token is stored.
 
-    ``channel`` and ``requested_by`` are texts from support for display. ``organization_id``,
+    ``channel`` and ``requested_by`` are display texts from support. ``organization_id``,
     ``confirmed_at`` and ``confirmed_by`` (`controlplane.operation.caller.Caller.user_id`) are
-    written together when the link is confirmed. ``disconnected_at`` is written when it ends, also
-    if it was never confirmed. None of them changes after that.
+    written together when the link is confirmed. ``disconnected_at`` is written when the link
+    ends, even if it was never confirmed. Each of these columns is written at most once.
     """
 
     __tablename__ = "support_links"
@@ -32,7 +32,7 @@ class SupportLink(Base):
 
 
 class SupportChannel(Base):
-    """A way to reach support, the same for every organization, listed by ``position``."""
+    """A way to contact support, shown to every organization. Lists are ordered by ``position``."""
 
     __tablename__ = "support_channels"
     __table_args__ = (UniqueConstraint("kind", "address", name="support_channels_once"),)

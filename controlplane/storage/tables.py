@@ -1,6 +1,6 @@
 """The tables for devices, requests, reports and API keys, on SQLite or PostgreSQL.
 
-``position`` columns order listings, and ``id`` columns are those of the API. All times are UTC.
+Lists are ordered by ``position``. ``id`` is the id in the API. All times are UTC.
 """
 
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ from agent.wire.vocabulary import (
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A timestamp in UTC. SQLite stores no offset, so UTC is added when it is read."""
+    """A timestamp in UTC. SQLite stores no offset, so UTC is added when a timestamp is read."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -47,7 +47,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 Position = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite generates values only for a column that is exactly INTEGER PRIMARY KEY."""
+"""The type of a generated primary key. SQLite generates keys only for INTEGER PRIMARY KEY."""
 
 
 class Base(DeclarativeBase):
@@ -80,8 +80,8 @@ class Schema(Base):
 class ApiKey(Base):
     """An API key. ``locations`` empty means every location. ``hint`` is the end of the key.
 
-    ``owner_id`` is the user as whom the key acts. It is None for a key that the operator of the
-    service created, which depends on no membership.
+    ``owner_id`` is the user whose permissions the key has. It is None for a key that the operator
+    of the service created: such a key does not depend on a membership.
     """
 
     __tablename__ = "api_keys"
@@ -99,7 +99,7 @@ class ApiKey(Base):
 
 
 class Challenge(Base):
-    """A challenge. ``signature`` and ``binding_id`` of its answer detect a repeated answer."""
+    """A challenge. ``signature`` and ``binding_id`` of the answer identify a repeated answer."""
 
     __tablename__ = "challenges"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -129,8 +129,9 @@ class Device(Base):
     __tablename__ = "devices"
     __table_args__ = (
         Index("devices_by_location", "organization_id", "location_id", "position"),
-        # Contains all columns by which lists are ordered, filtered and searched, and none that a
-        # heartbeat changes. So a page is found without reading rows of other devices.
+        # This index has all columns by which lists are ordered, filtered and searched, so that a
+        # page is found without reading the rows of other devices. It has no column that a heartbeat
+        # changes, so that heartbeats do not update it.
         Index(
             "devices_by_priority",
             "organization_id",
@@ -170,7 +171,7 @@ class Device(Base):
 
 
 class Binding(Base):
-    """A binding. Ended ones are kept, so that a device with an old binding gets the right error."""
+    """A binding. Ended bindings are kept: a device with an old binding gets the right error."""
 
     __tablename__ = "bindings"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -206,7 +207,7 @@ class Request(Base):
 
 
 class Report(Base):
-    """``payload`` is canonical JSON. ``body_hash`` detects a repeated submission.
+    """A report. ``payload`` is canonical JSON. ``body_hash`` identifies a repeated submission.
 
     ``headline`` and ``severity`` are None for a report of an older release until the service has
     summarized it.

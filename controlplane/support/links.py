@@ -1,6 +1,7 @@
 """Links between support channels and organizations, in the database.
 
-A token has 256 random bits, so it is stored as plain SHA-256. It is shown once.
+A token has 256 random bits, so the database stores its SHA-256 hash without salt. The token itself
+is shown once.
 """
 
 import secrets
@@ -21,7 +22,7 @@ from controlplane.support.messages import Link, LinkState
 
 TOKEN_LIFE: Final = timedelta(hours=24)
 KEPT: Final = timedelta(days=30)
-"""How long an expired or ended link is kept, so that calls with its token are answered."""
+"""Time for which an expired or ended link is kept, so that calls with its token get its state."""
 LISTED_MAX: Final = 100
 """Maximum number of links in one reply."""
 
@@ -86,7 +87,7 @@ def all_links(session: Session) -> Sequence[SupportLink]:
 
 
 def end_link(session: Session, link_id: UUID, now: datetime) -> bool:
-    """End a link on behalf of support. Return whether it had not ended before."""
+    """End a link on behalf of support. Returns False if it is unknown or has ended."""
     link = session.get(SupportLink, link_id, with_for_update=True)
     if link is None or state_of(link, now) not in {"waiting", "confirmed"}:
         return False

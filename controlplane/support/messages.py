@@ -1,6 +1,7 @@
 """Bodies and replies of the operations of support.
 
-The bodies are from the contract. It does not define the replies; docs/support.md describes them.
+The bodies are from the contract. The contract does not define the replies, which docs/support.md
+describes.
 """
 
 from typing import Annotated, Literal
@@ -35,7 +36,7 @@ class Link(Tolerant):
 
     ``channel`` and ``requested_by`` are texts of support. ``organization_id``, ``confirmed_at`` and
     ``confirmed_by_id`` (of a user or a key) are null until the link is confirmed.
-    ``disconnected_at`` is null until it ends. ``expires_at`` applies until it is confirmed.
+    ``disconnected_at`` is null until the link ends. ``expires_at`` applies until it is confirmed.
     """
 
     id: Uuid
@@ -58,7 +59,7 @@ class Choice(Tolerant):
 
 
 class Inspection(Link):
-    """A link, and the organizations for which the caller may confirm it: none once it was used."""
+    """A link. Until it is used, it has the organizations for which the caller may confirm it."""
 
     organizations: Array[Choice]
 

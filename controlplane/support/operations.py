@@ -1,7 +1,7 @@
 """The four operations of support.
 
-A link belongs to a whole organization. A caller with access to some of its locations cannot link
-it, and an API key can link its own organization only.
+A link belongs to a whole organization. A caller with access to only some of its locations cannot
+link it, and an API key can link its own organization only.
 
 Any caller with a token can see its link until it is confirmed. After that, callers of other
 organizations get the same reply as for an unknown token, unless they try to confirm it.
@@ -39,7 +39,7 @@ from controlplane.support.messages import (
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The organizations whose links a caller may see, and those that it may link."""
+    """The organizations whose links a caller may see, and the organizations it may link."""
 
     visible: Collection[str]
     linkable: Collection[str]

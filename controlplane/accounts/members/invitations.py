@@ -1,7 +1,7 @@
-"""Invitations: a link with which one user can become a member, within a day.
+"""Invitations. An invitation is a link with which one user can become a member within a day.
 
-A code is 256 random bits, of which an unsalted SHA-256 hash is stored. It is valid while the user
-who created it may invite members.
+The link contains a code of 256 random bits. The database stores its SHA-256 hash, without salt. The
+code is valid only while the user who created the invitation may invite members.
 """
 
 import secrets
@@ -19,7 +19,7 @@ from controlplane.storage.account_tables import Invitation, Membership, Role
 
 LIFETIME: Final = timedelta(hours=24)
 INVITATIONS_MAX: Final = 100
-"""Open invitations of one organization."""
+"""Maximum number of open invitations of one organization."""
 
 
 def invite(
@@ -59,7 +59,7 @@ def waiting(session: Session, organization_id: str, now: datetime) -> Sequence[I
 
 
 def find(session: Session, code: str, now: datetime, *, lock: bool = False) -> Invitation | None:
-    """Return the invitation of a code, None if it is not valid."""
+    """Return the invitation of a code, or None if the code is not valid."""
     query = select(Invitation).where(
         Invitation.token_hash == hash_secret(code), Invitation.expires_at > now
     )

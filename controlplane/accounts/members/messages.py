@@ -23,7 +23,7 @@ Locations = Annotated[
 
 
 class MemberRecord(Tolerant):
-    """``locations`` empty means every location. ``is_this`` is the caller."""
+    """``is_this`` is true for the caller. An empty ``locations`` means every location."""
 
     user_id: Uuid
     email: str
@@ -88,7 +88,7 @@ class InvitationRequest(Exact):
 
 
 class InvitationReply(Tolerant):
-    """``organization`` is the name, or the id without a name."""
+    """``organization`` is the name of the organization, or its id if it has no name."""
 
     email: str
     organization: str
@@ -96,7 +96,7 @@ class InvitationReply(Tolerant):
 
 
 class JoinRequest(Exact):
-    """``password`` is a new one, or that of the existing account of the address."""
+    """``password`` is a new one, or the account's password if the address has an account."""
 
     code: Annotated[str, StringConstraints(min_length=1, max_length=CODE_MAX)]
     name: Annotated[str, Field(max_length=NAME_MAX), *STORABLE]
@@ -114,6 +114,6 @@ class PasswordChangeRequest(Exact):
 
 
 class PasswordChangeReply(Tolerant):
-    """``ended_sessions`` is the number of the user's other sessions."""
+    """``ended_sessions`` is the number of the user's other sessions, which were ended."""
 
     ended_sessions: int

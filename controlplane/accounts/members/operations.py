@@ -1,6 +1,7 @@
-"""Operations for the members of an organization, for its signed-in owners.
+"""Operations with which signed-in owners manage the members of an organization.
 
-An organization always keeps one owner of every location, because only they can add another one.
+An organization always keeps at least one owner of every location, because only such an owner can
+add another owner.
 """
 
 from functools import partial
@@ -73,7 +74,7 @@ def change(
 def remove(
     context: RequestContext, body: messages.MemberRemoveRequest
 ) -> messages.MemberRemoveReply:
-    """End a membership, with its keys and sessions."""
+    """Remove a member, and end the keys and sessions of the membership."""
     require_owner(context)
     member = _member(context, body.user_id)
     _keep_an_owner(context, body.user_id)
@@ -135,7 +136,10 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 
 
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
-    """Refuse a change that would leave no owner. Locks the rows against concurrent changes."""
+    """Refuse a change that would leave no owner of every location.
+
+    The rows of all owners are locked, so that two concurrent changes cannot both succeed.
+    """
     query = select(Membership).where(
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )

@@ -10,7 +10,8 @@ from controlplane.operation.errors import Refusal
 def owns(caller: Caller) -> bool:
     """Return whether the caller is a signed-in owner of the whole organization.
 
-    An owner of some locations could otherwise add members with access to all of them.
+    An owner of only some locations may not manage members, because new members could then get
+    access to all locations.
     """
     return caller.kind == "session" and caller.role == "owner" and not caller.locations
 

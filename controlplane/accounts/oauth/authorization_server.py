@@ -1,8 +1,9 @@
-"""The authorization server: Authlib's rules over our rows.
+"""The authorization server: Authlib with the clients, codes and tokens in our database.
 
-Authlib implements RFC 6749, 7636, 7591, 7009 and 9207; this module implements what it leaves to
-its users. A server object is created for each call and bound to its transaction. Refusals are
-replies, not exceptions, so that their changes, such as a grant that was ended, are committed.
+Authlib implements RFC 6749, 7636, 7591, 7009 and 9207. This module implements the methods that
+Authlib requires. A server object is created for each call and uses the transaction of the call. A
+refusal is a reply, not an exception. The transaction is therefore committed, with changes such as
+the end of a grant whose code was used twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ S256_LENGTH: Final = 43
 
 
 class InvalidTargetError(OAuth2Error):  # type: ignore[misc]
-    """RFC 8707, 2."""
+    """The requested resource does not belong to this service (RFC 8707, 2)."""
 
     error = "invalid_target"
     description = "the resource does not belong to this service"
@@ -57,10 +58,10 @@ class Client(ClientMixin):  # type: ignore[misc]
         return self.row.id
 
     def get_default_redirect_uri(self) -> None:
-        """Return None: each request contains its own (OAuth 2.1, 4.1.1)."""
+        """Return None: each request contains its redirect URI (OAuth 2.1, 4.1.1)."""
 
     def get_allowed_scope(self, _scope: str | None) -> str:
-        """Return no scope: there are none, and requested ones are ignored (RFC 6749, 3.3)."""
+        """Return no scope: the server has no scopes and ignores requested ones (RFC 6749, 3.3)."""
         return ""
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
@@ -77,7 +78,7 @@ class Client(ClientMixin):  # type: ignore[misc]
 
 
 class Code:
-    """A code that is exchanged, with the interface that Authlib requires."""
+    """A code that a client exchanges for tokens, with the interface that Authlib requires."""
 
     code_challenge_method = "S256"
 
@@ -165,7 +166,7 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         return row
 
     def decide(self, oauth_request: OAuthRequest, user: ConsentingUser | None) -> OAuthReply:
-        """Return the redirect with a code, or with ``access_denied`` without a user."""
+        """Return the redirect with a code, or with ``access_denied`` if ``user`` is None."""
         checked = self.check(oauth_request)
         if isinstance(checked, OAuthReply):
             return checked
@@ -208,7 +209,7 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
     TOKEN_ENDPOINT_AUTH_METHODS = PUBLIC
 
     def save_authorization_code(self, _code: str, request: Request) -> None:
-        """Do nothing: `generate_authorization_code` has stored it, hashed."""
+        """Do nothing: `generate_authorization_code` has stored the hash of the code."""
 
     def generate_authorization_code(self) -> str:
         request = self.request
@@ -227,7 +228,7 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
         return None if row is None else Code(row)
 
     def delete_authorization_code(self, _code: Code) -> None:
-        """Do nothing: `grants.open_grant` has deleted it."""
+        """Do nothing: `grants.open_grant` has deleted the code."""
 
     def authenticate_user(self, code: Code) -> ConsentingUser | None:
         return _member(self.server.session, code.row.user_id, code.row.organization_id)
@@ -257,7 +258,7 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
 
 
 class S256(CodeChallenge):  # type: ignore[misc]
-    """PKCE with S256 only. Without a method, RFC 7636, 4.3 would mean ``plain``."""
+    """PKCE with S256 only. A request must name S256: the default is ``plain`` (RFC 7636, 4.3)."""
 
     SUPPORTED_CODE_CHALLENGE_METHOD: Final = ["S256"]
 
@@ -271,7 +272,7 @@ class S256(CodeChallenge):  # type: ignore[misc]
 
 
 class Resource:
-    """Refuses requests for another resource (RFC 8707)."""
+    """Refuses requests for a resource that does not belong to this service (RFC 8707)."""
 
     def __call__(self, grant: CodeGrant) -> None:
         def require(grant: CodeGrant, *_: Any) -> None:

@@ -1,7 +1,7 @@
 """Registered OAuth clients (RFC 7591). Anyone can register one, so their number is limited.
 
-All are public clients: a secret in every copy of a program is public. PKCE binds a
-code to the client that requested it.
+All clients are public clients, which have no secret: a secret in every copy of a program would be
+public. Instead, PKCE binds a code to the client that requested it.
 """
 
 from datetime import datetime, timedelta
@@ -18,9 +18,9 @@ CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
 UNNAMED: Final = "A program without a name"
 UNUSED: Final = timedelta(days=90)
-"""How long a client is kept after its last grant, or after its registration without one."""
+"""If there are too many clients, those whose last grant or registration is older are deleted."""
 NEVER_GRANTED: Final = timedelta(hours=1)
-"""If there are too many clients, those without a grant after this time are deleted."""
+"""The same, for clients that never had a grant. Their time starts with the registration."""
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:
@@ -42,7 +42,7 @@ def find_client(session: Session, client_id: str) -> OAuthClient | None:
 
 
 def display_name(name: str) -> str:
-    """Return the name for pages, without invisible characters and changes of direction."""
+    """Return the name to display, without invisible characters such as those for text direction."""
     printable = "".join(each if each.isprintable() else " " for each in name)
     return " ".join(printable.split())[:NAME_MAX].strip() or UNNAMED
 
@@ -52,7 +52,7 @@ def _count(session: Session) -> int:
 
 
 def _forget(session: Session, now: datetime) -> None:
-    """Delete clients that never had a grant, or had none for a long time."""
+    """Delete clients without a recent grant, as `UNUSED` and `NEVER_GRANTED` define."""
     in_use = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
     is_old = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at) <= now - UNUSED
     is_idle = OAuthClient.granted_at.is_(None) & (OAuthClient.created_at <= now - NEVER_GRANTED)

@@ -1,7 +1,7 @@
 """OAuth codes, grants and tokens in the database.
 
-Each exchange and each end of a grant locks the user's row first. So two exchanges of one code are
-serialized, and none happens while a membership ends.
+A function that exchanges a code or token, or ends a grant, first locks the row of the user.
+Therefore two exchanges of one code are serialized, and no exchange happens while a membership ends.
 """
 
 import uuid
@@ -28,9 +28,9 @@ from controlplane.operation.permissions import hash_secret
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 GRANTS_MAX: Final = 50
-"""Grants of one user. A new one ends the least recently used one."""
+"""Maximum number of grants of one user. A new grant ends the least recently used one."""
 TOKENS_MAX: Final = 500
-"""Tokens of one grant. Beyond it, those that expire first are deleted."""
+"""Maximum number of tokens of one grant. The tokens that expire first are deleted."""
 
 
 def add_code(
@@ -61,9 +61,9 @@ def add_code(
 
 
 def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAuthCode | None:
-    """Return the row of a code, and lock its user's row.
+    """Return the row of a code, or None if it is not valid. Lock the row of its user.
 
-    A code that was already exchanged ends its grant (RFC 6749, 4.1.2).
+    If the code was already exchanged, its grant is ended (RFC 6749, 4.1.2).
     """
     if not is_secret(code, CODE):
         return None
@@ -86,7 +86,7 @@ def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAu
 
 
 def open_grant(session: Session, code: OAuthCode, now: datetime) -> OAuthGrant:
-    """Create the grant of a code from `take_code`, and delete the code."""
+    """Create the grant for a code that `take_code` returned, and delete the code."""
     _make_room(session, code.user_id, now)
     grant = OAuthGrant(
         id=uuid.uuid4(),
@@ -132,9 +132,10 @@ def add_tokens(
 def take_refresh_token(
     session: Session, token: str, now: datetime
 ) -> tuple[OAuthToken, OAuthGrant] | None:
-    """Return a refresh token and its grant, and lock its user's row.
+    """Return a refresh token and its grant, or None if it is not valid. Lock the row of its user.
 
-    A token that was already exchanged ends the grant (RFC 9700, 4.14.2): it may have been stolen.
+    If the token was already exchanged, it may have been stolen, and its grant is ended
+    (RFC 9700, 4.14.2).
     """
     pair = find_token(session, token)
     if pair is None or pair[0].kind != "refresh" or pair[0].expires_at <= now:
@@ -147,7 +148,7 @@ def take_refresh_token(
 
 
 def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | None:
-    """Return a token of either kind and its grant, and lock its user's row."""
+    """Return an access or refresh token and its grant, and lock the row of the user."""
     if not (is_secret(token, ACCESS) or is_secret(token, REFRESH)):
         return None
     query = (
@@ -167,7 +168,7 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
 def of_user(
     session: Session, user_id: UUID, now: datetime
 ) -> Sequence[tuple[OAuthGrant, OAuthClient | None]]:
-    """Return the grants of a user with their clients, the last used first."""
+    """Return the grants of a user with their clients, most recently used first."""
     query = (
         select(OAuthGrant, OAuthClient)
         .outerjoin(OAuthClient, OAuthClient.id == OAuthGrant.client_id)
@@ -178,7 +179,7 @@ def of_user(
 
 
 def end_by_id(session: Session, grant_id: UUID, user_id: UUID) -> OAuthGrant | None:
-    """End a grant of the user and return it, None if there is none."""
+    """End a grant of the user and return it, or None if the user has no such grant."""
     lock_user(session, user_id)
     grant = session.get(OAuthGrant, grant_id, populate_existing=True)
     if grant is None or grant.user_id != user_id:

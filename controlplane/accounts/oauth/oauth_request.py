@@ -1,6 +1,7 @@
-"""Parses the parameters of OAuth requests: each at most once, with a limited set of characters.
+"""Parses the parameters of OAuth requests.
 
-This module does not import Authlib, so that other calls need not load it.
+A parameter may occur only once, and only certain characters are allowed. This module does not
+import Authlib, so that a process loads Authlib only for calls that need it.
 """
 
 import re
@@ -17,13 +18,19 @@ QUERY_MAX_BYTES: Final = 4096
 RESOURCE: Final = "resource"
 """The only parameter that may be repeated (RFC 8707, 2)."""
 _ERROR_SAFE: Final = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
-"""The characters of ``error_description`` (RFC 6749, 5.2), in which Authlib repeats parameters."""
+"""The characters that ``error_description`` may contain (RFC 6749, 5.2).
+
+Parameters are limited to them, because Authlib repeats parameters in error descriptions.
+"""
 _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthRequest:
-    """An OAuth request. `resources` has the values of ``resource``, ``parameters`` all others."""
+    """An OAuth request.
+
+    ``resources`` has the values of the parameter ``resource``. ``parameters`` has all others.
+    """
 
     method: str
     issuer: str

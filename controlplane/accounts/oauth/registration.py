@@ -56,7 +56,7 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
         return server_metadata(self.server.issuer)
 
     def extract_client_metadata(self, request: JsonRequest) -> Mapping[str, Any]:
-        """Return the metadata that is stored. The rest is replaced or omitted (RFC 7591, 2)."""
+        """Return the metadata to store. Other values are replaced or omitted (RFC 7591, 2)."""
         sent = request.payload.data
         name, types = sent.get("client_name", ""), sent.get("grant_types", [GRANT_TYPES[0]])
         if not isinstance(name, str) or len(name) > NAME_SENT_MAX:
@@ -78,7 +78,7 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
         return kept
 
     def generate_client_info(self, _request: JsonRequest) -> dict[str, Any]:
-        """Return nothing: the row has the id, and there is no secret."""
+        """Return nothing: the row of the client has the id, and there is no client secret."""
         return {}
 
     def save_client(

@@ -1,6 +1,6 @@
 """OAuth codes and tokens: a prefix that names the kind, and 256 random bits.
 
-As for API keys, an unsalted SHA-256 hash is stored.
+The database stores their SHA-256 hashes, without salt, as for API keys.
 """
 
 import re
@@ -15,7 +15,7 @@ REFRESH: Final[Prefix] = "vor_"
 CODE_LIFETIME: Final = timedelta(seconds=60)
 ACCESS_LIFETIME: Final = timedelta(hours=1)
 REFRESH_LIFETIME: Final = timedelta(days=30)
-"""Lifetime of an unused refresh token. Each use returns a new one."""
+"""Lifetime of an unused refresh token. Each use returns a new refresh token."""
 _SECRET: Final = re.compile(r"(voc_|voa_|vor_)[A-Za-z0-9_-]{43}")
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _CLIENT: Final = re.compile(r"vcl_[A-Za-z0-9_-]{22}")
@@ -26,7 +26,7 @@ def new_secret(prefix: Prefix) -> str:
 
 
 def new_client_id() -> str:
-    """Return a new client id. It is not secret: it is part of addresses."""
+    """Return a new client id. It is not secret: URLs contain it."""
     return "vcl_" + secrets.token_urlsafe(16)
 
 

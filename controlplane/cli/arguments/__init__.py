@@ -1,1 +1,4 @@
-"""The commands, their arguments and the parsers of values, without the service's libraries."""
+"""The commands with their arguments, and the parsers of option values.
+
+This package imports no library that only the service requires, such as SQLAlchemy.
+"""

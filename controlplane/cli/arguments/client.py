@@ -1,4 +1,4 @@
-"""The commands that call a service over HTTP, this one or any other that fits the contract."""
+"""The commands that call a service over HTTP. Any service that implements the contract works."""
 
 from typing import Final
 

@@ -13,7 +13,7 @@ COMMENT: Final = "#"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An option or a positional argument. ``keywords`` are those of `add_argument`."""
+    """An option or a positional argument. ``keywords`` are passed to `add_argument`."""
 
     names: tuple[str, ...]
     keywords: Mapping[str, Any]
@@ -21,7 +21,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Arguments below a heading; without a title, alternatives that exclude each other."""
+    """Arguments under a heading of the help text. Without a title, they are mutually exclusive."""
 
     arguments: tuple[Argument, ...]
     title: str = ""
@@ -36,7 +36,7 @@ class Command:
         words: What a user types after the program's name.
         function: ``module:function`` below `controlplane.cli`, imported when the command is run.
         is_intermixed: Options may stand between positional arguments.
-        reads_files: ``@FILE`` stands for the arguments in that file.
+        reads_files: An argument ``@FILE`` is replaced with the arguments in that file.
     """
 
     words: str
@@ -55,7 +55,7 @@ def flag(name: str, text: str, **keywords: Any) -> Argument:
 def option(
     name: str, metavar: str | tuple[str, ...] | None, text: str, **keywords: Any
 ) -> Argument:
-    """Return an option with a value. A default is appended to the help text."""
+    """Return an option that takes a value. Its help text ends with the default, if it has one."""
     if keywords.get("default") and "default:" not in text:
         text += " (default: %(default)s)"
     return Argument((name,), {"metavar": metavar, "help": text, **keywords})
@@ -88,7 +88,7 @@ class Parser(SuggestingParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        if self._is_parsing:  # argparse calls it for the options, then for the other arguments
+        if self._is_parsing:  # called by parse_known_intermixed_args below
             return argparse.ArgumentParser.parse_known_args(self, args, namespace)
         if not self.is_intermixed:
             return super().parse_known_args(args, namespace)
@@ -108,7 +108,7 @@ def add_commands(
     """Add the commands to the program's parser.
 
     Args:
-        groups: Summaries of words that have commands below them, such as ``keys``.
+        groups: The help text of each word that has subcommands, such as ``keys``.
     """
     subparsers = {"": parser.add_subparsers(required=True, metavar="COMMAND")}
     for command in commands:

@@ -16,7 +16,7 @@ from controlplane.cli.arguments.values import count, full_date, time_range, with
 
 DEFAULT_ORGANIZATION: Final = "org-0001"
 ROLES: Final = ("owner", "manager", "viewer")
-"""As `controlplane.storage.account_tables.Role`, without the libraries of the service."""
+"""The values of `controlplane.storage.account_tables.Role`, whose module imports SQLAlchemy."""
 AUDIT_LIMIT: Final = 50
 
 DATABASE: Final = option(

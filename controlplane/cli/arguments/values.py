@@ -1,4 +1,7 @@
-"""Values of options: each function reads a text or raises ArgumentTypeError."""
+"""Parsers of option values.
+
+A parser raises ArgumentTypeError or ValueError for an invalid text, and argparse reports it.
+"""
 
 import argparse
 import re
@@ -22,14 +25,14 @@ Number = TypeVar("Number", int, float)
 
 
 def within(kind: type[Number], lowest: Number, highest: Number) -> Callable[[str], Number]:
-    """Return a function that reads a number from ``lowest`` to ``highest``."""
+    """Return a parser of numbers from ``lowest`` to ``highest``."""
 
     def read(text: str) -> Number:
         try:
             number = kind(text)
         except ValueError:
             number = lowest - 1
-        if not lowest <= number <= highest:  # false for NaN
+        if not lowest <= number <= highest:  # no comparison with NaN is true
             noun = "a whole number" if kind is int else "a number"
             raise argparse.ArgumentTypeError(f"must be {noun} from {lowest} to {highest}")
         return number
@@ -62,7 +65,7 @@ def count(text: str) -> int:
 
 
 def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], float]:
-    """Return a function that reads a duration such as ``12h``, in seconds."""
+    """Return a parser of durations such as ``12h``. The parser returns seconds."""
 
     def read(text: str) -> float:
         match = _DURATION.fullmatch(text)
@@ -77,16 +80,16 @@ def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], fl
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """A point in time, or the day from ``first`` to ``last``."""
+    """The first and the last instant of a day. For a point in time, both are this point."""
 
     first: datetime
     last: datetime
 
 
 def time_range(text: str) -> TimeRange:
-    """Read ``7d`` (that long ago), a date, or a date with a time.
+    """Parse a duration before now such as ``7d``, a date, or a date with a time.
 
-    Without an offset, it is in this machine's time zone.
+    A date, or a time without a UTC offset, is in this machine's time zone.
     """
     if _DURATION.fullmatch(text):
         then = datetime.now(UTC) - timedelta(seconds=duration()(text))

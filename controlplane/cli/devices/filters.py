@@ -1,6 +1,6 @@
 """Filters of devices: by location, state, platform, version and words.
 
-The contract's list has no filters, so all devices are read and filtered here.
+The device list of the contract has no filters, so all devices are read and filtered here.
 """
 
 import argparse
@@ -15,16 +15,17 @@ State = Literal["online", "offline", "revoked"]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """The filters among the options of a command.
+    """The device filters in the options of a command.
 
-    A device must match one value of each kind, and all words. Empty filters match any device.
+    A device matches if it has one of the values of each filter that is given, none of the excluded
+    versions, and all search words. Without filters, every device matches.
     """
 
     options: argparse.Namespace
 
     @property
     def state(self) -> State | None:
-        return getattr(self.options, "state", None)  # an option of `devices` only
+        return getattr(self.options, "state", None)  # only `devices` has this option
 
     @property
     def is_any(self) -> bool:

@@ -13,13 +13,13 @@ LEGEND = "█ online  ▄ partly  _ offline  · closed"
 
 
 class TimelineReply(Tolerant):
-    """The part of the console's reply that is used."""
+    """The part of the console's reply that this module reads."""
 
     timeline: Timeline
 
 
 def timeline_lines(client: OperationsClient, instance_id: UUID) -> tuple[str, ...]:
-    """Return the lines to show, or none if the service does not have the console's API."""
+    """Return the lines to print, or no lines if the service does not have the console's API."""
     try:
         body = DeviceDetailRequest(instance_id=instance_id)
         timeline = client.post(PATH, body, TimelineReply).timeline

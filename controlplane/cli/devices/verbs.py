@@ -54,7 +54,7 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = None) -> None:
-    """Print a table of devices. ``of`` is their number before they were filtered."""
+    """Print a table of devices. ``of`` is the number of devices before filtering."""
     from controlplane.cli.screen.tables import print_note  # rich is slow to import
 
     print_records(
@@ -76,7 +76,7 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = N
 
 
 def show(options: argparse.Namespace) -> int:
-    """Show the device with the newest page of its history."""
+    """Show the device with the newest page of its requests and reports."""
     with client_of(options) as client:
         instance_id = device_of(client, options.instance)
         detail = client.device(DeviceDetailRequest(instance_id=instance_id))
@@ -120,7 +120,7 @@ def show(options: argparse.Namespace) -> int:
 
 
 def revoke(options: argparse.Namespace) -> int:
-    """End the binding, after a confirmation: only a new enrollment on the machine reverts it."""
+    """Revoke the device's binding after a confirmation. A new enrollment is required to undo it."""
     with client_of(options) as client:
         body = RevokeRequest(instance_id=device_of(client, options.instance))
         if not options.yes:
@@ -131,7 +131,7 @@ def revoke(options: argparse.Namespace) -> int:
 
 
 def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:
-    """Yield the names and values that `device` shows."""
+    """Yield the names and values that the command `device` shows."""
     yield "name", device.legacy_install_id
     yield "instance", device.instance_id
     yield "state", status(state_of(device))

@@ -45,7 +45,7 @@ def print_summary(summary: FinancialSummary, *, is_first: bool) -> None:
         console().print(Text("Nothing was sold.", "dim"))
     zones = sorted({each.location_id for each in summary.current.windows if each.fell_back_to_utc})
     if zones:
-        print_lines([f"No known time zone, so days are in UTC: {', '.join(zones)}."])
+        print_lines([f"No valid time zone, so days are in UTC: {', '.join(zones)}."])
 
 
 def print_heading(summary: FinancialSummary) -> None:
@@ -104,7 +104,7 @@ def _count_row(
 
 
 def _unknown(name: str, figures: Figures | None) -> str:
-    """Return a dash if there is no value, otherwise that the value is unknown."""
+    """Return the text of a missing amount: a dash if there were no sales, otherwise ``unknown``."""
     return NONE if figures is None or name == "average sale" else UNKNOWN
 
 
@@ -143,7 +143,10 @@ def notes_of(coverage: Coverage, currency: str) -> list[str]:
 def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
     if count := coverage.missing_sale_snapshot_count:
         amount = format_money(coverage.missing_sale_snapshot_cents, currency)
-        yield f"{_many(count, 'sale')} of {amount} without lines: included, but not by article."
+        yield (
+            f"{_many(count, 'sale')} of {amount} without lines: included, but not in sums by"
+            " article."
+        )
     if count := coverage.unresolved_imported_order_count:
         amount = format_money(coverage.unresolved_imported_order_cents, currency)
         yield f"{_many(count, 'unresolved order')} of {amount}: not included."
@@ -153,7 +156,7 @@ def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
         amount = format_money(coverage.undated_refund_cents, currency)
         yield f"{_many(count, 'refund')} of {amount} without a date: not subtracted."
     if count := coverage.refund_unknown_components_count:
-        yield f"{_many(count, 'refund')} with only the amount known: counted as goods."
+        yield f"{_many(count, 'refund')} of which only the amount is known: counted as goods."
     if count := coverage.refund_unknown_tax_count:
         yield f"{_many(count, 'refund')} with an unknown tax."
 

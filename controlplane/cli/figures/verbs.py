@@ -1,4 +1,4 @@
-"""``venue-control figures``: sales figures beside those of the period before."""
+"""``venue-control figures``: sales figures beside those of the previous period."""
 
 import argparse
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def _period(options: argparse.Namespace) -> Period:
 def _body(
     options: argparse.Namespace, period: Period, location_id: str, *, is_all: bool
 ) -> FiguresQuery:
-    """Return the body of a query. Raises UsageError if the contract does not allow it."""
+    """Return the body of a query. Raises UsageError if it violates the contract."""
     days = {"from": options.first, "to": options.last}
     given = {
         "locationId": location_id,
@@ -69,9 +69,10 @@ def _body(
 def _of_all(
     client: OperationsClient, options: argparse.Namespace, period: Period
 ) -> FinancialSummary:
-    """Query all locations, which requires the id of one location that sells.
+    """Query the figures of all locations together. Raises CommandError.
 
-    The contract does not list locations, so those of devices are tried. Raises CommandError.
+    The query requires the id of one location with sales. The contract has no list of locations.
+    Without --location, this function therefore tries the locations of the enrolled devices.
     """
     for location_id in options.location or _locations_of_devices(client):
         try:

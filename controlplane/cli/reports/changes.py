@@ -1,4 +1,4 @@
-"""``venue-control changes`` and ``report --against``: the differences of two reports."""
+"""``venue-control changes`` and ``report --against``: the differences between two reports."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from controlplane.client.operations import OperationsClient
 
 
 def latest(options: argparse.Namespace) -> int:
-    """Compare the newest two reports of a kind that have content."""
+    """Compare the two newest reports of a kind, without failed reports: they have no content."""
     with client_of(options) as client:
         reports = reports_since(client, device_of(client, options.instance), lambda _: True)
         report_ids = (
@@ -68,7 +68,7 @@ def _between(before: ReportDetail, after: ReportDetail) -> Changes:
 
 
 def _with_stable_keys(items: list[tuple[str, object]]) -> dict[str, object]:
-    """Keep the key of ``severity`` that programs already read."""
+    """Return ``items`` with the former JSON key of ``severity``, which existing programs read."""
     return {"tone" if key == "severity" else key: value for key, value in items}
 
 

@@ -1,4 +1,6 @@
-"""``venue-control reports`` and ``report``: a list, and one as tables, JSON, HTML or CSV."""
+"""``venue-control reports`` and ``report``: a list of reports, and one report as tables, JSON,
+HTML or CSV.
+"""
 
 import argparse
 import json
@@ -26,7 +28,7 @@ DeviceReports = list[tuple[Device, ReportSummary]]
 
 
 def list_all(options: argparse.Namespace) -> int:
-    """List reports with one call per device: the contract has no list of all reports."""
+    """List reports, read device by device: the contract has no list of all reports."""
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:
         devices = Filters(options).of(client.devices()[0])
@@ -79,7 +81,7 @@ def show(options: argparse.Namespace) -> int:
 def _fetch_reports(
     client: OperationsClient, devices: list[Device], since: datetime, kind: Kind | None
 ) -> DeviceReports:
-    """Return the reports of these devices from ``since`` on, the newest first."""
+    """Return the reports of these devices created at ``since`` or later, newest first."""
     pairs: DeviceReports = []
     with Progress() as progress:
         for number, device in enumerate(devices, 1):

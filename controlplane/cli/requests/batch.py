@@ -1,4 +1,4 @@
-"""Requests for reports of one kind from one device or many, and the wait for their end."""
+"""Creates requests for one kind of report, one for each device, and waits for their results."""
 
 import time
 from collections import Counter, deque
@@ -22,11 +22,13 @@ from controlplane.devices.requests.lifecycle import FINISHED, OPEN
 
 POLL_S: Final = 1.0
 POLLS_PER_S: Final = 5.0
-"""Maximum for all requests together: an API key has a rate limit, and others may use it too."""
+"""Maximum for all requests together. The service limits the calls of an API key, and other programs
+may use the same key.
+"""
 GRACE: Final = timedelta(seconds=30)
-"""Time after ``expiresAt`` in which requests are still polled: the clocks may differ."""
+"""Requests are polled for this time after ``expiresAt``: the clock of the service may be slow."""
 ABOUT_ONE_DEVICE: Final = frozenset({403, 404, 409})
-"""Refusals that do not concern other devices."""
+"""HTTP statuses of refusals that concern one device: the requests of other devices continue."""
 
 
 @dataclass(slots=True)
@@ -35,7 +37,7 @@ class DeviceRequest:
 
     Args:
         status: The contract's status, or "" if the request was not created.
-        trouble: Why it was not created, or why its end is unknown.
+        trouble: Why the request was not created, or why its final status is unknown. Otherwise "".
     """
 
     device: Device
@@ -51,15 +53,16 @@ class DeviceRequest:
 
 
 class RequestBatch:
-    """Creates a request for each device and polls it until its end.
+    """Creates a request for each device and polls it until it is finished.
 
-    After an interruption (Ctrl-C), ``requests`` has what is known so far.
+    After an interruption (Ctrl-C), ``requests`` has each request with its last known status.
 
     Args:
-        on_change: Is called after each change of a request.
-        skip: Is called, instead of creating a request, for a device with an open request of this
-            kind. None creates another request.
-        raises: Raise every CommandError. Otherwise errors about one device are its ``trouble``.
+        on_change: Called after each change of a request.
+        skip: Called for each device that already has an open request of this kind, which then gets
+            no new one. If it is None, such a device gets a new request too.
+        raises: Raise every CommandError. By default, an error that concerns one device is stored
+            as the ``trouble`` of its request.
     """
 
     def __init__(
@@ -96,7 +99,8 @@ class RequestBatch:
         """Create requests for ``devices`` and return when all requests are over.
 
         Args:
-            at_once: Maximum number of open requests; None creates all before it waits.
+            at_once: Maximum number of open requests. With None, all requests are created before
+                the first poll.
         """
         ahead = deque(devices)
         while ahead or self.open:
@@ -131,7 +135,7 @@ class RequestBatch:
     def _poll(self, request: DeviceRequest) -> None:
         """Poll one request when it is due."""
         if request.reply is None:
-            return  # it is over: it was not created
+            return  # the request was not created
         time.sleep(max(0.0, request.next_poll_s - time.monotonic()))
         interval_s = max(self._poll_s, len(self.open) / POLLS_PER_S)
         request.next_poll_s = time.monotonic() + interval_s
@@ -140,7 +144,7 @@ class RequestBatch:
             self._update(request, request.reply)
             self.is_unreachable = False
         except UnreachableError:
-            self.is_unreachable = True  # it may be restarting
+            self.is_unreachable = True  # the service may be restarting: poll again
         except CommandError as error:
             self.is_unreachable = False
             self._fail(request, error)

@@ -1,4 +1,4 @@
-"""``venue-control request``: request a report of one device or many, and wait for it."""
+"""``venue-control request``: request a report from one or more devices, and wait for it."""
 
 import argparse
 import sys

@@ -28,7 +28,7 @@ from controlplane.client.operations import OperationsClient
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)
 NAME_MAX: Final = 60
 WIDE: Final = 120
-"""Minimum width of a terminal for headlines beside the other columns."""
+"""Minimum width of a terminal on which the headline is a column of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
 
 
 def print_results(results: list[Result]) -> None:
-    """Print a row for each device. On a narrow terminal, its headline is on a line of its own."""
+    """Print a row for each device. On a narrow terminal, the headline is on the next line."""
     rows = [
         (
             each.request.device.legacy_install_id,
@@ -95,7 +95,7 @@ def _counted(results: list[Result]) -> str:
 
 
 def save(result: Result, directory: Path) -> None:
-    """Write the record as JSON, and a page if it has a payload. Raises CommandError."""
+    """Write the report as JSON, and as an HTML page if it has a payload. Raises CommandError."""
     if result.report is None:
         return
     from agent.presentation.page.html import report_page  # slow to import

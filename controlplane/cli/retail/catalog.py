@@ -22,7 +22,7 @@ def _money(price: Money | None) -> str:
 
 
 def _price_range(good: Good) -> str:
-    """Return ``10.00 AED``, or ``10.00–14.00 AED`` if its variations differ."""
+    """Return ``10.00 AED``, or ``10.00–14.00 AED`` if the prices of its variations differ."""
     prices = [each.default_price for each in good.variations if each.default_price is not None]
     if not prices:
         return _money(None)
@@ -159,7 +159,7 @@ def _list(
 
 
 def _good_of(client: RetailClient, text: str) -> Good:
-    """Return the good with this id or start of an id. Raises CommandError."""
+    """Return the good whose id is, or starts with, ``text``. Raises CommandError."""
     hint = "`venue-control catalog goods` lists the goods."
     try:
         return client.good(UUID(text))

@@ -26,7 +26,7 @@ STATUS_STYLES = {
 
 
 class Styled(NamedTuple):
-    """A text and its style, as Rich calls it."""
+    """A text and the name of its style in Rich."""
 
     text: str
     style: str
@@ -36,7 +36,7 @@ Cell = str | UUID | Styled | None
 """UUIDs are shortened on a terminal. None is shown as a dash."""
 Record = TypeVar("Record")
 Columns = Mapping[str, Callable[[Record], Cell]]
-"""The heading of each column, and what it shows of a record."""
+"""The heading of each column, and the function that returns a record's cell in it."""
 
 
 def age(timestamp: datetime | None) -> str:
@@ -52,7 +52,7 @@ def status(text: str) -> Styled:
 
 
 def grant(key: Any) -> Styled:
-    """Return what an API key or retail API key may do."""
+    """Return ``revoked``, ``write`` or ``read`` for an API key or a retail API key."""
     if key.revoked_at:
         return status("revoked")
     return status("write" if key.can_write else "read")

@@ -9,7 +9,7 @@ CONFIRM_ABOVE = 20
 
 
 def confirm(question: str, *, is_sure: bool) -> None:
-    """Ask at the terminal unless ``is_sure``. Raises CommandError without a yes."""
+    """Ask the user unless ``is_sure``. Raises CommandError if the answer is not yes."""
     if is_sure:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -1,8 +1,8 @@
 """Amounts of minor units as text: ``12.50 AED``, ``1250 JPY``, ``1.250 BHD``.
 
-The number of decimals is that of ISO 4217, as in the service. CLDR, and libraries that use it, show
-fewer for some currencies (two of IQD's three are never coined), which would be wrong here by powers
-of ten.
+The number of decimals is defined by ISO 4217, as in the service. CLDR, and libraries that use it,
+define fewer decimals for some currencies, such as none instead of three for IQD. With these, an
+amount in minor units would be wrong by a factor of 1000.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ _DECIMALS: Final = {
     **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
     **dict.fromkeys(("CLF", "UYW"), 4),
 }  # fmt: skip
-"""ISO 4217, list one, of 2025-05-12: the currencies with a number of decimals other than two."""
+"""The currencies whose number of decimals is not two (ISO 4217, list one, of 2025-05-12)."""
 _COMMON: Final = 2
 
 
@@ -37,5 +37,5 @@ def format_money(minor_units: int, currency: str) -> str:
 
 
 def minor_units(money: Money | None) -> str | None:
-    """Return the amount as the API has it."""
+    """Return the amount in minor units, as in the API."""
     return None if money is None else str(money.value)

@@ -40,7 +40,7 @@ def print_records(
 def print_as(
     options: argparse.Namespace, records: Sequence[Any], csv_columns: CsvColumns[Any] | None = None
 ) -> bool:
-    """Print records as --json or --csv requires. Returns False if neither is given."""
+    """Print the records if --json or --csv is given, otherwise return False."""
     if options.json:
         print_json(records)
     elif csv_columns is not None and options.csv:
@@ -51,7 +51,7 @@ def print_as(
 
 
 def write_exactly(text: str) -> None:
-    """Write text that has its own line ends, such as CSV, on every system."""
+    """Write text without converting its line ends to those of the operating system."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(newline="")
     sys.stdout.write(text)

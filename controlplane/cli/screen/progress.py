@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 WAIT_LINE_INTERVAL_S: Final = 10.0
-"""Minimum time between two lines about waiting, if they are not on a terminal."""
+"""Minimum time between two lines about waiting, if stderr is not a terminal."""
 _SPINNER: Final = 4
 """Columns of the spinner and the space around it."""
 
 
 class Progress:
-    """A context manager. ``show`` updates the line on a terminal, ``write_line`` prints a line
-    everywhere, and ``log`` prints a line everywhere but on a terminal.
+    """A context manager. On a terminal, ``show`` updates the progress line. ``write_line``
+    always prints a line. ``log`` prints a line only if stderr is not a terminal.
     """
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -67,7 +67,7 @@ class Progress:
             self.write_line(line)
 
     def waits(self, wait_s: float, status: int) -> None:
-        """Report that the client waits because the service refused a call for now."""
+        """Report that the client waits, because the service refused a call with ``status``."""
         why = "asks to slow down" if status == HTTPStatus.TOO_MANY_REQUESTS else "is busy"
         line = f"the service {why}: waiting {max(1, round(wait_s))} s"
         now_s = self._monotonic()

@@ -1,7 +1,8 @@
-"""Tables of 80 columns, lists on terminals narrower than 72, and unfolded lines in a pipe.
+"""Prints tables on a terminal, lists on a terminal below 72 columns, and whole lines in a pipe.
 
-On a terminal, ids are shortened to the length at which they differ; every command accepts them so.
-In a pipe or a file they are whole. ``COLUMNS`` overrides the width of the terminal.
+On a terminal, ids are shortened to the length at which they differ. Every command accepts shortened
+ids. In a pipe or a file, ids are complete. If the variable ``COLUMNS`` is set, the output is always
+that of a terminal with this width.
 """
 
 import os
@@ -47,7 +48,7 @@ def is_piped() -> bool:
 
 
 def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return each id as it is shown: whole in a pipe, otherwise as short as the ids differ."""
+    """Return the text of each id: complete in a pipe, otherwise the shortest that is unique."""
     known = sorted({str(each) for each in ids})
     length = 36 if is_piped() else SHORT_ID
     while len({each[:length] for each in known}) < len(known):
@@ -84,7 +85,7 @@ def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
 
 
 def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "") -> None:
-    """Print a table; on a narrow terminal each row as its first cell and, below it, the rest."""
+    """Print a table. On a narrow terminal, print the rest of each row below its first cell."""
     to, cells = console(), _cells(rows)
     if not cells:
         to.print(Text(empty, "dim"))
@@ -101,7 +102,7 @@ def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "")
 
 
 def fits(headings: Sequence[str], rows: Rows) -> bool:
-    """Return whether a table is shown with nothing folded."""
+    """Return whether a table fits on the terminal without folding a cell."""
     return is_piped() or _width_of(headings, _cells(rows)) <= console().width
 
 

@@ -100,7 +100,7 @@ def remove_channel(options: argparse.Namespace) -> int:
 
 
 def require_label(text: str, what: str) -> str:
-    """Return a text that merchants read, without space around it. Raises UsageError."""
+    """Return a text that merchants read, without leading and trailing space. Raises UsageError."""
     label = text.strip()
     if not 1 <= len(label) <= LABEL_MAX or not label.isprintable():
         raise UsageError(f"{what} has 1 to {LABEL_MAX} printable characters")

@@ -1,8 +1,8 @@
 """The clients of the retail API in the database: their API keys and refresh tokens.
 
-An API key is a permanent secret of one company. A refresh token replaces it for 30 days and is used
-once (contract: Authentication; RFC 9700, section 4.14.2). Both are stored as plain hashes, because
-they have at least 256 random bits.
+An API key is a permanent secret of one company. A client can use a refresh token instead of the
+key, once and within 30 days (contract: Authentication; RFC 9700, section 4.14.2). Both have at
+least 256 random bits, so the database stores their hashes without salt.
 """
 
 import re
@@ -32,7 +32,7 @@ _ALPHABET: Final = string.ascii_letters + string.digits
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Access for the client with the API key ``key_id``, and the token that renews it."""
+    """Access for the client with the API key ``key_id``. ``refresh_token`` renews the access."""
 
     key_id: UUID
     refresh_token: str
@@ -70,7 +70,7 @@ def list_keys(session: Session) -> Sequence[RetailKey]:
 def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
     """Revoke a key. Return whether it exists.
 
-    Refresh tokens end at once, access tokens within seconds.
+    Its refresh tokens become invalid at once, and its access tokens within seconds.
     """
     row = session.get(RetailKey, key_id)
     if row is None:
@@ -107,8 +107,8 @@ def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
 def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None:
     """Return access for a refresh token, or None if the token is not valid.
 
-    A second use ends all tokens that descend from the same API key exchange, because one of the two
-    users has a stolen copy.
+    If the token was used before, one of its two users has a stolen copy. Then all refresh tokens
+    from the same exchange of the API key are ended.
     """
     query = select(RefreshToken).where(RefreshToken.secret_hash == hash_secret(refresh_token))
     row = session.scalars(query.with_for_update()).first()

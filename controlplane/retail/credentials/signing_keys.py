@@ -1,7 +1,7 @@
 """The signing keys of the service, and the access tokens of the retail API.
 
-Access tokens are JWTs signed with Ed25519 (RFC 7519, RFC 8037). They are valid for the retail API
-only, by ``aud``. The facade does not accept them. Cursors are signed with HMAC-SHA256.
+Access tokens are JWTs signed with Ed25519 (RFC 7519, RFC 8037). Their claim ``aud`` limits them to
+the retail API: the facade does not accept them. Cursors are signed with HMAC-SHA256.
 """
 
 import secrets
@@ -35,7 +35,10 @@ class InvalidTokenError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """``signing`` has the keys in use by id. ``current`` is the id of the key that signs."""
+    """Issues and verifies access tokens.
+
+    ``signing`` has the keys in use by id. ``current`` is the id of the key that signs new tokens.
+    """
 
     current: str
     signing: Mapping[str, Ed25519PrivateKey]
@@ -54,7 +57,7 @@ class AccessTokens:
         return jwt.encode(claims, signer, ALGORITHM, headers={"kid": self.current})
 
     def client(self, token: str, now: datetime) -> UUID:
-        """Return the API key id that a token was issued for. Raises InvalidTokenError."""
+        """Return the id of the API key that a token was issued for. Raises InvalidTokenError."""
         try:
             signer = self.signing.get(jwt.get_unverified_header(token).get("kid", ""))
             if signer is None:

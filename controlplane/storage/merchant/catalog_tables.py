@@ -12,7 +12,7 @@ from controlplane.storage.tables import Base
 
 
 class Category(Base):
-    """A category. ``parent_id`` None is the root. ``status``: active or inactive."""
+    """A category. ``parent_id`` is None at the top level. ``status`` is active or inactive."""
 
     __tablename__ = "categories"
     __table_args__ = (Index("categories_by_organization", "organization_id", "position"),)
@@ -28,9 +28,9 @@ class Category(Base):
 
 
 class Good(Base):
-    """A good. ``status``: active, inactive or unknown.
+    """A good. ``status`` is active, inactive or unknown.
 
-    ``fee_item_id`` is the VAT of all variations.
+    ``fee_item_id`` is the id of the VAT fee of all variations.
     """
 
     __tablename__ = "goods"
@@ -50,7 +50,7 @@ class Good(Base):
 
 
 class GoodVariation(Base):
-    """A variation of a good. ``number`` is its order, from 1.
+    """A variation of a good. ``number`` orders the variations, from 1.
 
     ``price`` is in minor units of ``currency``. Both are None if the price is entered at the sale.
     """
@@ -70,7 +70,7 @@ class GoodVariation(Base):
 
 
 class GoodCode(Base):
-    """A code of a variation. ``type``: ean_8, ean_13, itf_14, upc_a, sku or other."""
+    """A code of a variation. ``type`` is ean_8, ean_13, itf_14, upc_a, sku or other."""
 
     __tablename__ = "good_codes"
     variation_id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -80,7 +80,7 @@ class GoodCode(Base):
 
 
 class CatalogExternalId(Base):
-    """The external ids, unique among categories, goods and variations of an organization."""
+    """An external id, unique among the categories, goods and variations of an organization."""
 
     __tablename__ = "catalog_external_ids"
     organization_id: Mapped[str] = mapped_column(primary_key=True)
@@ -90,12 +90,13 @@ class CatalogExternalId(Base):
 
 
 class LineSnapshot(Base):
-    """The article of a sale's line at that time. Equal lines share one snapshot.
+    """The article of a sale line, as it was when it was sold. Equal articles share one snapshot.
 
-    ``content_hash`` is the hash of all other columns. ``source``: catalog, manual_input or
+    ``content_hash`` is the hash of all other columns. ``source`` is catalog, manual_input or
     custom_amount. ``codes`` are pairs of type and value. An imported line may have no unit
     (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is also None for an
-    exempt fee. A quantity × ``unit_milli``, which is 10^(3 − ``exponent``), is in thousandths.
+    exempt fee. ``unit_milli`` is 10^(3 − ``exponent``): a quantity of the line, multiplied by it,
+    is in thousandths of the unit.
     """
 
     __tablename__ = "line_snapshots"

@@ -18,14 +18,15 @@ def microseconds(timestamp: datetime) -> int:
 
 
 def from_microseconds(count: int) -> datetime:
-    """Return the timestamp that many microseconds after 1970-01-01T00:00Z."""
+    """Return the timestamp that is ``count`` microseconds after 1970-01-01T00:00Z."""
     return EPOCH + timedelta(microseconds=count)
 
 
 class Microseconds(TypeDecorator[datetime]):
     """A timestamp as microseconds since 1970 in UTC.
 
-    Millions of sales are compared by it, and a number takes a third of the space of a date's text.
+    Millions of sales are compared by their time. A number takes a third of the space of a timestamp
+    as text.
     """
 
     impl = BigInteger
@@ -46,6 +47,6 @@ Timestamp = Annotated[datetime, mapped_column(Microseconds)]
 OptionalTimestamp = Annotated[datetime | None, mapped_column(Microseconds)]
 MaybeWide = Annotated[int | None, mapped_column(BigInteger)]
 RowPosition = Annotated[int, mapped_column(Position, primary_key=True, autoincrement=True)]
-"""The key by which other rows refer to this one. It is never part of a reply."""
+"""The primary key, by which other rows refer to this row. It is never a field of a reply."""
 ExternalData = Annotated[dict[str, Any] | None, mapped_column(JSON(none_as_null=True))]
-"""The object of an external system: its ``id`` and other fields."""
+"""A JSON object from an external system, with an ``id`` and any other fields."""

@@ -1,7 +1,7 @@
-"""A merchant: organization, locations, people, terminals, ways to pay, fees and units.
+"""A merchant: organization, locations, employees, terminals, payment methods, fees and units.
 
-The retail document's company is the organization. Rows refer to each other by ``position``; ``id``
-is what the wire knows. As elsewhere there are no foreign keys: who writes checks.
+An organization is called a company in the retail API. Rows refer to each other by ``position``. The
+APIs use ``id``. There are no foreign keys: the code that writes a row checks its references.
 """
 
 from datetime import datetime
@@ -15,11 +15,11 @@ from controlplane.storage.merchant.columns import RowPosition
 from controlplane.storage.tables import Base
 
 NO_CURRENCY: Final = "XXX"
-"""The code of ISO 4217 for "no currency": the location has devices, but no sales and figures."""
+"""The ISO 4217 code for "no currency", for locations that have devices but no sales."""
 
 
 class Organization(Base):
-    """An organization. ``sandbox`` is the plan of generated data, None for a real organization."""
+    """An organization. ``sandbox`` is the plan of its generated data, None for real data."""
 
     __tablename__ = "organizations"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -31,10 +31,10 @@ class Organization(Base):
 class Location(Base):
     """A venue.
 
-    ``name`` is None until an operator names it. ``zone`` is an IANA name; with None or an invalid
-    name, days are those of UTC, which the figures report. Only `controlplane.merchant.locations`
-    changes it, because the rollups contain local hours. ``currency`` is an ISO 4217 code, or
-    `NO_CURRENCY` without sales.
+    ``name`` is None until an operator names it. ``zone`` is the IANA name of the time zone.
+    If it is None or invalid, the figures use the days of UTC and report this. Only
+    `controlplane.merchant.locations` changes ``zone``, because the rollups contain local hours.
+    ``currency`` is an ISO 4217 code, or `NO_CURRENCY` for a location without sales.
     """
 
     __tablename__ = "locations"
@@ -49,7 +49,7 @@ class Location(Base):
 
 
 class Employee(Base):
-    """``status``: active or inactive."""
+    """An employee. ``status`` is active or inactive."""
 
     __tablename__ = "employees"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="employees_by_id"),)
@@ -65,7 +65,7 @@ class Employee(Base):
 
 
 class PointOfSale(Base):
-    """A terminal. ``location`` is a location's position; ``status`` active or inactive."""
+    """A terminal. ``location`` is the position of a location. ``status`` is active or inactive."""
 
     __tablename__ = "points_of_sale"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="points_of_sale_by_id"),)
@@ -80,7 +80,10 @@ class PointOfSale(Base):
 
 
 class PaymentMethod(Base):
-    """``type``: cash, card, wallet or other. A sale with several types has the type mixed."""
+    """A payment method. ``type`` is cash, card, wallet or other.
+
+    A sale that is paid with several types has the payment type mixed.
+    """
 
     __tablename__ = "payment_methods"
     __table_args__ = (UniqueConstraint("organization_id", "id", name="payment_methods_by_id"),)
@@ -92,7 +95,7 @@ class PaymentMethod(Base):
 
 
 class UnitOfMeasure(Base):
-    """Quantities are in 10^-``exponent`` of ``symbol``. ``exponent`` is at most 3."""
+    """A unit. Quantities are multiples of 10^-``exponent`` units. ``exponent`` is at most 3."""
 
     __tablename__ = "units_of_measure"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -103,7 +106,7 @@ class UnitOfMeasure(Base):
 
 
 class FeeItem(Base):
-    """A fee. ``kind``: vat or municipality.
+    """A fee. ``kind`` is vat or municipality.
 
     ``percentage_milli`` is in thousandths of a percent (5 % is 5000). It is None for a fee that is
     exempt or not a percentage.

@@ -10,7 +10,7 @@ from controlplane.storage.tables import Base
 
 
 class RetailKey(Base):
-    """An API key. ``can_write`` allows creating goods. ``hint`` is the end of the key."""
+    """An API key. ``can_write`` allows creating goods. ``hint`` is its last four characters."""
 
     __tablename__ = "retail_keys"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -24,9 +24,9 @@ class RetailKey(Base):
 
 
 class RefreshToken(Base):
-    """A refresh token. A ``family`` contains all tokens from one exchange of an API key.
+    """A refresh token. All tokens from one exchange of an API key have the same ``family``.
 
-    ``used_at`` is kept to detect a copied token that is used again.
+    A used token is kept with ``used_at``, so that the service detects a copy that is used again.
     """
 
     __tablename__ = "retail_refresh_tokens"
@@ -39,7 +39,7 @@ class RefreshToken(Base):
 
 
 class SigningKey(Base):
-    """``secret`` is 32 bytes: of Ed25519 for access tokens, of HMAC-SHA256 for cursors."""
+    """A secret of 32 bytes: an Ed25519 key for access tokens, or an HMAC-SHA256 key for cursors."""
 
     __tablename__ = "signing_keys"
     id: Mapped[UUID] = mapped_column(primary_key=True)

@@ -1,9 +1,14 @@
-"""Sums over sales and refunds, written in their transactions. Figures are computed from them.
+"""Sums over sales and refunds (rollups). Figures are computed from them.
 
-``hour`` and ``day`` are local to the location: ``day`` counts from 1970-01-01, ``hour`` is
-``day`` × 24 plus the hour that clocks show. If a day has an hour twice, both are one row. The time
-and payment type of a row are those of the sale for sums over sales, and of the refund for sums over
-refunds. A missing method, unit or snapshot is 0 or "", because a primary key contains no NULL.
+The transaction that writes a sale or refund also updates the sums. ``hour`` and ``day`` are in the
+local time of the location. ``day`` is the number of days since 1970-01-01, and ``hour`` is
+``day`` × 24 plus the hour of the day. An hour that occurs twice, because clocks are set back, is
+one row.
+
+Sums over sales are in the row of the sale's time and payment type, as are ``undone`` and the
+``undated_`` sums over refunds of these sales. All other sums over refunds are in the row of the
+refund's time and payment type. A missing method or snapshot is 0 and a missing unit is "", because
+a primary key cannot contain NULL.
 """
 
 from sqlalchemy.orm import Mapped, mapped_column
@@ -15,7 +20,7 @@ COMPACT = ({"sqlite_with_rowid": False},)
 
 
 class HourRollup(Base):
-    """Sums of an hour. ``undone`` is the refunded amount of its sales, whenever it was refunded."""
+    """Sums of an hour. ``undone`` is the amount refunded of its sales, at any later time."""
 
     __tablename__ = "hour_rollups"
     __table_args__ = COMPACT
@@ -31,10 +36,11 @@ class HourRollup(Base):
 
 
 class DayRollup(Base):
-    """All sums of the figures.
+    """Sums of a day.
 
-    ``sale_tax`` and ``refund_tax`` contain known taxes only. ``missing_`` columns are about sales
-    without lines, ``unresolved_`` about unresolved orders, ``undated_`` about undated refunds.
+    ``sale_tax`` and ``refund_tax`` contain known taxes only. The ``missing_`` columns are sums over
+    sales without lines, the ``unresolved_`` columns over unresolved imported orders, and the
+    ``undated_`` columns over refunds without a date.
     """
 
     __tablename__ = "day_rollups"
@@ -83,7 +89,10 @@ class UnitRollup(Base):
 
 
 class ItemSums:
-    """``discount`` includes the share of the sale's discount. Quantities are in thousandths."""
+    """Sums of an article. ``discount`` includes its share of the discounts on whole sales.
+
+    Quantities are in thousandths of the unit.
+    """
 
     quantity_milli: Mapped[Wide]
     line_count: Mapped[Wide]

@@ -1,7 +1,8 @@
 """Sales, payments and refunds.
 
-Money is in minor units of the row's ``currency``. ``local_hour`` is the row's time on the clocks of
-the location: days since 1970-01-01, times 24, plus the hour (`controlplane.figures.local_time`).
+Money is in minor units of the row's ``currency``. ``local_hour`` is the time of the row as an
+hour in the local time of the location: the number of days since 1970-01-01 × 24, plus the hour of
+the day (`controlplane.figures.local_time`).
 Only `controlplane.merchant` writes rows, together with their rollups.
 """
 
@@ -27,15 +28,15 @@ class Sale(Base):
 
     Attributes:
         status: completed, or unknown for an imported order that could not be resolved.
-        gross: the goods at list prices. Without lines, ``total`` + ``discount``.
-        total: the sum of the lines' totals − ``discount``, tax included.
+        gross: the list price of all goods. For a sale without lines, ``total`` + ``discount``.
+        total: the sum of the totals of the lines, minus ``discount``. Includes tax.
         taxable_amount: ``total`` − ``tax``.
         tax: the known tax in ``total``.
         municipality_fee, tip: paid in addition to ``total``.
         has_lines: False if it is unknown what was sold.
         pieces, unknown_tax_lines: sums over the lines.
-        payment_type: the type of all payments, or mixed.
-        payment_method: the method of all payments, or None if they differ or it is unknown.
+        payment_type: the type of the payments, or mixed if their types differ.
+        payment_method: the method of the payments. None if they differ or a method is unknown.
     """
 
     __tablename__ = "sales"
@@ -80,7 +81,8 @@ class SaleLine(Base):
     """A line of a sale. ``number`` counts from 1.
 
     ``quantity`` is in 10^-exponent of the snapshot's unit. ``gross`` = list price × quantity, and
-    ``total`` = ``gross`` − ``discount``. ``share`` is the line's part of the sale's discount.
+    ``total`` = ``gross`` − ``discount``. ``share`` is the line's part of the discount on
+    the whole sale.
     ``tax`` is the tax in ``total`` − ``share``, None if it is unknown.
     """
 
@@ -99,7 +101,10 @@ class SaleLine(Base):
 
 
 class SalePayment(Base):
-    """A part of total, municipality fee and tip. ``method`` is None if it is unknown."""
+    """A payment of a sale. It is a part of the total, the municipality fee and the tip together.
+
+    ``method`` is None if it is unknown.
+    """
 
     __tablename__ = "sale_payments"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -142,7 +147,7 @@ class Refund(Base):
 
 
 class RefundLine(Base):
-    """``line`` is the number of the sale's line. ``amount`` includes tax."""
+    """A refunded line. ``line`` is its number in the sale. ``amount`` includes tax."""
 
     __tablename__ = "refund_lines"
     __table_args__ = ({"sqlite_with_rowid": False},)

@@ -1,7 +1,7 @@
-"""Brings the tables of an older release to the newest layout, forward only (docs/adr/0042).
+"""Upgrades the tables of an older release to the newest layout. There is no downgrade.
 
-The newest tables are created from the models, in an empty database and beside the tables of
-release 0.1.0. Between later layouts, Alembic runs the steps in ``versions``.
+The models create all tables of an empty database, and the tables that release 0.1.0 lacks. To
+upgrade from a later layout, Alembic runs the steps in ``versions`` (docs/adr/0042).
 """
 
 from typing import Final
@@ -11,4 +11,4 @@ FIRST: Final = "0001"
 LAYOUTS: Final = ("0012",)
 """The layouts with a step in ``versions``, oldest first. 0002 to 0011 were never released."""
 HEAD: Final = LAYOUTS[-1]
-"""The newest layout: that of `controlplane.storage.layout`."""
+"""The newest layout, which the models of `controlplane.storage.layout` define."""

@@ -1,4 +1,4 @@
-"""Run by Alembic for each command. The caller gives the connection and owns the transaction."""
+"""Alembic runs this module for each command, in the connection and transaction of the caller."""
 
 from alembic import context
 

@@ -9,9 +9,11 @@ from controlplane.storage.layout import Base
 from controlplane.storage.tables import Device, Report, Schema
 
 SCHEMA_VERSION = 2
-"""Programs of release 0.1.0 refuse a database with this version."""
+"""The stored version. Programs of release 0.1.0 refuse a database with this version."""
 CONSTRAINT_NAMES = {"uq": "%(table_name)s_%(column_0_name)s_key"}
-"""PostgreSQL's names of constraints that were created without one. SQLite has no names for them."""
+"""How PostgreSQL names a constraint that is created without a name. SQLite gives it no name, so
+Alembic finds it by this convention.
+"""
 
 
 def create_tables(connection: Connection) -> None:
@@ -21,7 +23,7 @@ def create_tables(connection: Connection) -> None:
 
 
 def convert_first_release(connection: Connection) -> None:
-    """Change the tables of release 0.1.0 to the newest layout, and create the others."""
+    """Change the tables of release 0.1.0 to the newest layout, and create the new tables."""
     operations = Operations(MigrationContext.configure(connection))
     operations.drop_index("devices_by_place", "devices")
     with operations.batch_alter_table("devices", naming_convention=CONSTRAINT_NAMES) as devices:
@@ -36,7 +38,7 @@ def convert_first_release(connection: Connection) -> None:
 
 
 def _fill_columns(connection: Connection) -> None:
-    """Fill the new columns of old rows. The running service adds the headlines of reports."""
+    """Fill the new columns of old rows, except headlines: the running service adds them."""
     revoked = update(Device).where(Device.revoked_at.is_not(None)).values(priority=9)
     newest = update(Device).values(
         network_report=_newest_report("network"), application_report=_newest_report("application")

@@ -8,7 +8,7 @@ from controlplane.storage.migrations import FIRST, HEAD, LAYOUTS
 
 
 class DatabaseVersionError(Exception):
-    """The database has a layout that this program cannot use. ``hint`` is what to do."""
+    """The database has a layout that this program cannot use. ``hint`` is what the user can do."""
 
     def __init__(self, revision: str) -> None:
         if revision > HEAD:
@@ -26,7 +26,7 @@ def upgrade(connection: Connection) -> str | None:
     """Create the tables, or bring them to the newest layout.
 
     Returns:
-        The layout from before, None for an empty database.
+        The previous layout, or None if the database was empty.
 
     Raises:
         DatabaseVersionError: The layout is not supported. Nothing was changed.
@@ -36,7 +36,7 @@ def upgrade(connection: Connection) -> str | None:
         return before
     if before is not None:
         require_supported(before)
-    # Only now, because these imports take as long as all the rest of a command.
+    # Imported only for an upgrade: the imports take as long as the rest of a command.
     from alembic import command
     from alembic.config import Config
 
@@ -57,7 +57,7 @@ def upgrade(connection: Connection) -> str | None:
 
 
 def require_supported(revision: str) -> None:
-    """Raise DatabaseVersionError if there is no way from this layout to the newest."""
+    """Raise DatabaseVersionError if this layout cannot be upgraded to the newest."""
     if revision != FIRST and revision not in LAYOUTS:
         raise DatabaseVersionError(revision)
 

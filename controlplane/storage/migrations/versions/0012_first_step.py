@@ -5,4 +5,4 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Do nothing: no database comes here from an older step."""
+    """Do nothing: there is no older step from which a database is upgraded to this one."""

@@ -171,10 +171,10 @@ def test_unknown_figures_are_explained_in_sentences() -> None:
         }
     )
     assert notes_of(some, "AED") == [
-        "2 sales of 10.50 AED without lines: included, but not by article.",
+        "2 sales of 10.50 AED without lines: included, but not in sums by article.",
         "1 unresolved order of 0.07 AED: not included.",
         "3 lines of sales with an unknown tax.",
         "1 refund of 0.99 AED without a date: not subtracted.",
-        "2 refunds with only the amount known: counted as goods.",
+        "2 refunds of which only the amount is known: counted as goods.",
         "1 refund with an unknown tax.",
     ]
