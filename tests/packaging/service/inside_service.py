@@ -54,12 +54,14 @@ def is_ready() -> bool:
 
 
 def last_sign_of_life_s() -> float:
-    """Return the time of the last watchdog message to systemd, by its monotonic clock."""
+    """Return the time of the service's last watchdog message to systemd, in seconds of systemd's
+    monotonic clock.
+    """
     return int(unit_property("WatchdogTimestampMonotonic")) / 1e6
 
 
 def new_cluster() -> None:
-    """Reset PostgreSQL to its state after the installation on Debian."""
+    """Reset PostgreSQL to its state right after its installation on Debian."""
     clusters = [line.split()[:2] for line in run("pg_lsclusters", "-h").stdout.splitlines()]
     for version, name in clusters:
         run("pg_dropcluster", "--stop", version, name)
@@ -70,7 +72,7 @@ def new_cluster() -> None:
 
 
 def workers() -> list[int]:
-    """Return the worker processes of the unit, without the main process."""
+    """Return the process ids of the unit's workers, without the main process."""
     listed = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
     return [int(pid) for pid in listed]
 
@@ -90,7 +92,7 @@ class Verification:
             run("sh", "-c", line)
 
     def answer(self) -> None:
-        """Create a request, and wait for its report."""
+        """Request a report from the agent, and wait for the report."""
         request_id = self.service.request(self.instance_id, "application")
         until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 

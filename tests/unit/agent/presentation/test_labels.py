@@ -17,7 +17,7 @@ DOCUMENTED = frozenset(
     + list(BrowserFieldKey.__args__)
 )
 WIDTH = 26
-"""Width of the terminal's column for labels. The label of an item is indented by two."""
+"""Width of the terminal's column for labels, of which the label of an item has two less."""
 
 
 @pytest.mark.parametrize(

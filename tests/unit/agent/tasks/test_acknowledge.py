@@ -1,4 +1,4 @@
-"""A request is stored before it is acknowledged."""
+"""The task that acknowledges received requests to the service."""
 
 from datetime import timedelta
 

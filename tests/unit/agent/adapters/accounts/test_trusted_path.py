@@ -1,4 +1,5 @@
-"""Checks whether other users could change a path. Owners are simulated."""
+"""The check whether other users could change the file or directory at a path. Owners are simulated.
+"""
 
 import os
 from pathlib import Path

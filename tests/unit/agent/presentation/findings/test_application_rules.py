@@ -1,4 +1,6 @@
-"""Each rule on a healthy machine with one change, at and below the rule's threshold."""
+"""Applies each rule to a healthy machine with one change, exactly at the rule's threshold and just
+short of it.
+"""
 
 from typing import NamedTuple
 
