@@ -1,5 +1,5 @@
-"""Programs and permissions that tests need on the machine. The probe of each one does what the tests
-do.
+"""Programs and permissions that tests need on the machine. Each one is probed by doing what the
+tests do.
 
 A test names its prerequisites, such as `@pytest.mark.needs("veth")`. If the machine lacks one, the
 test is skipped with a message that names what to install or to permit. If `CI` is set, the test

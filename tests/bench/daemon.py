@@ -89,7 +89,8 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
-    """Read the daemon's notifications: the daemon would block if the notification socket were full.
+    """Read the daemon's notifications. The daemon would block if nobody read them and the socket
+    were full.
     """
     notify.settimeout(None)
 

@@ -2,8 +2,8 @@
 
 A real service on SQLite serves `SALES` sales of one company, with three lines each, over loopback.
 Then 100 sales a second arrive while a client reads many pages of earlier sales in every order. Each
-of these sales must be listed exactly once. Goal: 95 of 100 pages take at most 25 ms, wherever they
-are in the list.
+of these sales must be listed exactly once. Goal: 95 of 100 pages take at most 25 ms, both at the
+start of the list and far from it.
 """
 
 import random
@@ -136,7 +136,8 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
 
 
 class _arriving:  # noqa: N801 - used like a function
-    """Write new sales while the block runs, with dates before, between and after the existing ones.
+    """Write new sales while the block runs. Their dates are before, between and after those of the
+    existing sales.
     """
 
     def __init__(self, database: Database) -> None:

@@ -232,7 +232,8 @@ class Verification:
         print_ok(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
 
     def never_be_given_up(self) -> None:
-        """Kill the service more often than systemd's default limit permits: our unit has no limit.
+        """Kill the service more often than systemd's default limit permits. Our unit has no limit of
+        restarts.
         """
         assert unit_property("StartLimitIntervalUSec") == "0"
         for _ in range(KILLS):

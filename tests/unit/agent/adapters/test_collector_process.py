@@ -350,7 +350,7 @@ def test_the_real_child_is_started_with_this_python() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="uses sessions and FIFOs of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="the test needs POSIX sessions and FIFOs")
 async def test_what_a_child_leaves_behind_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,7 +38,7 @@ def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> No
     } <= results
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="uses FIFOs of POSIX")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test creates a FIFO, which needs POSIX")
 def test_nothing_that_could_keep_one_waiting_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "api-key")
     os.mkfifo(tmp_path / "config.toml")

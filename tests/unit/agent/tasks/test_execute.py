@@ -577,8 +577,8 @@ async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorH
 
 
 async def test_invalid_facts_are_retried_once_and_then_fail(workshop: ExecutorHarness) -> None:
-    """Facts whose kind is not that of the job are a bug. The collection must not be repeated without
-    end.
+    """Facts whose kind is not that of the job are a bug. The collection must not be repeated
+    without end.
     """
     workshop.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))

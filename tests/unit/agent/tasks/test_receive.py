@@ -1,4 +1,4 @@
-"""The receiver stores each command in the journal once, whether it comes by a stream or by polling."""
+"""The receiver stores each command in the journal once, whether a stream or a poll delivers it."""
 
 from pathlib import Path
 from uuid import UUID

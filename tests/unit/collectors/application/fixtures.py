@@ -1,4 +1,4 @@
-"""Helpers for tests of the application collector: recorded files, and a run that records its calls."""
+"""Helpers for tests of the application collector: recorded files, and a run that records calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -62,8 +62,8 @@ def mount_stand_in(program: Path) -> None:
 def mount_dead(path: str) -> None:
     """Mount a FUSE file system without a server at ``path`` (mount(2), fuse(4)).
 
-    The kernel waits for the first answer of the server, which never comes. Therefore statvfs blocks,
-    as it does on a network mount whose server is down.
+    The kernel waits for the first answer of the server, which never comes. Therefore statvfs
+    blocks, as it does on a network mount whose server is down.
     """
     device = os.open("/dev/fuse", os.O_RDWR)
     os.set_inheritable(device, False)
@@ -74,8 +74,8 @@ def mount_dead(path: str) -> None:
 def mount_full(path: Path) -> None:
     """Mount an overlay at ``path`` whose upper layer is a file system of 4 MiB, and fill it.
 
-    The collector does not count a tmpfs as a disk of the machine. It counts an overlay, because live
-    systems run on one.
+    The collector does not count a tmpfs as a disk of the machine. It counts an overlay, because
+    live systems run on one.
     """
     mount("upper", str(path), b"tmpfs", 0, b"size=4m")
     layers = [path / name for name in ("lower", "upper", "work")]

@@ -1,4 +1,4 @@
-"""No untrusted host can take the shares of others."""
+"""A limited amount is shared between hosts. No host can take the shares of the other hosts."""
 
 from hypothesis import given
 from hypothesis import strategies as st

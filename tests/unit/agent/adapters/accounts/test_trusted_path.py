@@ -1,5 +1,4 @@
-"""The check whether other users could change the file or directory at a path. Owners are simulated.
-"""
+"""The check whether other users could change the file at a path. Owners are simulated."""
 
 import os
 from pathlib import Path

@@ -41,7 +41,7 @@ RUNNING = f"""\
 
 @dataclass
 class FakeLaunchd:
-    """A fake launchctl. After `bootout`, it lists the service for ``polls_until_gone`` more polls."""
+    """A fake launchctl. It lists the service for ``polls_until_gone`` polls after `bootout`."""
 
     polls_until_gone: int = 0
     is_disabled: bool = False

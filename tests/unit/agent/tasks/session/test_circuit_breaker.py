@@ -191,7 +191,7 @@ async def test_another_key_is_tried_at_once(home: Harness) -> None:
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
 async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> None:
-    """The agent checks for the key file at intervals, and sends no call while the key is missing."""
+    """The agent polls for the key file, and sends no call while the key is missing."""
     if content is None:
         home.key_file.unlink()
     else:
@@ -387,7 +387,8 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
 
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
-    """A time-out may mean that the whole service is down. One successful call shows that it is not.
+    """A time-out may mean that the whole service is down. One successful call of a different
+    operation shows that it is not.
     """
     failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))

@@ -1,4 +1,4 @@
-"""The connection for a query when the first SYN is lost."""
+"""Connecting to a device for a query. If the first SYN may be lost, a second socket is tried."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ from collectors.network.questions.connection import connect
 
 
 class Lossy:
-    """Connects to ``real_port``, except the first time."""
+    """A network that loses the first SYN. Later attempts connect to ``real_port``."""
 
     def __init__(self) -> None:
         self.real_port = 0
