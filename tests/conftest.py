@@ -70,7 +70,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
         if untrue:
-            raise pytest.UsageError(f"{prerequisites.WITHOUT} names what can be had: {untrue}")
+            raise pytest.UsageError(f"{prerequisites.WITHOUT} names what is available: {untrue}")
 
 
 def pytest_unconfigure() -> None:

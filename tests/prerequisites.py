@@ -117,7 +117,7 @@ def _systemctl() -> None:
 
 
 def _shared_python() -> None:
-    # This import needs the virtual environment, which the other functions of this module do not.
+    # This import needs the virtual environment. The rest of this module works without it.
     from tests.scenario.security.shared_python import shared_python
 
     shared_python()
@@ -207,7 +207,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
         "run the tests as root, in a directory and with a Python that every user may read",
     ),
     "ordinary-user": Prerequisite(_ordinary_user, "run the tests as an ordinary user"),
-    "other-user": Prerequisite(_other_user, "run the tests as root, where it is no mapped user"),
+    "other-user": Prerequisite(_other_user, "run the tests as root, outside of a user namespace"),
 }
 
 
@@ -249,9 +249,7 @@ def demand(
         if (reason := reason_of(name)) is None:
             continue
         if environment.get(IN_CI) and name not in without:
-            raise Lost(
-                f"{reason}. Where {IN_CI} is set nothing is skipped, unless {WITHOUT} names it"
-            )
+            raise Lost(f"{reason}. If {IN_CI} is set, nothing is skipped unless {WITHOUT} names it")
         raise Skipped(reason)
 
 

@@ -58,7 +58,7 @@ class Spread:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure how soon requests are taken.")
+    parser = argparse.ArgumentParser(description="Measure how soon requests are executed.")
     parser.add_argument(
         "--requests", type=int, default=100, help="number of requests of each service"
     )

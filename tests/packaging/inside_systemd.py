@@ -232,8 +232,8 @@ class Verification:
         print_ok(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
 
     def never_be_given_up(self) -> None:
-        """Kill the service more often than systemd's default limit permits. Our unit has no limit of
-        restarts.
+        """Kill the service more often than systemd's default limit of restarts permits. Our unit
+        has no limit.
         """
         assert unit_property("StartLimitIntervalUSec") == "0"
         for _ in range(KILLS):
@@ -243,9 +243,9 @@ class Verification:
         self.wait_for_life()
         has_backoff = unit_property("RestartSteps") not in {"", "0"}
         kind = (
-            "later and later" if has_backoff else "after 1 s each time: this systemd has no steps"
+            "with growing delays" if has_backoff else "after 1 s: this systemd has no RestartSteps"
         )
-        print_ok(f"killed {KILLS} times and not given up, started {kind}")
+        print_ok(f"killed {KILLS} times and restarted each time, {kind}")
 
     def wait_for_a_right_configuration(self) -> None:
         """Start with an unknown configuration key. The service must end with exit code 2, and
@@ -266,7 +266,7 @@ class Verification:
         CONFIG.write_text(right)
         agent("service", "start")
         self.wait_for_life()
-        print_ok("a wrong configuration: not started again and again, and the status says it")
+        print_ok("a wrong configuration: not restarted, and the status reports it")
 
     def be_ended_by_the_watchdog(self) -> None:
         """Block the event loop in a read that never ends: the file of certificates is a pipe."""
@@ -309,7 +309,7 @@ class Verification:
             sys.stdout.write("--  the report has no field agent.lastExit yet\n")
             return
         assert "hung" in str(last.get("value")), last
-        print_ok(f"the next report names it: {last['value']!r}")
+        print_ok(f"the next report names this end: {last['value']!r}")
 
     def stop_in_time(self) -> None:
         self.service.request(self.instance_id, "network")
@@ -331,7 +331,7 @@ class Verification:
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
         until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)
         self.wait_for_life()
-        print_ok("a key file that is written anew is taken up by itself")
+        print_ok("a rewritten key file is read without a restart")
 
     def enroll_anew_by_hand(self) -> None:
         """Follow the advice of `status` after a revocation: stop, enroll as root, start."""
@@ -341,7 +341,7 @@ class Verification:
         agent("service", "start")
         self.device = self.service.enrolled_device()
         self.wait_for_life()
-        print_ok("enrolled anew by root's hand: the service goes on with it")
+        print_ok("enrolled again by root: the service uses the new binding")
 
     def survive_an_upgrade(self) -> None:
         run("dpkg", "-i", str(RESULTS / "next.deb"))

@@ -343,7 +343,7 @@ SERVE: Final = Story(
     ),
     {
         "serve.conf": """\
-# every option that another story does not use
+# every option that no other story uses
 --database service.db
 --port 8472
 --origin https://venue.example

@@ -150,7 +150,7 @@ def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
 
 
 def make_root(release: str, directory: Path) -> None:
-    """Install only the packages and the essential packages of Debian. Add an ordinary user."""
+    """Create a root with `PACKAGES` and Debian's essential packages only. Add an ordinary user."""
     included = f"--include={','.join(PACKAGES)}"
     # debootstrap has no script for a release that is newer than itself. Use its script for sid.
     script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
@@ -301,7 +301,7 @@ def main() -> int:
     names = [situation.name for situation in SITUATIONS]
     parser = argparse.ArgumentParser(description="Run demo and tests on a bare machine.")
     parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
-    parser.add_argument("--only", choices=names, help="one of them")
+    parser.add_argument("--only", choices=names, help="run only this one")
     parser.add_argument(
         "--busy", type=int, default=0, help="number of busy loops to run at the same time"
     )

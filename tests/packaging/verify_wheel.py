@@ -148,7 +148,7 @@ def check_missing_libraries(programs: Path, place: Path) -> None:
     if list(empty.iterdir()):
         raise SystemExit(f"the demo left {list(empty.iterdir())}")
     run(programs / "venue-control", "devices", "--help", cwd=empty)
-    print_ok("the demo and the service name what they need in addition")
+    print_ok("without their libraries, the demo and the service report what is missing")
 
 
 @contextlib.contextmanager

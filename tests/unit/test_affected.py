@@ -142,7 +142,7 @@ def test_the_graph_of_this_checkout_has_direct_and_indirect_importers(
     assert "agent.tasks.session.circuit_breaker" in importers
     assert "tests.scenario.test_restart" in importers, "it starts the program"
     assert "tests.unit.agent.presentation.test_humanize" not in importers
-    assert "tests.conftest" not in importers, "a wider selection would be every test"
+    assert "tests.conftest" not in importers, "a change would otherwise select every test"
 
 
 def test_every_reader_in_the_table_exists(sources: Mapping[str, str]) -> None:

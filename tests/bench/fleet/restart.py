@@ -56,9 +56,9 @@ class Return:
 
     def __str__(self) -> str:
         return (
-            f"{self.devices:,} devices, {self.outage_s:3.0f} s away: all streams back after "
+            f"{self.devices:,} devices, {self.outage_s:3.0f} s of outage: all streams back after "
             f"{self.back_s:5.1f} s  steady {self.steady:.0f}/s  peak {self.peak:.0f}/s "
-            f"(×{self.peak_share:.1f})  {self.in_vain} in vain, {self.refused} refused, "
+            f"(×{self.peak_share:.1f})  {self.in_vain} not connected, {self.refused} refused, "
             f"{self.late} late"
         )
 

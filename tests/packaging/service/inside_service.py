@@ -137,7 +137,7 @@ class Verification:
         assert modes == {"0o700", "0o640"}, modes
         assert "proof" in control("keys", "list")
         print_ok(
-            f"a key made as root is the service's own: {sorted(p.name for p in STATE.iterdir())}"
+            f"root made a key, the service owns its files: {sorted(p.name for p in STATE.iterdir())}"
         )
 
     def enroll_an_agent(self) -> None:
@@ -168,7 +168,7 @@ class Verification:
         journal = run(*words).stdout
         assert f"listening on {URL}" in journal
         assert self.service.api_key not in journal
-        print_ok(f"the journal has what is refused and no key, as: {refusals[-1][24:110]!r}")
+        print_ok(f"the journal has refusals and no key, such as {refusals[-1][24:110]!r}")
 
     def survive_a_kill(self) -> None:
         os.kill(int(unit_property("MainPID")), signal.SIGKILL)

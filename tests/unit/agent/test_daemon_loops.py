@@ -50,7 +50,7 @@ async def test_failed_loop_is_reported_and_restarted(
     app: Any = Broken(loop)
     task = asyncio.create_task(daemon._keep_running("execute", app.run, app, asyncio.Queue()))
     async with asyncio.timeout(5):
-        while app.runs < 3:  # noqa: ASYNC110 - it is begun again after a wait of nothing
+        while app.runs < 3:  # noqa: ASYNC110 - the daemon restarts the loop without a wait
             await asyncio.sleep(0)
     (problem,) = app.health.problems()
     assert problem.code == "internal-error"

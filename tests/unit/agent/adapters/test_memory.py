@@ -35,7 +35,7 @@ del rubbish
 before = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
 memory.settle()
 after = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
-# What was let go of must still work.
+# Code on released pages must still work.
 ssl.create_default_context()
 sqlite3.connect(":memory:").execute("select 1").fetchall()
 asyncio.run(asyncio.sleep(0))

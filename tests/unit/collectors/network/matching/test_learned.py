@@ -1,4 +1,4 @@
-"""The first report learns the identities of printers, by which the second report recognizes them."""
+"""The first report learns the identities of printers. The second report uses these identities."""
 
 from dataclasses import replace
 

@@ -101,7 +101,7 @@ def test_uuids_from_ipp_count_like_those_from_txt():
     [
         (replace(QUEUE, uuid=UUID), "UUID"),
         (replace(QUEUE, mac_address=MAC), "MAC"),
-        (replace(QUEUE, uuid=UUID.replace("e3", "aa")), "MAC"),  # the UUID ends with the MAC
+        (replace(QUEUE, uuid=UUID.replace("e3", "aa")), "MAC"),  # a different UUID, same MAC in it
         (replace(QUEUE, host="BRN001BA9123456"), "MAC"),
         (replace(QUEUE, host="NPI123456"), "MAC"),
         (replace(QUEUE, serial="E7812"), "serial number"),

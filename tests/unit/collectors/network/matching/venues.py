@@ -163,8 +163,8 @@ class Venue:
         return observed.without(TILL.own_addresses)
 
     def is_beyond_knowledge(self, queue: Queue, device: Device) -> bool:
-        """Return whether a device fits all settings of a queue. The settings then cannot show that it
-        is not the queue's device.
+        """Return whether a device fits all settings of a queue. The settings then cannot show that
+        it is not the queue's device.
         """
         pairs = ((queue.uuid, device.reported_uuid), (queue.model, device.reported_model))
         return all(a is None or b is None or a == b for a, b in pairs) and (

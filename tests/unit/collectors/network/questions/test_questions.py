@@ -244,8 +244,8 @@ def test_printers_with_unknown_queues_count_as_not_queried():
 def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """The printer's web pages are still being queried, which uses up the limit of concurrent queries
-    of a host. The limit does not apply to a port with an open connection.
+    """Queries of the printer's web pages use up the limit of concurrent queries to one host. The
+    limit does not apply to a port with an open connection.
     """
     monkeypatch.setitem(QUESTION_TIME_S, "web", 1000.0)
     began, is_queried = threading.Semaphore(0), threading.Event()
