@@ -26,7 +26,9 @@ KINDS = ("network", "application")
 GOAL_KIB = 1024
 SAMPLES = 100
 POLL_EVERY_S = 0.05
-"""Far less than the shortest pause between two heartbeats, so that none is missed."""
+"""Interval of the polls. It is far shorter than any pause between two heartbeats, so that no
+heartbeat is missed.
+"""
 FASTEST_S = 0.15
 ANSWERED_WITHIN_S = 60
 IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"

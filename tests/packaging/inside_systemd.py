@@ -48,7 +48,9 @@ OWN_RECORDS: Final = (
 
 
 def run(*words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
-    """Run a program. Raises AssertionError if its exit code is not ``expect``. None permits any."""
+    """Run a program. Raises AssertionError if its exit code is not ``expect``. If ``expect`` is
+    None, any exit code is permitted.
+    """
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     if expect is not None and done.returncode != expect:
         raise AssertionError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")

@@ -37,8 +37,8 @@ class Case:
             the values of its named groups.
         into: File that receives standard output.
         writes: File that the program must have written.
-        stays: The program runs until the end of the story. It counts as started once ``output``
-            matches; then SIGTERM must end it with ``exit_code``.
+        stays: The program runs until the story ends. It counts as started when its output matches
+            ``output``. At the end of the story, SIGTERM must end it with ``exit_code``.
     """
 
     program: str

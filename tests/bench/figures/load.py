@@ -33,7 +33,7 @@ class Undo(Exception):
 
 def load_base(database: Database, locations: int, sales: int, repetitions: int) -> int:
     """Write the two weeks of sales that `repeat` copies. Return the number of sales."""
-    # The last day is incomplete.
+    # The last day of the base is incomplete: count it as a tenth of a day.
     a_day = math.ceil(sales / repetitions / locations / (BASE_DAYS - 0.9))
     plan = Plan(
         locations=locations, days=BASE_DAYS, sales_per_day=a_day, goods=100, until=NOW.date()

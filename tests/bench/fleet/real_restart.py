@@ -96,7 +96,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
         took_s = time.monotonic() - back_s
         peak = _peak([each - cut_s for each in calls if each >= cut_s])
         return (
-            f"{len(fleet):,} agents by real HTTP, {back_s - cut_s:.0f} s of outage: all streams back "
+            f"{len(fleet):,} agents, real HTTP, {back_s - cut_s:.0f} s of outage: all streams back "
             f"after {took_s:.1f} s  steady {len(fleet) / INTERVAL_S:.0f}/s  peak {peak}/s"
         )
     finally:

@@ -137,7 +137,7 @@ class Verification:
         assert modes == {"0o700", "0o640"}, modes
         assert "proof" in control("keys", "list")
         print_ok(
-            f"root made a key, the service owns its files: {sorted(p.name for p in STATE.iterdir())}"
+            f"the service owns what root's `keys` made: {sorted(p.name for p in STATE.iterdir())}"
         )
 
     def enroll_an_agent(self) -> None:

@@ -216,7 +216,9 @@ async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_forwarded_address_of_the_caller_is_replaced(kind: str, tmp_path: Path) -> None:
-    """The service trusts X-Forwarded-For of a trusted proxy."""
+    """The service trusts the X-Forwarded-For header of a proxy. Therefore the proxy must replace
+    the header that the caller sends.
+    """
     received: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

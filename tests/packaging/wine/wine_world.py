@@ -161,7 +161,7 @@ class Wine:
         self, *words: str, expect: int | None = 0, within_s: float = RUN_WITHIN_S
     ) -> subprocess.CompletedProcess[str]:
         """Run a Windows program and decode its output as UTF-8. Raises AssertionError if its exit
-        code is not ``expect``. None permits any.
+        code is not ``expect``. If ``expect`` is None, any exit code is permitted.
         """
         done = subprocess.run(
             self.command(*words), env=self.environment, stdin=subprocess.DEVNULL,

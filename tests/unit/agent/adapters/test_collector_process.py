@@ -1,6 +1,4 @@
-"""Collector processes that crash, hang or send invalid output. Facts that they sent before that are
-kept.
-"""
+"""Collector processes that crash, hang or send invalid output. Facts already sent are kept."""
 
 import asyncio
 import gc

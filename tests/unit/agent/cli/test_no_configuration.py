@@ -15,8 +15,8 @@ SENTENCE = "venue-agent: there is no configuration at "
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the path of the default configuration file, which does not exist. The state directory
-    is a temporary one, so that the state of an agent on this machine is not read.
+    """Set the path of the configuration to a file that does not exist, and return it. Also set a
+    new state directory, so that the state of an agent on this machine is not read.
     """
     place = tmp_path / "etc/config.toml"
     monkeypatch.setenv("VENUE_AGENT_CONFIG", str(place))

@@ -373,7 +373,7 @@ CASES = (
     Case(
         "certificate-expiring",
         {
-            "network.service.tlsIssuedAt": "2026-11-16T10:15:02+00:00",  # one for five days
+            "network.service.tlsIssuedAt": "2026-11-16T10:15:02+00:00",  # valid for five days
             "network.service.tlsExpiresAt": "2026-11-21T10:15:02+00:00",
         },
         {
