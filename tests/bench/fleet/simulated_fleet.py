@@ -179,7 +179,7 @@ class SimulatedService:
 
 
 class SimulatedClient:
-    """Stands in for `agent.adapters.service_client.ServiceClient`."""
+    """Replaces `agent.adapters.service_client.ServiceClient`."""
 
     skew = ClockSkew()
 
@@ -197,7 +197,7 @@ class SimulatedClient:
 
 
 class _Bound:
-    """Replaces the agent's session: its binding is never lost."""
+    """Replaces the agent's binding state. This binding is never lost."""
 
     is_bound = True
 

@@ -80,7 +80,7 @@ def test_missing_records_are_queried_once_more() -> None:
 
 def test_an_answer_with_another_number_is_nobodys() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
-        # The query has the same id by chance in one of 65,536 runs.
+        # By chance, the query has the same id as this answer in one of 65,536 runs.
         answered, findings = browse_hosts(host)
     assert (answered, findings) == (0, [])
 

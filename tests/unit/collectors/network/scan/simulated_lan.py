@@ -12,7 +12,7 @@ from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.sockets import ConnectResult, Happened
 from collectors.shared.addresses import PRINT_PORTS
 
-_TURN_S = 1e-5  # the least duration of a loop iteration, as on a real clock
+_TURN_S = 1e-5  # each iteration of a loop takes at least this time, as with a real clock
 
 
 @dataclass(slots=True)
