@@ -1,11 +1,12 @@
-"""`make affected`: run the tests that uncommitted changes can reach.
+"""`make affected`: run the tests that uncommitted changes can affect.
 
-A test is reached if its module imports a changed module, directly or through others, or starts a
-program that does. Files that are not Python reach the modules that read them.
+A change affects a test if the test's module imports a changed module, directly or through other
+modules, or starts a program that imports one. A changed file that is not Python affects the modules
+that read the file.
 
     make affected                                 small tests, uncommitted changes
     make affected ARGS="--size medium"            scenario tests too, which start the whole program
-    make affected ARGS="--since HEAD~3 -k retry"  everything since a commit; the rest is for pytest
+    make affected ARGS="--since HEAD~3 -k retry"  changes since a commit; pytest receives `-k retry`
 """
 
 import argparse
@@ -26,7 +27,7 @@ PACKAGES: Final = ("agent", "collectors", "controlplane", "tests")
 CACHE: Final = ROOT / "build/grimp"
 SMALL: Final = ("tests/unit/", "tests/contract/")
 ENOUGH_FOR_WORKERS: Final = 8
-"""With fewer files, the start of workers takes longer than they save."""
+"""With fewer test files, starting pytest's workers takes more time than they save."""
 PARALLEL: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile", "--no-loadscope-reorder")
 NO_TESTS_COLLECTED: Final = 5
 NAMED_IN_LINE: Final = 3
@@ -36,7 +37,8 @@ STARTED: Final[Mapping[str, tuple[str, ...]]] = {
     "collectors": ("collectors.__main__",),
     "controlplane": ("controlplane.__main__",),
 }
-"""Modules that a test reaches if it starts a program by ``python -m``. The agent starts collectors.
+"""The modules that a test uses if it starts a program with ``python -m``. The agent itself starts
+the collectors.
 """
 
 IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
@@ -44,13 +46,13 @@ IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
     "controlplane.cli.main": "controlplane.cli",
     "controlplane.storage.migrations.upgrade": "controlplane.storage.migrations",
 }
-"""Modules that import the modules of a package by computed names."""
+"""Modules that import every module of a package by a computed name, with that package."""
 
 UNUSED_IMPORTS: Final = (
     ("tests.conftest", ("agent.redaction.known",)),  # only for the cleanup after each test
     ("tests.prerequisites", ("tests.fakes", "tests.lab", "tests.scenario")),  # for probing
 )
-"""Imports that no test depends on, although each test goes through them."""
+"""Imports that every test executes, but whose modules do not affect the result of any test."""
 
 READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("*.py", ("tests.unit.test_architecture", "tests.unit.test_imports")),
@@ -71,8 +73,9 @@ READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("tests/fixtures/healthy/*", ("tests.fixtures.healthy",)),
     ("tests/fixtures/databases/*", ("tests.unit.controlplane.storage.test_migrations",)),
 )
-"""Modules that read files without importing them; ``*`` stands for folders too. Tests that name a
-file in a string need not be listed, nor modules that do so in its own folder."""
+"""Patterns of files, and the modules that read these files without importing them. ``*`` also
+matches ``/``. A test that contains the name of a file in a string, and a module of the file's own
+folder that does so, are recognized as readers without an entry here."""
 
 EVERYTHING: Final = ("pyproject.toml", "constraints.txt")
 """Files that can change the result of any test."""
@@ -111,7 +114,7 @@ def hidden_imports(module: str, text: str, modules: Collection[str]) -> Iterator
 
 
 def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
-    """Return the modules that read a file; ``texts`` are the sources of all modules."""
+    """Return the modules that read a file. ``texts`` maps each module to its source code."""
     readers = {
         module for pattern, modules in READERS if fnmatch.fnmatch(path, pattern)
         for module in modules
@@ -126,9 +129,9 @@ def readers_of(path: str, texts: Mapping[str, str]) -> set[str]:
 def reached(
     changed: Iterable[str], texts: Mapping[str, str], importers: Importers
 ) -> set[str] | None:
-    """Return the modules that changed files can reach; None if every module may be reached.
+    """Return the modules that changed files can affect; None if they may affect every module.
 
-    ``texts`` are the sources of all modules that exist.
+    ``texts`` maps each existing module to its source code.
     """
     affected: set[str] = set()
     for path in changed:
@@ -137,7 +140,7 @@ def reached(
             return None  # importers of a deleted module are unknown
         own = {module} if module is not None else set()
         if path.endswith("/__init__.py"):
-            # It runs before each module of its package is imported.
+            # Python executes it before it imports any module of the package.
             own |= {each for each in texts if each.startswith(f"{module}.")}
         for each in own | (readers_of(path, texts) & texts.keys()):
             affected |= {each, *importers(each)}
@@ -145,7 +148,9 @@ def reached(
 
 
 def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[str]:
-    """Return the test files of these modules. A conftest selects all test files in its folder."""
+    """Return the test files among the affected modules. An affected conftest selects all test files
+    of its folder.
+    """
     folders = {
         module.removesuffix("conftest") for module in affected if module.endswith(".conftest")
     }
@@ -158,13 +163,13 @@ def select_tests(affected: Collection[str], all_tests: Iterable[str]) -> list[st
 
 
 def files_with_tests(files: Iterable[Path], size: str) -> list[str]:
-    """Return the files that hold tests; of size small those of unit and contract tests only."""
+    """Return the files that contain tests. Size small returns only unit and contract tests."""
     paths = [each.as_posix() for each in files if each.name.startswith("test_")]
     return [path for path in paths if path.startswith(SMALL if size == "small" else "tests/")]
 
 
 def sentence(chosen: int, of: int, changed: list[str]) -> str:
-    """Return one line with the selected tests and the reason."""
+    """Return one line with the number of selected test files and the changed files."""
     more = len(changed) - NAMED_IN_LINE
     why = ", ".join(changed[:NAMED_IN_LINE]) + (f" and {more} more" if more > 0 else "")
     return f"{chosen} files of {of}, because of {why}"
@@ -222,7 +227,7 @@ def main() -> int:
     parallel = PARALLEL if len(chosen) > ENOUGH_FOR_WORKERS else ("-n0",)
     command = (sys.executable, "-m", "pytest", f"--size={options.size}", *parallel, *words, *chosen)
     code = subprocess.run(command, check=False).returncode
-    # All tests of a file may belong to a larger size.
+    # pytest collects no test if all tests of the selected files are larger than the size.
     return 0 if code == NO_TESTS_COLLECTED else code
 
 

@@ -1,4 +1,4 @@
-"""Rules for every test: it contacts only loopback, and leaves no thread behind."""
+"""Rules for every test: a test contacts only loopback, and its threads end with it."""
 
 import gc
 import ipaddress
@@ -29,9 +29,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Keep thousands of collected tests out of the garbage collector: they live to the end.
+    """Exclude the thousands of collected tests from garbage collection: they exist until the end.
 
-    Collections of the few other objects are a tenth as frequent as Python's default.
+    The garbage collector then runs a tenth as often as by default.
     """
     _register_random()
     gc.disable()
@@ -45,22 +45,24 @@ def pytest_collection() -> Iterator[None]:
 
 @given(st.none())
 def _register_random(_: None) -> None:
-    """Have hypothesis create its generator of random numbers.
+    """Make hypothesis register its random number generator before objects are frozen.
 
-    Then it asks the garbage collector who refers to it, and that knows no frozen object.
+    When hypothesis registers it, it queries the garbage collector for objects that refer to the
+    generator. The garbage collector does not return frozen objects.
     """
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect tests that are larger than the run."""
+    """Deselect tests of a larger size than ``--size``."""
     items[:], left_out = sizes.select(items)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Stop a run that skips a prerequisite on purpose although this machine has it."""
-    # A shell's background processes ignore Ctrl-C; processes that tests start would inherit that.
+    """Stop a run that declares a prerequisite as missing although this machine has it."""
+    # A shell makes its background processes ignore SIGINT. Processes that tests start would inherit
+    # this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(session.config, "workerinput", None) is None:
         try:
@@ -68,13 +70,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
         if untrue:
-            raise pytest.UsageError(f"{prerequisites.WITHOUT} names what can be had: {untrue}")
+            raise pytest.UsageError(f"{prerequisites.WITHOUT} names what is available: {untrue}")
 
 
 def pytest_unconfigure() -> None:
-    """End the servers that this process's tests needed: PostgreSQL, and the one that forks.
+    """Stop the servers that tests of this process started: PostgreSQL, and the fork server.
 
-    Objects that stay frozen would end after the modules that they use.
+    Python would finalize frozen objects only after the modules that they use, so unfreeze them.
     """
     gc.unfreeze()
     if (module := sys.modules.get("tests.postgresql")) is not None:
@@ -102,7 +104,8 @@ _strangers: list[str] = []
 def _watch_sockets(
     event: str, args: tuple[Any, ...], watched: frozenset[str] = _SOCKET_EVENTS
 ) -> None:
-    # The hook outlives this module's names: at the end of the process they are None.
+    # Python still calls this hook while the process ends, when the names of this module are None.
+    # Therefore the event names are a default argument.
     if event not in watched or not isinstance(args[1], tuple):
         return
     host = str(args[1][0]).split("%")[0]
@@ -120,9 +123,9 @@ sys.addaudithook(_watch_sockets)
 
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_left_to_the_collector() -> Iterator[None]:
-    """Collect garbage in the last test, so that it reports leaks in reference cycles.
+    """Collect garbage after the last test, so that leaks in reference cycles are reported there.
 
-    Later, a leak would end a worker of pytest-xdist without a message.
+    A leak that is reported later would end a worker of pytest-xdist without a message.
     """
     yield
     for _ in range(3):
@@ -138,7 +141,7 @@ def _only_loopback() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _same_logging() -> Iterator[None]:
-    """Restore the root logger, which a daemon inside a test configures."""
+    """Restore the root logger, because a daemon that runs inside a test configures it."""
     root = logging.getLogger()
     level, handlers = root.level, root.handlers[:]
     yield
@@ -148,14 +151,16 @@ def _same_logging() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_known_secrets() -> Iterator[None]:
-    """Clear the known secrets: a key that one test reads would be masked in the next one."""
+    """Clear the known secrets. Otherwise a key that one test reads is masked in later tests."""
     yield
     forget()
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _only_collected_tests_are_frozen() -> Iterator[None]:
-    """A daemon that runs inside a test would freeze what that test leaves, for all that follow."""
+    """Disable `gc.freeze`. A daemon that runs inside a test would freeze the test's objects, and
+    the garbage collector would ignore them in all later tests.
+    """
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(gc, "freeze", lambda: None)
         yield

@@ -2,8 +2,8 @@
 detect.
 
 cosmic-ray changes one thing at a time (an operator, a number, a branch) and runs the tests of that
-module. It does so in a copy of the tree, because it changes the files themselves. The exit code is
-1 if the score is below the minimum.
+module. It works in a copy of the tree, because it changes source files. The exit code is 1 if the
+score is below the minimum.
 """
 
 import os
@@ -43,7 +43,7 @@ name = "local"
 
 
 def score(module: str) -> tuple[int, int, list[str]]:
-    """Return the number of mutants, the number of survivors, and the places of the survivors."""
+    """Return the number of mutants, the number of survivors, and a description of each survivor."""
     (WORK / "config.toml").write_text(
         CONFIG.format(module=module, python=sys.executable, tests=TESTS[module])
     )

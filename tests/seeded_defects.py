@@ -1,7 +1,8 @@
 """`make seeded-defects`: plant known defects one at a time and report which test detects each.
 
-For each row of `tests/seeded_defects_table.py`, the tests of its hint run at size medium in a copy
-of the checkout. If they pass, the whole suite runs, first at medium, then at large.
+Each row of `tests/seeded_defects_table.py` is a defect, with a hint that names tests. The defect is
+planted in a copy of the checkout, and the tests of the hint run at size medium. If they pass, the
+whole suite runs, first at medium, then at large.
 
     make seeded-defects                          all defects
     make seeded-defects ARGS="7 12 cursor"       by number, class or a word of the description
@@ -31,7 +32,9 @@ WHOLE_SUITE: Final = ("-n", "logical", "--maxprocesses=8", "--dist=loadfile")
 
 
 class Outcome(NamedTuple):
-    """``size`` is None if no test failed; ``test`` is the first one that failed."""
+    """The result of the search for one defect. ``test`` is the first test that failed, and ``size``
+    the size at which it ran. ``size`` is None if no test failed.
+    """
 
     size: str | None
     test: str
@@ -39,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 class Copy:
-    """A copy of the checkout, with an environment whose interpreters import the copy only."""
+    """A copy of the checkout, with a virtual environment that imports the project from the copy."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -52,10 +55,12 @@ class Copy:
         self._require_own_code()
 
     def _make_environment(self) -> Path:
-        """Return an interpreter that finds the copy even with ``-I``.
+        """Create a virtual environment. Return its interpreter, which imports the copy even with
+        ``-I``.
 
-        The path file names the checkout's installed packages, but does not read their path files:
-        one of those is the editable install of the checkout.
+        Its path file adds the directory of the packages that are installed for the checkout. Python
+        does not read the path files in that directory, one of which is the editable install of the
+        checkout.
         """
         folder = self.root / ".venv"
         venv.create(folder, symlinks=True)
@@ -65,7 +70,7 @@ class Copy:
         return folder / "bin/python"
 
     def _require_own_code(self) -> None:
-        """Exit if any module of the product comes from elsewhere."""
+        """Exit if a package of the project is not imported from the copy."""
         code = (
             f"import {', '.join(PACKAGES)}; print(*(m.__file__ for m in ({', '.join(PACKAGES)})))"
         )
@@ -89,12 +94,13 @@ class Copy:
 
     def _write(self, path: Path, text: str) -> None:
         path.write_text(text)
-        # Python compares a compiled file by time in seconds and size, which may both be equal.
+        # Python recognizes an outdated compiled file by the time in seconds and the size of its
+        # source file. A defect may leave both unchanged.
         for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
             compiled.unlink()
 
     def first_failure(self, words: Sequence[str], size: str) -> str | None:
-        """Run tests; return the first that fails, or None."""
+        """Run tests. Return the first one that fails, or None."""
         command = (str(self._python), "-m", "pytest", f"--size={size}", "-x", "--tb=no", *words)
         environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
@@ -109,7 +115,7 @@ class Copy:
 
 
 def search(copy: Copy, defect: Defect, *, only_hints: bool) -> Outcome:
-    """Return which test detects a planted defect, the cheapest search first."""
+    """Return which test detects a planted defect. Searches that take less time are made first."""
     test = noticed(copy, defect, (*defect.hint.split(), "-n0"), "medium")
     if test is not None:
         return Outcome("medium", test, was_hinted=True)
@@ -133,7 +139,9 @@ def noticed(copy: Copy, defect: Defect, words: Sequence[str], size: str) -> str 
 
 
 def selected(words: Sequence[str]) -> list[tuple[int, Defect]]:
-    """Return the numbered defects that any of the words selects; all if there are no words."""
+    """Return the defects, with their numbers, that at least one word selects. Without words, return
+    all defects.
+    """
     rows = list(enumerate(DEFECTS, 1))
     if not words:
         return rows

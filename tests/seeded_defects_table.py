@@ -1,14 +1,16 @@
 """The defects that `make seeded-defects` plants, one at a time.
 
-Each is a mistake that a developer could make: small, plausible, and correct at first sight. A
-defect belongs in this table if no linter or type checker reports it.
+Each defect is a small mistake that a developer could make and that seems correct at first sight. A
+defect belongs in this table only if no linter or type checker reports it.
 """
 
 from typing import Final, NamedTuple
 
 
 class Defect(NamedTuple):
-    """``before`` occurs exactly once in ``file``. ``hint`` names tests that should fail."""
+    """A defect: ``after`` replaces ``before``, which occurs exactly once in ``file``. ``hint``
+    names the tests that should fail.
+    """
 
     kind: str
     what: str

@@ -6,8 +6,8 @@
 | medium | also tests marked `medium` or `needs`, and unmarked tests elsewhere | `make test` |
 | large | also tests marked `large`: whole matrices and long forms | `make test-all` |
 
-Small and medium runs use the same examples each time, so their result is always the same. In a
-large run, hypothesis searches for new ones. docs/testing.md lists what is large.
+In small and medium runs, hypothesis uses the same examples each time, so that the result is always
+the same. In a large run, it searches for new examples. docs/testing.md lists the large tests.
 """
 
 import os
@@ -24,29 +24,29 @@ _chosen: str = "large"
 
 
 def choose(size: str) -> None:
-    """Set the size of this run, before any test module is imported."""
+    """Set the size of this run. Must be called before any test module is imported."""
     global _chosen  # noqa: PLW0603 - one run has one size
     _chosen = size
     for name, count in _EXAMPLES.items():
         settings.register_profile(
             name,
-            # How long an example takes depends on the machine.
+            # The duration of an example depends on the machine, so it must not fail a test.
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
             max_examples=count,
             derandomize=name != "large",
-            # A derandomized run does not use the examples of earlier runs.
+            # A run with fixed examples cannot use the examples that earlier runs stored.
             **({} if name == "large" else {"database": None}),
         )
     settings.load_profile(size)
 
 
 def amount(*, small: int | None = None, medium: int, large: int, variable: str = "") -> int:
-    """Return the amount for this run's size.
+    """Return the amount for the size of this run, such as a number of repetitions.
 
     Args:
-        small: default: as medium.
-        variable: environment variable that overrides all sizes, for a make target of its own.
+        small: the amount for a small run. The default is ``medium``.
+        variable: an environment variable with the amount for any size, which a make target can set.
     """
     if variable in os.environ:
         return int(os.environ[variable])
@@ -54,14 +54,17 @@ def amount(*, small: int | None = None, medium: int, large: int, variable: str =
 
 
 def examples(count: int) -> int:
-    """Return the share of ``count`` hypothesis examples that belongs to this run's size."""
+    """Return the number of hypothesis examples for the size of this run. ``count`` is the number
+    for a large run.
+    """
     return max(5, count * _EXAMPLES[_chosen] // _EXAMPLES["large"])
 
 
 def large_except(chosen: Callable[[Any], bool], cases: Iterable[Any]) -> list[Any]:
-    """Return all cases for ``parametrize``; those that are not chosen run in large runs only.
+    """Return the cases as parameters for ``parametrize``. Cases for which ``chosen`` returns False
+    run only in large runs.
 
-    Cases that are tuples become the arguments of one call.
+    The items of a case that is a tuple become separate arguments of the test.
     """
     return [
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=_marks(chosen(case)))
@@ -74,7 +77,7 @@ def _marks(is_chosen: bool) -> tuple[pytest.MarkDecorator, ...]:
 
 
 def size_of(item: pytest.Item) -> str:
-    """Return the smallest size that includes a test."""
+    """Return the smallest size of run that includes a test."""
     for size in reversed(SIZES[1:]):
         if item.get_closest_marker(size) is not None:
             return size
@@ -84,7 +87,7 @@ def size_of(item: pytest.Item) -> str:
 
 
 def select(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
-    """Return the tests that belong to this run, and those that do not."""
+    """Return the tests that the size of this run includes, and the tests that it leaves out."""
     limit = SIZES.index(_chosen)
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []

@@ -1,4 +1,4 @@
-"""A limit for code whose time must not grow with the square of its input."""
+"""A time limit for tests of code whose time must not grow with the square of its input's length."""
 
 import signal
 from collections.abc import Iterator
@@ -6,14 +6,15 @@ from contextlib import contextmanager
 from types import FrameType
 
 _LIMIT_S = 60.0
-"""Code with quadratic time takes minutes, and all other code a fraction of a second."""
+"""With the tests' inputs, quadratic code takes minutes, and other code a fraction of a second."""
 
 
 @contextmanager
 def generous_time_limit() -> Iterator[None]:
-    """Interrupt the block with TimeoutError after a minute of processor time.
+    """Raise TimeoutError in the block after a minute of processor time.
 
-    The limit is not a measurement: it only stops code that would never end.
+    The limit does not measure the speed of the code. It only stops code that would run for a very
+    long time.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -1,7 +1,7 @@
 """avahi-browse as a contestant of the network benchmark. It discovers only announced services.
 
-It runs in a mount namespace with a bus and a daemon of its own; the measurement starts when both
-are running, as they are on a machine of a venue.
+It runs in a mount namespace with its own D-Bus and its own avahi-daemon. The measurement starts
+when both are running, because they already run on a machine of a venue.
 """
 
 import subprocess
@@ -34,7 +34,9 @@ wait
 
 
 def run_avahi_browse(plan: LabPlan) -> Outcome:
-    """Browse and resolve every type; a host counts when a service of it was resolved."""
+    """Browse and resolve every service type. A host counts as discovered if avahi-browse resolved
+    one of its services.
+    """
     with tempfile.TemporaryDirectory(prefix="bench-avahi-") as directory:
         conf = Path(directory) / "avahi.conf"
         conf.write_text(_CONF)

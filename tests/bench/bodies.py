@@ -1,6 +1,6 @@
-"""Measures how much processor time the reference service needs to refuse a body of the permitted
-size. The shapes are those that cost most. Only the parsing counts; each figure is the median of
-some runs.
+"""Measures how much processor time the reference service needs to refuse an invalid request body of
+the maximum permitted size. The bodies have the shapes that are the most expensive to parse. Only
+the parsing is measured; each figure is the median of several runs.
 
 Usage: python -m tests.bench.bodies [--runs N]
 """
@@ -27,11 +27,11 @@ ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 BOUND_MS = 100
 LIMIT = Settings().body_limit_bytes
 ROOM = LIMIT - 40_000
-"""Bytes of a body in addition to a small report."""
+"""Bytes that remain for the expensive part of a body beside a small report."""
 CONTAINERS = CONTAINERS_MAX - 100
 ITEMS = ITEMS_MAX - 100
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
-"""Characters of three bytes: a text of them costs more to read than others."""
+"""Characters of three bytes in UTF-8. Text of such characters costs more to decode than ASCII."""
 REPLACED = (
     ("endpoints",), ("printers",), ("failures",), ("limitations",), ("networkMap", "hosts"),
     ("networkMap", "interfaces"), ("networkMap", "limitations"), ("networkMap", "bounds", "ports"),
@@ -43,12 +43,12 @@ UNBOUNDED = {
     ("networkMap", "interfaces"): '{"name":"","addresses":[],"gateways":[]}',
     ("networkMap", "hosts"): '{"address":"","services":[],"reachability":"unknown","sources":[]}',
 }
-"""Lists without a limit in the contract, each with a valid element."""
+"""Lists that have no maximum length in the contract, each with a valid element in JSON."""
 ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 
 def fill(*parts: Iterable[str], room: int = ROOM) -> str:
-    """Join as many of the elements or members in ``parts`` as fit."""
+    """Join as many elements or members of ``parts`` as fit in ``room`` bytes."""
     taken = []
     for part in chain(*parts):
         room -= len(part.encode()) + 1
@@ -59,13 +59,13 @@ def fill(*parts: Iterable[str], room: int = ROOM) -> str:
 
 
 def most_of(element: str) -> Iterator[str]:
-    """Yield ``element`` as often as a body may contain it."""
+    """Yield ``element`` as often as the service's limits for containers and items permit."""
     containers = element.count("{") + element.count("[") or 1
     return repeat(element, min(CONTAINERS // containers, ITEMS // (element.count(",") + 1)))
 
 
 def names(*alphabets: Iterable[str]) -> Iterator[str]:
-    """Yield texts that all differ from each other."""
+    """Yield distinct texts: one character of each alphabet, in all combinations."""
     return map("".join, product(*alphabets))
 
 
@@ -81,7 +81,7 @@ def submission(report: str) -> bytes:
 
 
 def bodies() -> Iterator[tuple[str, bytes]]:
-    """Yield shapes of the permitted size, each with its name."""
+    """Yield bodies of the maximum permitted size, each with the name of its shape."""
     for path in REPLACED:
         for element in ELEMENTS:
             yield f"{'.'.join(path)} of {element}", submission(full_report(path, element))
@@ -111,7 +111,7 @@ def bodies() -> Iterator[tuple[str, bytes]]:
 
 
 def full_report(path: tuple[str, ...], element: str) -> str:
-    """Return a report that fits the contract, except for a list of ``element`` at ``path``."""
+    """Return a report that is valid except for ``path``, where it has a list of ``element``."""
     document = to_plain(payloads.small_venue())
     document["networkMap"]["limitations"] = []
     place = document
@@ -124,10 +124,10 @@ def full_report(path: tuple[str, ...], element: str) -> str:
 def lists() -> dict[str, tuple[Iterable[str], ...]]:
     names_as_json = [f'"{name}"' for name in names(HAN, ascii_letters[:10])]
     return {
-        "more {} than may be": (repeat("{}"),),
-        "more numbers than may be": (repeat("1"),),
+        "too many {}": (repeat("{}"),),
+        "too many numbers": (repeat("1"),),
         "{} and numbers": (most_of("{}"), repeat("1", ITEMS - CONTAINERS)),
-        "objects of one key, each another": (
+        "objects with one key, each different": (
             islice((f"{{{member}}}" for member in members(HAN, ascii_letters)), CONTAINERS),
             islice(names_as_json, ITEMS - CONTAINERS),
         ),
@@ -145,7 +145,7 @@ def objects() -> dict[str, tuple[Iterable[str], ...]]:
     full = (HAN, ascii_letters, ascii_letters)
     texts = (f'"{name}"' for name in names(HAN, ascii_letters))
     return {
-        "more keys than may be": (members(*full),),
+        "too many keys": (members(*full),),
         "keys of three": (islice(members(*[ascii_letters] * 3), ITEMS),),
         "keys of four": (islice(members(*[ascii_letters] * 4), ITEMS),),
         "keys of twenty": (members(["x" * 16], *[ascii_letters] * 4),),
@@ -183,7 +183,7 @@ def scalars() -> dict[str, str]:
 
 
 def parse(body: bytes) -> bool:
-    """Return whether the service refused it."""
+    """Return whether the service refused the body."""
     try:
         parse_submission(body)
     except Refusal:

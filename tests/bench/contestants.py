@@ -35,7 +35,9 @@ _JOB = {"max_hosts": 5000, "max_services": 2048, "max_duration_s": 60}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one run. ``macs`` maps each host to its MAC; "" if it was not reported."""
+    """The result of one run. ``macs`` maps each host to its MAC address, or to "" if the contestant
+    did not report one.
+    """
 
     took_s: float
     macs: dict[str, str] = field(default_factory=dict)
@@ -44,7 +46,7 @@ class Outcome:
 
 
 def run_scan_step(plan: LabPlan) -> Outcome:
-    """Time the scan alone, without the start of the interpreter."""
+    """Measure only the scan, without the start of the interpreter."""
     command = [sys.executable, "-c", _SCAN_STEP, json.dumps(VENUE_PORTS)]
     done = subprocess.run(command, capture_output=True, check=True)
     took_s, hosts = json.loads(done.stdout)
@@ -56,7 +58,9 @@ def run_scan_step(plan: LabPlan) -> Outcome:
 
 
 def run_collector(plan: LabPlan) -> Outcome:
-    """Run the child as the agent does, start included; peak memory as the kernel counts it."""
+    """Run the collector's process as the agent does. The duration includes its start; the peak
+    memory is the kernel's figure.
+    """
     began = time.monotonic()
     job = json.dumps({"ports": VENUE_PORTS, **_JOB}).encode() + b"\n"
     rss_kib = 0
@@ -81,7 +85,9 @@ def run_collector(plan: LabPlan) -> Outcome:
 
 
 def run_nmap(plan: LabPlan, options: tuple[str, ...]) -> Outcome:
-    """Run nmap on the same ports, without names; a host counts when any port of it answered."""
+    """Run nmap on the same ports, without name resolution. A host counts as discovered if one of
+    its ports answered.
+    """
     ports = ",".join(map(str, VENUE_PORTS))
     began = time.monotonic()
     command = ["nmap", *options, "-n", "-p", ports, "-oX", "-", plan.subnet]

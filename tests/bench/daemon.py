@@ -1,4 +1,4 @@
-"""The daemon as systemd would run it, for the benchmarks: its builds, configuration and start."""
+"""Configures and starts each build of the daemon as systemd would, for the benchmarks."""
 
 import contextlib
 import os
@@ -22,18 +22,18 @@ BUILDS = {
 }
 AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
 LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
-"""The prefix of a command line that gives it a network namespace of its own."""
+"""The prefix of a command line that runs the command in its own network namespace."""
 
 
 def builds_here() -> dict[str, tuple[str, ...]]:
-    """Return the builds that exist, by name; the package comes last."""
+    """Return the command lines of the builds that exist, by name. The package is the last one."""
     return {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
 
 
 def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
-    """Write a venue's default configuration, whose network is this machine only.
+    """Write a venue's default configuration, with the network scan limited to this machine.
 
-    ``more`` is further tables."""
+    ``more`` contains further TOML tables."""
     home.mkdir(parents=True, exist_ok=True)
     (home / "api-key").write_text(key)
     (home / "api-key").chmod(0o600)
@@ -41,7 +41,7 @@ def write_config(home: Path, base_url: str, key: str, more: str = "") -> Path:
     config.write_text(
         f'[service]\nbase_url = "{base_url}"\nlocation_id = "{LOCATION}"\n'
         f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
-        # Requests follow each other at once here, so their minimum interval is switched off.
+        # The benchmarks send requests without a pause, so the minimum interval is switched off.
         f"[limits]\nmin_collection_interval_seconds = 0\n[network]\ndevice_only = true\n{more}"
     )
     return config
@@ -56,7 +56,7 @@ class Running:
 
 @contextlib.contextmanager
 def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
-    """Run the daemon as systemd would, and measure exec to READY=1."""
+    """Run the daemon as systemd would, and measure the time from its exec to READY=1."""
     address = str(config.parent / "notify")
     Path(address).unlink(missing_ok=True)
     with (
@@ -89,7 +89,9 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
-    """Read the daemon's notifications: it blocks when the socket of its manager is full."""
+    """Read the daemon's notifications. The daemon would block if nobody read them and the socket
+    were full.
+    """
     notify.settimeout(None)
 
     def read() -> None:

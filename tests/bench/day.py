@@ -1,9 +1,9 @@
 """Runs a compressed day: thousands of heartbeats and hundreds of reports in minutes. Prints how
 much the daemon's memory has grown.
 
-The daemon talks to the reference service over its event stream; both are alone in a network
-namespace. What the first requests load stays in memory. So growth counts from the end of the day's
-first tenth, in which both kinds of report are created.
+The daemon receives requests over the event stream of the reference service. Both run alone in a
+network namespace. The modules that the first requests load stay in memory. Therefore the growth is
+measured from the end of the day's first tenth, in which both kinds of report are created.
 
 Usage: python -m tests.bench.day [--heartbeats N] [--requests N] [--interval S] [--build NAME]
 """
@@ -26,7 +26,9 @@ KINDS = ("network", "application")
 GOAL_KIB = 1024
 SAMPLES = 100
 POLL_EVERY_S = 0.05
-"""Far less than the shortest pause between two heartbeats, so that none is missed."""
+"""Interval of the polls. It is far shorter than any pause between two heartbeats, so that no
+heartbeat is missed.
+"""
 FASTEST_S = 0.15
 ANSWERED_WITHIN_S = 60
 IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"
@@ -34,7 +36,9 @@ IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """``requests`` are spread evenly over ``heartbeats``, ``interval_s`` apart."""
+    """The length of the day: ``heartbeats`` that are ``interval_s`` apart. ``requests`` are spread
+    evenly over them.
+    """
 
     heartbeats: int = 5_000
     requests: int = 200
@@ -61,7 +65,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Resident memory of the daemon alone, without a collector's process."""
+    """Resident memory of the daemon's own process, without the processes of collectors."""
 
     number: int
     resident_kib: int
@@ -69,7 +73,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``slope_kib`` is the growth per 1,000 heartbeats, from all samples after the first tenth."""
+    """The memory use of one day. ``slope_kib`` is the growth per 1,000 heartbeats, calculated from
+    all samples after the first tenth.
+    """
 
     growth_kib: int
     slope_kib: float
@@ -79,7 +85,9 @@ class Outcome:
 
 
 def judge(samples: Sequence[Sample], day: Day) -> Outcome:
-    """Calculate the growth of samples in order of time. The last one follows the last report."""
+    """Calculate the growth from samples in order of time. The last sample is taken after the last
+    report.
+    """
     settled = [each for each in samples if each.number >= day.first_tenth]
     start, end = settled[0].resident_kib, settled[-1].resident_kib
     return Outcome(
@@ -92,7 +100,7 @@ def judge(samples: Sequence[Sample], day: Day) -> Outcome:
 
 
 def _slope(samples: Sequence[Sample]) -> float:
-    """Return the growth in KiB per heartbeat, by least squares."""
+    """Return the growth in KiB per heartbeat, calculated by least squares."""
     mean_number = sum(s.number for s in samples) / len(samples)
     mean_kib = sum(s.resident_kib for s in samples) / len(samples)
     spread = sum((s.number - mean_number) ** 2 for s in samples)
@@ -137,7 +145,8 @@ def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample
         if number == day.first_tenth:
             samples.append(Sample(number, _at_rest(pid, service, operator)))
         elif number % day.sample_every == 0:
-            # The service lists only the newest requests: read them while they are listed.
+            # The service lists only the newest requests, so read their results before newer
+            # requests replace them in the list.
             operator.has_all()
             samples.append(Sample(number, resident_kib(pid)))
     samples.append(Sample(day.heartbeats, _at_rest(pid, service, operator)))
@@ -154,7 +163,7 @@ def _at_rest(pid: int, service: LocalService, operator: Operator) -> int:
 
 
 def _heartbeats(service: LocalService, heartbeats: int) -> Iterator[int]:
-    """Yield 1, 2, … as heartbeats arrive: nothing else changes a device's lastSeenAt."""
+    """Yield 1, 2, … as heartbeats arrive. Only a heartbeat changes the device's lastSeenAt."""
     seen, number = service.devices()[0]["lastSeenAt"], 0
     while number < heartbeats:
         now = until(lambda: _other(service, seen), ANSWERED_WITHIN_S)  # noqa: B023

@@ -1,7 +1,7 @@
-"""Measures the agent's resource use and speed, for the package and for a virtual environment. Other
-common agents are measured at the same time.
+"""Measures the resource use and the speed of the agent, as a package and in a virtual environment.
+Also measures the resource use of other common agents that idle at the same time.
 
-Everything runs in a network namespace of its own, in which only loopback exists.
+Everything runs in a separate network namespace that has only loopback.
 Usage: python -m tests.bench.footprint [--window SECONDS] [--requests N] [--no-peers]
 """
 
@@ -34,15 +34,15 @@ from tests.packaging.local_service import LocalService, local_service, until
 
 IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 SETTLE_S = 80
-"""The first heartbeat after memory was released loads some of it again, so it does not count as
-idling.
+"""Seconds before the idle measurement begins. The agent releases memory and then loads a part of it
+again for its next heartbeat; neither counts as idling.
 """
 STARTS = 10
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure memory, CPU, latency and sizes.")
-    parser.add_argument("--window", type=float, default=120, help="seconds of idling measured")
+    parser.add_argument("--window", type=float, default=120, help="seconds of idle measurement")
     parser.add_argument("--requests", type=int, default=50)
     parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
     parser.add_argument("--idle-only", action="store_true", help="measure idling only")
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> None:
-    """Print all figures except those of idling."""
+    """Print all figures except the idle measurement."""
     show_sizes()
     for name, line in builds.items():
         show_verbs(name, line, home)
@@ -74,7 +74,9 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
-    """Restart this program in a namespace with only loopback. The peers are downloaded before."""
+    """Restart this program in a network namespace with only loopback. The packages of the peers are
+    downloaded before.
+    """
     if "VENUE_BENCH_IN_MOUNTS" not in os.environ:
         words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_self())
         return subprocess.run(
@@ -122,7 +124,7 @@ def show_verbs(name: str, line: tuple[str, ...], home: Path) -> None:
 
 
 async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
-    """Start an agent repeatedly that is already enrolled."""
+    """Measure repeated starts of an agent that is already enrolled."""
     async with StrictService(Reading.SSE) as service:
         config = write_config(home / f"starts-{name}", service.base_url, API_KEY)
         ready, acknowledged = [], []
@@ -149,7 +151,9 @@ def show_idling(
     window_s: float,
     peers_root: Path | None,
 ) -> None:
-    """Let all agents idle side by side; read their counters at both ends of the window."""
+    """Let all agents idle at the same time. Read their counters at the start and the end of the
+    window.
+    """
     with contextlib.ExitStack() as stack:
         pids: dict[str, int] = {}
         for name, line in builds.items():

@@ -1,8 +1,8 @@
-"""`python -m tests.bench.garbage [--seconds 60]`: the cost of an endless stream.
+"""`python -m tests.bench.garbage [--seconds 60]`: the agent's cost of an endless garbage stream.
 
-A service answers `onCommands` with garbage, as fast as the agent reads it. The output shows for
-each kind of garbage: logged lines, connections, CPU after the first five seconds in per cent of a
-core, and the number of heartbeats.
+A hostile service answers `onCommands` with garbage, as fast as the agent reads it. For each kind of
+garbage, the output shows the number of logged lines, connections and heartbeats, and the processor
+time after the first five seconds, in per cent of one core.
 """
 
 import argparse
@@ -74,7 +74,7 @@ GARBAGE: dict[str, Callable[[HostileService], bytes]] = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """``cpu_percent`` is that of one core, after the first five seconds."""
+    """``cpu_percent`` is the use of one core after the first five seconds."""
 
     lines: int
     log_bytes: int
@@ -85,7 +85,9 @@ class Cost:
 
 
 def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -> Fault:
-    """Answer with a stream that never ends; send each chunk once the previous one was read."""
+    """Answer with a stream that never ends. Each chunk is sent when the agent has read the previous
+    one.
+    """
 
     async def fault(x: Exchange) -> None:
         await x.write(STREAM.format("text/event-stream").encode())
@@ -97,7 +99,7 @@ def endless(service: HostileService, chunk: Callable[[HostileService], bytes]) -
 
 
 async def measure(name: str, home: Path, seconds: float) -> Cost:
-    """Run a daemon for this time against a stream of the garbage ``name``."""
+    """Run a daemon for ``seconds`` while the service sends the kind of garbage ``name``."""
     async with HostileService(lambda: datetime.now(UTC)) as service:
         service.faults["onCommands"] = endless(service, GARBAGE[name])
         config = write_config(home, service.base_url)

@@ -1,12 +1,12 @@
-"""Measures how soon a request is received and running. Uses the package if it is built (make
-onedir).
+"""Measures how soon after a request the agent acknowledges it and starts the collection. Uses the
+package if it is built (make onedir).
 
-Two services request reports. The goals apply to the lean service. The figures of the reference
-service on SQLite include its own work and the operator's calls. Each figure names its start and its
-end. The first and the last line show the load of the machine: how late a sleeping process wakes up,
-which is some 0.1 ms on an idle machine.
+Two services request reports in turn. The goals apply only to the lean service. The figures of the
+reference service, which runs on SQLite, include its own work and the operator's calls. Each figure
+names its start and its end. The first and the last line of the output show the load of the machine:
+how late a sleeping process wakes up. On an idle machine this is about 0.1 ms.
 
-Everything runs in a network namespace of its own. The exit code is 1 if a goal is missed.
+Everything runs in a separate network namespace. The exit code is 1 if a goal is missed.
 Usage: python -m tests.bench.latency [--requests N] [--rare N] [--every-build]
 """
 
@@ -34,17 +34,17 @@ IN_NAMESPACE = "VENUE_BENCH_IN_NAMESPACE"
 P99_GOAL_MS = 20.0
 GOALS_MS = {"received": 6.0, "running": 9.0}
 POLL_EVERY_S = 0.1
-"""Frequent polls for a report would slow down the service."""
+"""Interval of the polls for a report. More frequent polls would slow down the service."""
 REQUESTS_MIN = 3
 REQUESTS_WITHIN_S = 25.0
-"""No requests are created after this time, so there are fewer on a loaded machine."""
+"""No requests are created after this time. Therefore a loaded machine creates fewer requests."""
 WAKE_UPS = 100
 NAP_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Durations in milliseconds, of ``count`` requests."""
+    """Statistics of the durations of ``count`` requests, in milliseconds."""
 
     median: float
     p95: float
@@ -58,7 +58,7 @@ class Spread:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure how soon requests are taken.")
+    parser = argparse.ArgumentParser(description="Measure how soon requests are executed.")
     parser.add_argument(
         "--requests", type=int, default=100, help="number of requests of each service"
     )
@@ -101,7 +101,7 @@ def show_latencies(
 def show_against_lean(
     name: str, line: Sequence[str], home: Path, requests: int, rare: int
 ) -> list[str]:
-    """Measure against the lean service, whose timestamps are CLOCK_MONOTONIC."""
+    """Measure with the lean service, whose timestamps are from CLOCK_MONOTONIC."""
     with _lean_service(requests, rare) as service:
         config = write_config(home, _first_line(service).split()[-1], API_KEY)
         with running(tuple(line), config) as agent:
@@ -156,8 +156,8 @@ def _since_requested(measured: Sequence[dict[str, float]], what: str) -> Spread:
 
 
 def show_against_reference(name: str, line: Sequence[str], home: Path, requests: int) -> None:
-    """Measure against the reference service. Timestamps are those of its records: when a call
-    began.
+    """Measure with the reference service. The timestamps are from its database: each is the time at
+    which a call began.
     """
     home.mkdir()
     received, started, finished = [], [], []
@@ -180,7 +180,7 @@ def show_against_reference(name: str, line: Sequence[str], home: Path, requests:
 
 
 def _answered(service: LocalService, instance_id: str) -> dict[str, str]:
-    """Request a report, and return its request once the report has arrived."""
+    """Request a report. Return the service's record of the request when the report has arrived."""
     request_id = service.request(instance_id, "network")
 
     def finished_row() -> dict[str, str] | None:

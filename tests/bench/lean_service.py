@@ -1,13 +1,13 @@
-"""A service with almost no cost of its own, to measure the agent.
+"""A service that needs almost no processor time, to measure the agent.
 
-It speaks the contract over plain HTTP, from memory, as a process of its own. Each request is
-created some time after the previous report arrived, so that the device idles in between. Times are
-CLOCK_MONOTONIC, in seconds. ``requested`` is the time right before the command is sent; the other
-times are when the service has read the device's call.
+It implements the contract over plain HTTP, without a database, in a separate process. It creates
+each request some time after the previous report arrived, so that the device idles in between. Times
+are from CLOCK_MONOTONIC, in seconds. ``requested`` is the time right before the service sends the
+command. The other times are those at which the service has read a call of the device.
 
-Usage: python -m tests.bench.lean_service REQUESTS RARE. It prints its address, and at the end a
-line of JSON: the `RequestTimes` of REQUESTS consecutive requests and of RARE requests. Before each
-rare request the device idles until it has released memory.
+Usage: python -m tests.bench.lean_service REQUESTS RARE. It prints its address, and at the end one
+line of JSON with the `RequestTimes` of REQUESTS consecutive requests and of RARE rare requests.
+Before each rare request, the device idles until it has released memory.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tests.fakes.http_server import Reply, Request
 from tests.fakes.strict_service import StrictService
 
 WARM_UP = 5
-"""The first requests import modules and are not counted."""
+"""Number of first requests that are not counted, because the agent imports modules for them."""
 PAUSE_S = (0.05, 0.15)
 RARE_PAUSE_S = (SETTLE_AFTER_S + 1.0, SETTLE_AFTER_S + 1.5)
 REQUESTS_WITHIN_S = 35.0
@@ -34,7 +34,9 @@ READY_WITHIN_S = 60.0
 
 @dataclass(slots=True)
 class RequestTimes:
-    """Times of one request. ``received`` and ``running``: when the acknowledgement was read."""
+    """Times of one request. ``received`` and ``running`` are the times at which the service has
+    read the acknowledgement with that status.
+    """
 
     requested: float = 0.0
     received: float = 0.0
@@ -75,7 +77,9 @@ class LeanService(StrictService):
 async def ask(
     service: LeanService, count: int, pause_s: tuple[float, float]
 ) -> list[dict[str, Any]]:
-    """Request ``count`` reports, with a random pause before each; fewer if they take long."""
+    """Request ``count`` reports, with a random pause before each. Request fewer if the time limit
+    `REQUESTS_WITHIN_S` is reached first.
+    """
     rng = random.Random(1)
     until_s = time.monotonic() + REQUESTS_WITHIN_S
     results: list[dict[str, Any]] = []

@@ -1,11 +1,12 @@
-"""Compares the network collector with nmap on the same LAN: speed and completeness.
+"""Compares the speed and the completeness of the network collector and nmap on the same LAN.
 
     python -m tests.bench.network [--runs N] [--lan 24|22|20 ...] [--all]
 
-Each LAN is simulated behind a TAP device in a namespace of its own (see tests/lab/tap/lan.py). 35 %
-of its hosts are Wi-Fi-like; some have web ports that never respond. The contestants take turns, and
-the neighbour table is flushed before every run. The exit code is 1 if a goal is missed, 2 if no lab
-can be built. ``--all`` adds the scan alone, nmap without root and avahi-browse, for comparison.
+Each LAN is simulated behind a TAP device in a separate namespace (see tests/lab/tap/lan.py). 35 %
+of its hosts are simulated as Wi-Fi devices, and some have web ports that never respond. The
+contestants take turns. The kernel's neighbour table is flushed before every run. The exit code is 1
+if a goal is missed, and 2 if this machine cannot simulate a LAN. ``--all`` adds more contestants:
+the collector's scan step alone, nmap without root, and avahi-browse.
 """
 
 import argparse
@@ -29,14 +30,14 @@ from tests.lab.tap.plan import LabPlan, load_plan, plan_lan, save_plan, with_mut
 
 OURS, NMAP = "collect network", "nmap -sS as root"
 NMAP_TIMES = 2.0
-"""How many times faster than nmap a whole run must be, on the /24."""
+"""A whole run of the collector must be this many times faster than nmap, on the /24."""
 OVERFLOW_MESSAGE = "neighbor table overflow"
 
 
 @dataclass(frozen=True, slots=True)
 class Lan:
-    """A LAN, the number of runs, and the goals in seconds and MiB. nmap runs once after each
-    ``nmap_every`` runs of ours.
+    """A LAN with the number of runs and the goals, in seconds and MiB. nmap runs once after every
+    ``nmap_every`` runs of the collector.
     """
 
     subnet: str
@@ -86,7 +87,7 @@ def contestants(plan: LabPlan, *, every: bool) -> dict[str, Callable[[], Outcome
 
 
 def run_all(plan: LabPlan, lan: Lan, runs: int, *, every: bool) -> list[Row]:
-    """Run all on the LAN this process is in, in turns."""
+    """Run all contestants in turns, on the LAN of this process's network namespace."""
     others = contestants(plan, every=every)
     ours = others.pop(OURS)
     rows: list[Row] = []
@@ -127,9 +128,9 @@ def missed_goals(key: str, plan: LabPlan, rows: Sequence[Row]) -> list[str]:
     if (peak_mib := max(row.peak_mib for row in ours)) > lan.peak_mib:
         missed.append(f"the child used {peak_mib:.0f} MiB, the goal is {lan.peak_mib:g} MiB")
     if not all(is_complete(row, plan) for row in ours):
-        missed.append("a run missed a host, a MAC or a port, or told of one that is none")
+        missed.append("a run missed a host, a MAC or a port, or reported one that does not exist")
     if any(row.harmful_bytes for row in ours):
-        missed.append("bytes were sent to ports that must get none")
+        missed.append("bytes were sent to ports that must receive none")
     theirs = [row for row in rows if row.contestant == NMAP]
     if key == "24" and theirs and (times := _median_s(theirs) / _median_s(ours)) < NMAP_TIMES:
         missed.append(f"only {times:.1f} times faster than nmap, the goal is {NMAP_TIMES:g}")
@@ -147,7 +148,7 @@ def show(lan: Lan, plan: LabPlan, rows: Sequence[Row]) -> None:
     live, ports = len(plan.hosts), len(plan.open_endpoints())
     print(
         f"\n{lan.subnet}: {live} live hosts, {ports} open ports, {lan.mute_pages} of them web ports"
-        f" that say nothing; goals: {lan.whole_s:g} s, {lan.peak_mib:g} MiB"
+        f" that never respond; goals: {lan.whole_s:g} s, {lan.peak_mib:g} MiB"
     )
     print(
         f"  {'contestant':<18}{'runs':>5}{'median s':>10}{'worst s':>9}{'× ours':>8}"
@@ -171,7 +172,7 @@ def show(lan: Lan, plan: LabPlan, rows: Sequence[Row]) -> None:
 
 
 def bench_lan(key: str, runs: int | None, *, every: bool) -> list[str]:
-    """Simulate the LAN, run the contestants in it, print the table; return the missed goals."""
+    """Simulate the LAN, run the contestants, and print the results. Return the missed goals."""
     lan = LANS[key]
     plan = with_mute_pages(plan_lan(lan.subnet, lan.live), lan.mute_pages)
     overflows = _overflow_count()

@@ -1,7 +1,7 @@
-"""Other common agents from Debian packages, in a temporary overlay of this machine.
+"""Installs other common agents from Debian packages in a temporary overlay, and runs them.
 
-Each is configured to use only loopback and runs in the caller's network namespace. Nothing is
-installed on this machine: the overlay disappears with the caller.
+Each agent is configured to use only loopback and runs in the caller's network namespace. Nothing is
+installed on the machine itself: the kernel removes the overlay when the caller ends.
 """
 
 import contextlib
@@ -84,7 +84,7 @@ def _mount(stack: contextlib.ExitStack, *words: str) -> None:
 
 
 def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
-    """Install the available peers in the overlay; return them. This needs the package archive."""
+    """Install the peers in the overlay. Return those that the package archive has."""
     installed = []
     for peer in peers:
         words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", peer.package)
@@ -104,7 +104,7 @@ def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
 
 @contextlib.contextmanager
 def running(root: Path, peer: Peer) -> Iterator[int]:
-    """Run a peer in the overlay and yield its process id; it and its children end with it."""
+    """Run a peer in the overlay and yield its process id. Afterwards end it and its children."""
     for name, text in peer.files:
         path = root / name.lstrip("/")
         path.parent.mkdir(parents=True, exist_ok=True)

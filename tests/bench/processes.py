@@ -1,4 +1,4 @@
-"""The cost of a process, as the kernel accounts for it: proc(5)."""
+"""Reads the memory and processor time of a process from /proc, see proc(5)."""
 
 import re
 import time
@@ -10,8 +10,8 @@ MIB = 1024.0
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a process and all its children. ``wakeups`` are voluntary context switches so
-    far.
+    """The resource use of a process and all its descendants. ``wakeups`` counts their voluntary
+    context switches since they started.
     """
 
     pss_mib: float
@@ -22,7 +22,7 @@ class Cost:
 
 
 def cost_of(pid: int) -> Cost:
-    """Read the cost of ``pid`` and its children. Raises OSError if it has ended."""
+    """Read the resource use of ``pid`` and its descendants. Raises OSError if it has ended."""
     family = family_of(pid)
     rollups = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family]
     return Cost(
@@ -35,12 +35,12 @@ def cost_of(pid: int) -> Cost:
 
 
 def resident_kib(pid: int) -> int:
-    """Read the resident memory of ``pid`` alone from its page tables, which are exact."""
+    """Read the exact resident memory of ``pid``, without its descendants, from its page tables."""
     return _kib(Path(f"/proc/{pid}/smaps_rollup").read_text(), "Rss")
 
 
 def peak_kib(pid: int) -> int:
-    """Read the most that ``pid`` alone has ever had resident."""
+    """Read the peak resident memory of ``pid``, without its descendants."""
     return _kib(Path(f"/proc/{pid}/status").read_text(), "VmHWM")
 
 
@@ -60,8 +60,8 @@ def _kib(rollup: str, name: str) -> int:
 
 
 def _cpu_s(pid: int) -> float:
-    """Read the CPU clock of another process, in ns rather than in ticks: clock_getcpuclockid(3),
-    whose encoding is ``~pid << 3 | CPUCLOCK_SCHED`` on Linux."""
+    """Read the CPU clock of another process, which is more precise than the ticks in /proc. On
+    Linux its clock id is ``~pid << 3 | CPUCLOCK_SCHED``, see clock_getcpuclockid(3)."""
     return time.clock_gettime(~pid << 3 | 2)
 
 

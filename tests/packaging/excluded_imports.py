@@ -1,8 +1,8 @@
-"""Finds imports of modules that a package leaves out: prints one a line, as `IMPORTER: MODULE`.
+"""Prints each import of a module that a package leaves out, one a line, as `IMPORTER: MODULE`.
 
-Every module of the program is imported while the package's excluded modules cannot be. Libraries
-also import inside functions, so the imports of every loaded library module are tried as well,
-except those inside a `try`. A library that is never loaded cannot fail.
+Every module of the program is imported while imports of the package's excluded modules fail.
+Libraries also import inside functions. Therefore the imports of every loaded library module are
+tried as well, except those inside a `try`.
 
 Usage: python -m tests.packaging.excluded_imports venue-agent|venue-control
 """
@@ -27,7 +27,7 @@ OURS: Final = ("agent", "collectors", "controlplane")
 
 
 def settings_of(program: str) -> dict[str, Any]:
-    """Return the arguments of PyInstaller in packaging/program.spec, without PyInstaller."""
+    """Return the arguments that packaging/program.spec gives PyInstaller, without running it."""
     hooks = types.ModuleType("PyInstaller.utils.hooks")
     hooks.collect_submodules = _submodules  # type: ignore[attr-defined]
     names = ("PyInstaller", "PyInstaller.utils")
@@ -49,7 +49,7 @@ def settings_of(program: str) -> dict[str, Any]:
 
 
 def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]:  # noqa: A002
-    """Stand in for PyInstaller's function. Libraries are not searched."""
+    """Replaces PyInstaller's function of this name. Returns no modules of libraries."""
     if package.partition(".")[0] not in OURS:
         return []
     folder = ROOT / package.replace(".", "/")
@@ -73,7 +73,9 @@ class Blocker(importlib.abc.MetaPathFinder):
 
 
 def unguarded_imports(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield the modules that a module imports anywhere, except in a `try` and for types only."""
+    """Yield the modules that a module imports anywhere, except inside a `try` and imports that are
+    only for types.
+    """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Try) or (
             isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
@@ -95,7 +97,7 @@ def excluded_imports(program: str) -> Iterator[str]:
         del sys.modules[name]
     sys.meta_path.insert(0, blocker)
     for name in settings["hiddenimports"]:
-        # Alembic alone can import the environment of migrations.
+        # Only Alembic can import the environment of the migrations.
         if name.partition(".")[0] in OURS and not name.endswith(("__main__", "migrations.env")):
             yield from _failure(name, name, blocker)
     for name, module in list(sys.modules.items()):

@@ -1,7 +1,7 @@
-"""Fetches the file of a source package from the configured index, and runs no code of it.
+"""Fetches the file of a source package from the configured index, without running its code.
 
-`pip download` runs the package's ``setup.py`` to learn its metadata. This script uses only pip's
-own finder, for the address, and pip's own downloader, for the file.
+`pip download` would run the package's ``setup.py`` to read its metadata. This script uses only
+pip's finder, which returns the address of the file, and pip's downloader.
 
 Usage: python -m tests.packaging.fetch_sdist NAME VERSION FOLDER
 """
@@ -16,7 +16,7 @@ from pip._vendor.packaging.specifiers import SpecifierSet
 
 
 class FetchCommand(DownloadCommand):
-    """`pip download` with its options and its configuration, but only its fetch."""
+    """`pip download` with its options and its configuration, which only fetches the file."""
 
     def run(self, options: Values, args: list[str]) -> int:
         name, version, folder = args

@@ -24,7 +24,8 @@ OUR_USER: Final = "venue-agent"
 KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
 MAKERS: Final = Path("/usr/lib/venue-agent/_internal/agent/presentation/hosts/makers.bin")
 ELSEWHERE: Final = Path("/opt/venue-agent")
-# The package has neither docstrings nor sources: no output may depend on them.
+# The packaged program has no docstrings and no source code. Therefore these commands must print the
+# same as from the source tree.
 AS_IN_THE_SOURCE: Final = (
     ("--version",), ("--help",), ("config", "example"), ("config", "schema"), ("doctor", "--help"),
     ("collect", "--help"), ("service", "install", "--help"),
@@ -37,7 +38,7 @@ MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration
 COLUMNS: Final = 80
 SHORT_WATCHDOG: Final = "[Service]\nWatchdogSec=3\n"
 WITHIN_S: Final = 600
-# The package manager's and the system's own records, which a purge does not concern.
+# Records of the package manager and of the system, which a purge need not delete.
 OWN_RECORDS: Final = (
     "/var/lib/dpkg", "/var/log", "/var/cache", "/var/lib/systemd/deb-systemd-helper-",
     "/etc/group", "/etc/gshadow", "/etc/passwd", "/etc/shadow", "/etc/subuid", "/etc/subgid",
@@ -47,7 +48,9 @@ OWN_RECORDS: Final = (
 
 
 def run(*words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
-    """Run a program; by default it must succeed."""
+    """Run a program. Raises AssertionError if its exit code is not ``expect``. If ``expect`` is
+    None, any exit code is permitted.
+    """
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     if expect is not None and done.returncode != expect:
         raise AssertionError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")
@@ -98,7 +101,7 @@ class Verification:
 
     @property
     def installation(self) -> tuple[str, ...]:
-        """The command line of a first installation."""
+        """The arguments of the agent's first installation."""
         where = ("--base-url", self.service.base_url, "--location", LOCATION)
         return ("service", "install", *where, "--api-key-file", str(self.home / "key"))
 
@@ -112,7 +115,7 @@ class Verification:
         return until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
     def wait_for_life(self) -> None:
-        """Return when the service runs and has acknowledged a new request."""
+        """Wait until the service runs and has acknowledged a new request."""
         until(
             lambda: unit_property("ActiveState") == "active" and unit_property("MainPID") != "0",
             WITHIN_S,
@@ -176,7 +179,7 @@ class Verification:
         )
 
     def plug_in(self) -> None:
-        """Give the machine a network without a way out, and a separate disk for /home."""
+        """Give the machine a network that leads nowhere, and a separate disk for /home."""
         run("ip", "link", "add", "venue0", "type", "veth", "peer", "name", "venue1")
         run("ip", "address", "add", "10.99.0.2/29", "dev", "venue0")
         run("ip", "link", "set", "venue1", "up")
@@ -207,8 +210,8 @@ class Verification:
         assert "<html" in page.read_text()
 
     def collect_outside(self) -> None:
-        """Collect the same report with `collect`, as root and as the service's user, for
-        docs/sandbox.md.
+        """Collect the same reports with `collect` outside of the unit, as root and as the service's
+        user. docs/sandbox.md compares them.
         """
         as_user = ("runuser", "-u", "venue-agent", "--", "env", "HOME=/nonexistent")
         for who, prefix in (("root", ()), ("user", as_user)):
@@ -231,7 +234,9 @@ class Verification:
         print_ok(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
 
     def never_be_given_up(self) -> None:
-        """Crash more often than systemd's default limit of restarts: our unit has no limit."""
+        """Kill the service more often than systemd's default limit of restarts permits. Our unit
+        has no limit.
+        """
         assert unit_property("StartLimitIntervalUSec") == "0"
         for _ in range(KILLS):
             pid = until(lambda: int(unit_property("MainPID")), WITHIN_S)
@@ -240,12 +245,14 @@ class Verification:
         self.wait_for_life()
         has_backoff = unit_property("RestartSteps") not in {"", "0"}
         kind = (
-            "later and later" if has_backoff else "after 1 s each time: this systemd has no steps"
+            "with growing delays" if has_backoff else "after 1 s: this systemd has no RestartSteps"
         )
-        print_ok(f"killed {KILLS} times and not given up, started {kind}")
+        print_ok(f"killed {KILLS} times and restarted each time, {kind}")
 
     def wait_for_a_right_configuration(self) -> None:
-        """Start with an unknown configuration key: exit code 2, and no restart."""
+        """Start with an unknown configuration key. The service must end with exit code 2, and
+        systemd must not restart it.
+        """
         right = CONFIG.read_text()
         CONFIG.write_text(right + "[nonsense]\n")
         assert (
@@ -261,10 +268,10 @@ class Verification:
         CONFIG.write_text(right)
         agent("service", "start")
         self.wait_for_life()
-        print_ok("a wrong configuration: not started again and again, and the status says it")
+        print_ok("a wrong configuration: not restarted, and the status reports it")
 
     def be_ended_by_the_watchdog(self) -> None:
-        """Block the loop in a read that never ends: the file of certificates is a pipe."""
+        """Block the event loop in a read that never ends: the file of certificates is a pipe."""
         drop_in = Path(f"/run/systemd/system/{UNIT}.d/watchdog.conf")
         drop_in.parent.mkdir(parents=True)
         drop_in.write_text(SHORT_WATCHDOG)
@@ -274,7 +281,7 @@ class Verification:
         pid, restarts = int(unit_property("MainPID")), int(unit_property("NRestarts"))
         right, pipe = CONFIG.read_text(), CONFIG.with_name("pipe.pem")
         os.mkfifo(pipe)
-        # https, because certificates are not read otherwise.
+        # The agent reads the file of certificates only for https.
         section = f'[service]\nca_file = "{pipe}"\n'
         CONFIG.write_text(right.replace("[service]\n", section).replace("http:", "https:"))
         began = time.monotonic()
@@ -304,7 +311,7 @@ class Verification:
             sys.stdout.write("--  the report has no field agent.lastExit yet\n")
             return
         assert "hung" in str(last.get("value")), last
-        print_ok(f"the next report names it: {last['value']!r}")
+        print_ok(f"the next report names this end: {last['value']!r}")
 
     def stop_in_time(self) -> None:
         self.service.request(self.instance_id, "network")
@@ -326,7 +333,7 @@ class Verification:
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
         until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)
         self.wait_for_life()
-        print_ok("a key file that is written anew is taken up by itself")
+        print_ok("a rewritten key file is read without a restart")
 
     def enroll_anew_by_hand(self) -> None:
         """Follow the advice of `status` after a revocation: stop, enroll as root, start."""
@@ -336,7 +343,7 @@ class Verification:
         agent("service", "start")
         self.device = self.service.enrolled_device()
         self.wait_for_life()
-        print_ok("enrolled anew by root's hand: the service goes on with it")
+        print_ok("enrolled again by root: the service uses the new binding")
 
     def survive_an_upgrade(self) -> None:
         run("dpkg", "-i", str(RESULTS / "next.deb"))
@@ -408,7 +415,7 @@ def files_of_the_system() -> frozenset[str]:
 
 
 def take(steps: list[Callable[[], None]]) -> None:
-    """Run the steps in order, and print the duration of each."""
+    """Run the steps in order, and print the duration and the processor time of each step."""
     for step in steps:
         began_s = processor_s()
         wall_s = timed(step)
@@ -418,10 +425,10 @@ def take(steps: list[Callable[[], None]]) -> None:
 
 
 def processor_s() -> float:
-    """Return the processor time of the container's processes and of those that have ended."""
+    """Return the processor time of all processes of the container, and of their ended children."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
+        with contextlib.suppress(OSError):  # the process has just ended
             fields = stat.read_text().rpartition(")")[2].split()
             ticks += sum(int(field) for field in fields[11:15])  # proc(5): utime to cstime
     return ticks / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""The reference service as a process on loopback, and calls of its operator."""
+"""Runs the reference service as a process on loopback, and calls it as an operator does."""
 
 import json
 import os
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class LocalService:
-    """``api_key`` may write; the operator and the agent share it."""
+    """A running service. ``api_key`` has a write grant; the operator and the agent both use it."""
 
     def __init__(self, base_url: str, api_key: str) -> None:
         self.base_url = base_url
@@ -63,7 +63,7 @@ class LocalService:
 def until(
     poll: Callable[[], Result | None], within_s: float, *, every_s: float = POLL_EVERY_S
 ) -> Result:
-    """Poll until there is a result. Raises TimeoutError."""
+    """Call ``poll`` until it returns a result. Raises TimeoutError after ``within_s``."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         result = poll()
@@ -75,7 +75,7 @@ def until(
 
 @contextmanager
 def local_service(home: Path) -> Iterator[LocalService]:
-    """Run the service with its data in ``home`` while the body runs."""
+    """Run the service while the body of the `with` statement runs. Its data is in ``home``."""
     database = f"sqlite:///{home / 'service.db'}"
     words = ("serve", "--port", "0", "--rate", "0", "--log-level", "warning")
     output = home / "service.out"

@@ -1,6 +1,7 @@
 """The cases of `verify_programs`: every command of both programs, with every option.
 
-The commands and options are those of the programs' own parsers: `missing` lists what no case uses.
+The programs' own parsers define the commands and options. `missing` lists the commands and options
+that no case uses.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from controlplane.cli.main import build_parser
 AGENT: Final = "venue-agent"
 CONTROL: Final = "venue-control"
 COMMON: Final = frozenset({"--help", "--version", "--debug"})
-"""Options that every command has. One case of each program uses them."""
+"""Options that every command has. One case of each program that uses them is sufficient."""
 NOT_USED: Final[dict[tuple[str, str], str]] = {}
 """Options without a case: the command, the option and the reason."""
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
@@ -29,15 +30,15 @@ class Case:
     """One run of a packaged program.
 
     Args:
-        words: The command line. ``{name}`` stands for a value that an earlier case of the story
-            matched.
-        exit_code: What the program must return.
-        output: A regular expression that its output must match. Named groups are kept for later
-            cases.
+        words: The command line. ``{name}`` is replaced by the value that a group of this name
+            matched in the output of an earlier case of the story.
+        exit_code: The exit code that the program must return.
+        output: A regular expression that its output must match. Later cases of the story can use
+            the values of its named groups.
         into: File that receives standard output.
         writes: File that the program must have written.
-        stays: The program runs until the end of the story. It counts as started once ``output``
-            matches; then SIGTERM must end it with ``exit_code``.
+        stays: The program runs until the story ends. It counts as started when its output matches
+            ``output``. At the end of the story, SIGTERM must end it with ``exit_code``.
     """
 
     program: str
@@ -51,7 +52,9 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An HTTP request to a packaged service, for code that it loads at the first use."""
+    """An HTTP request to a packaged service. It tests code that the service imports only when it
+    needs it.
+    """
 
     url: str
     status: int = 200
@@ -74,7 +77,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """Steps that depend on each other, run in a directory of their own. Stories run at once."""
+    """Consecutive steps in one directory. Stories run concurrently, each in its own directory."""
 
     name: str
     steps: tuple[Case | Call | Delivery | Stop, ...]
@@ -90,7 +93,7 @@ def control(words: str, exit_code: int = 0, output: str = "", **more: str | bool
 
 
 UUID: Final = "[0-9a-f]{8}-[0-9a-f-]{27}"
-# The network namespace is private: every port is free.
+# The verification runs in its own network namespace, in which every port is free.
 HOOKS_PORT: Final = 9000
 TLS_PORT: Final = 8443
 VENUE_PORT: Final = 8470
@@ -123,7 +126,7 @@ interval_seconds = 1
 max_duration_seconds = 5
 """
 
-# The agent without a service, systemd and a network.
+# The agent without a service, without systemd and without a network.
 ALONE: Final = Story(
     "agent-alone",
     (
@@ -280,7 +283,7 @@ MERCHANT: Final = Story(
     ),
 )  # fmt: skip
 
-# Commands next to the database, and those that fail without systemd or in a package.
+# Commands that open the database directly, and commands that fail without systemd or in a package.
 ACCOUNTS: Final = Story(
     "accounts",
     (
@@ -321,7 +324,8 @@ ACCOUNTS: Final = Story(
     {"locations": "loc-0001\nloc-0002\n", "password": "correct horse battery staple\n"},
 )  # fmt: skip
 
-# The service with the other options: an options file, and several processes on PostgreSQL.
+# The service with the options that no other story uses: an options file, and several processes on
+# PostgreSQL.
 SERVE: Final = Story(
     "serve",
     (
@@ -339,7 +343,7 @@ SERVE: Final = Story(
     ),
     {
         "serve.conf": """\
-# every option that another story does not use
+# every option that no other story uses
 --database service.db
 --port 8472
 --origin https://venue.example
@@ -366,7 +370,7 @@ STORIES: Final = (VENUE, MERCHANT, ACCOUNTS, ALONE, SERVE)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of a program and its optional arguments, with all names of each option."""
+    """A command of a program, with all names of each of its optional arguments."""
 
     program: str
     words: tuple[str, ...]
@@ -374,7 +378,7 @@ class Command:
 
 
 def commands() -> Iterator[Command]:
-    """Yield every command of both programs, and the programs themselves without a command."""
+    """Yield every command of both programs, and each program itself as a command without words."""
     for verb in VERBS:
         # The parser has only the options of the given verb.
         yield from _commands(AGENT, (verb,), _subparsers(agent_parser((verb,)))[verb])
@@ -411,7 +415,9 @@ def _optional(parser: argparse.ArgumentParser) -> Iterator[tuple[str, ...]]:
 
 
 def words_of(case: Case, values: dict[str, str]) -> list[str]:
-    """Return the command line with the values of its placeholders. Raises KeyError."""
+    """Return the command line with its placeholders replaced. Raises KeyError for a placeholder
+    without a value.
+    """
     return [
         _PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in shlex.split(case.words)
     ]
@@ -442,7 +448,7 @@ def missing(stories: tuple[Story, ...] = STORIES) -> list[str]:
 def _used(
     case: Case, files: dict[str, str], every: list[Command]
 ) -> Iterator[tuple[Command, set[str]]]:
-    """Yield the program and the command that a case runs, each with the names used."""
+    """Yield the program and the command that a case runs, each with the option names it uses."""
     words = words_of(case, _AnyId())
     in_files = " ".join(files.get(word[1:], "") for word in words if word.startswith("@")).split()
     names = {word for word in (*words, *in_files) if word.startswith("--")}
@@ -473,7 +479,7 @@ def _positionals(command: Command, words: list[str]) -> set[str]:
 
 
 class _AnyId(dict[str, str]):
-    """A value for every placeholder."""
+    """Returns a value for every placeholder."""
 
     def __missing__(self, name: str) -> str:
         return _ANY_ID

@@ -1,7 +1,7 @@
-"""A root directory that contains only the dependencies of the packaged programs.
+"""Builds a root directory that contains only the dependencies of the packaged programs.
 
-It has the C library, zlib, /dev, /proc, /sys and a handful of files in /etc. It has no Python, no
-shell and no time zones. The mounts need a mount namespace of their own, and end with it.
+It has the C library, zlib, /dev, /proc, /sys and a few files in /etc. It has no Python, no shell
+and no time zones. The caller must run in its own mount namespace: the mounts end with it.
 """
 
 import os
@@ -32,7 +32,7 @@ def make_root(root: Path, programs: dict[str, Path], authorities: bytes) -> None
         authorities: The certificates that this machine trusts, in PEM.
 
     Raises:
-        RuntimeError: A Python is reachable.
+        RuntimeError: The new root contains a Python.
     """
     _run("mount", "--make-rprivate", "/")
     _run("mount", "-t", "tmpfs", "-o", "size=500m", "venue-programs", str(root))
@@ -57,20 +57,22 @@ def make_root(root: Path, programs: dict[str, Path], authorities: bytes) -> None
 
 
 def share(root: Path, directory: Path) -> None:
-    """Bind-mount a directory of this machine into the root, at the same path."""
+    """Bind-mount a directory of this machine at the same path inside the root."""
     target = root / directory.relative_to("/")
     target.mkdir(parents=True)
     _run("mount", "--bind", str(directory), str(target))
 
 
 def command_in(root: Path, directory: Path, *words: str) -> tuple[str, ...]:
-    """Return the command line that runs a program of the root in one of its directories."""
+    """Return the command line that runs a program inside the root. ``directory`` is its working
+    directory.
+    """
     return ("unshare", f"--root={root}", f"--wd=/{directory.relative_to(root)}", *words)
 
 
 def _libraries() -> list[Path]:
-    """Return the libraries that the programs may use from the machine: those of libc6, on which
-    their packages depend, and of zlib1g, on which dpkg depends.
+    """Return the libraries that the programs may expect on a machine: those of libc6, because their
+    packages depend on it, and of zlib1g, because dpkg depends on it.
     """
     listed = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
     libraries = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]

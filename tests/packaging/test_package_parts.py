@@ -1,4 +1,6 @@
-"""The parts of the packages that need no build: scripts, manual, bill of materials, entry."""
+"""Tests the parts of the packages that exist without a build: scripts, manual, bill of materials
+and entry point.
+"""
 
 import datetime
 import importlib.util
@@ -22,19 +24,19 @@ from tests.sizes import large_except
 
 PACKAGING = ROOT / "packaging"
 NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md"}
-"""Documents for developers and operators of the service."""
+"""Documents that only developers and operators of the service need."""
 
 
 def module(path: str) -> ModuleType:
-    """Load a script of packaging/, which is not a Python package: its name belongs to another
-    project.
+    """Load a script of packaging/. It cannot be imported by name, because `packaging` is the name
+    of a library.
     """
     spec = importlib.util.spec_from_file_location(f"venue_packaging_{Path(path).stem}",
                                                   PACKAGING / path)  # fmt: skip
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
-    # Dataclasses import their module by name.
+    # The dataclass decorator looks up the module by its name.
     sys.modules[spec.name] = loaded
     spec.loader.exec_module(loaded)
     return loaded
@@ -169,7 +171,7 @@ NOT_REACHED = {
     "pygments": "colored source code and tracebacks in rich, and the command line of httpx2",
     "trio": "another event loop",
 }
-"""Excluded modules that loaded libraries import inside functions, with the purpose."""
+"""Excluded modules that libraries import inside functions, each with the purpose of the import."""
 
 
 @pytest.mark.parametrize(

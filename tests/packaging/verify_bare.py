@@ -1,11 +1,12 @@
-"""Run the README's two commands on a machine that has only Python, make and git.
+"""Runs the README's two commands on a machine that has only Python, make and git.
 
-Creates a bare Debian root with debootstrap and a directory of wheels, once, in build/bare. Then
-runs the commands in containers of it that have no network: as an ordinary user, and as a user on a
-machine that forbids namespaces; with --all also as root. The default is a short form: `make demo`,
-`make quick` and the tests that need something of the machine. With --all or --only, `make demo` and
-`make test` run in full. `CI` is set in the containers: a test that is skipped for a reason not
-listed below fails. Other releases of Debian have other Pythons: trixie has 3.13, forky 3.14.
+The first run creates a minimal Debian root with debootstrap, and a directory of wheels, in
+build/bare. The commands run in containers of this root without a network: as an ordinary user, and
+as a user on a machine that forbids namespaces; with --all also as root. By default the containers
+run a short form: `make demo`, the tests that are marked `needs`, and `make quick` in one of them.
+With --all or --only, `make demo` and `make test` run in full. `CI` is set in the containers, so a
+test fails if it would be skipped for a reason that is not listed below. ``--release`` selects a
+Debian release with a different Python: trixie has 3.13, forky has 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
 Usage: python -m tests.packaging.verify_bare [--all | --only NAME] [--busy N] [--release NAME]
@@ -38,7 +39,7 @@ PACKAGES: Final = ("python3", "python3-venv", "make", "git")
 USER_ID: Final = 1000
 HOME: Final = "/home/somebody"
 FULL: Final = "make demo; make test"
-# Tests that depend on the machine.
+# The tests that have prerequisites of the machine.
 NEEDS: Final = "make test ARGS='-m needs'"
 SHORT: Final = f"make demo; {NEEDS}"
 WITHIN_S: Final = 5400
@@ -62,13 +63,13 @@ class Bare:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A user on a kind of machine.
+    """A kind of user on a kind of machine, in which the commands are run.
 
     Attributes:
         without: prerequisites that the machine lacks, named as in tests/prerequisites.py.
         options: options of systemd-nspawn(1).
         short_form: shell commands of the short form.
-        is_long: whether it runs only with --all.
+        is_long: whether the situation is run only with --all.
     """
 
     name: str
@@ -87,7 +88,7 @@ NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")
 NOT_IN_ROOTS_HOME: Final = ("ordinary-user", "shared-python")
 NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace")
-# System calls that the filters of other containers refuse, too.
+# System calls that the filters of common container engines also refuse.
 FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
 SITUATIONS: Final = (
     Situation(
@@ -149,29 +150,29 @@ def cached(directory: Path, recipe: str) -> Iterator[Path | None]:
 
 
 def make_root(release: str, directory: Path) -> None:
-    """Install the packages and nothing else that is not essential; add an ordinary user."""
+    """Create a root with `PACKAGES` and Debian's essential packages only. Add an ordinary user."""
     included = f"--include={','.join(PACKAGES)}"
-    # debootstrap does not know a newer release: use its script for sid.
+    # debootstrap has no script for a release that is newer than itself. Use its script for sid.
     script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
     words = (included, release, directory, mirror(), *script)
     run("debootstrap", "--variant=minbase", *words)
     for kept in ("var/cache/apt/archives", "var/lib/apt/lists"):
         shutil.rmtree(directory / kept)
-    # debootstrap leaves this to the installer.
+    # debootstrap does not write this file; Debian's installer does.
     (directory / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     user = ("useradd", "--create-home", "--home-dir", HOME, "--uid", str(USER_ID), "somebody")
     run("chroot", directory, *user)
 
 
 def mirror() -> str:
-    """Return the mirror of this machine's apt configuration, or Debian's own."""
+    """Return the mirror in this machine's apt configuration, or Debian's default mirror."""
     words = ("indextargets", "--format", "$(REPO_URI)", f"Release: {RELEASE}", "Component: main")
     done = subprocess.run(("apt-get", *words), capture_output=True, text=True, check=False)
     return (*done.stdout.split(), "http://deb.debian.org/debian")[0]
 
 
 def requirements() -> tuple[str, ...]:
-    """Return the requirements of the environment and the build requirements."""
+    """Return the requirements of the virtual environment and the requirements of the build."""
     document = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = document["project"]
     extras = project["optional-dependencies"]
@@ -202,7 +203,9 @@ def download(wanted: tuple[str, ...], version: str, directory: Path) -> None:
 
 
 def copy_of_the_tree(place: Path) -> Path:
-    """Return a repository of all files that git tracks or would add, with their current content."""
+    """Create a git repository in ``place`` with the current content of all files that git tracks or
+    would add. Return its path.
+    """
     git = ("git", "-c", f"safe.directory={ROOT}", "-C", ROOT)
     known = (*git, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     listed = subprocess.run(known, capture_output=True, text=True, check=True).stdout
@@ -219,12 +222,13 @@ def copy_of_the_tree(place: Path) -> Path:
 
 
 def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short: bool) -> bool:
-    """Run the commands in a container and print the result."""
+    """Run the commands in a container and print the result. Return whether they succeeded."""
     if tree.stat().st_uid != situation.user_id:
-        # A virtual environment contains its absolute path, which is in the user's home.
+        # A virtual environment contains its absolute path, which differs between root and the user.
         shutil.rmtree(tree / ".venv", ignore_errors=True)
     run("chown", "--recursive", f"{situation.user_id}:{situation.user_id}", tree)
-    # In a home of its own: root must not keep state where another user could replace it.
+    # The tree is in the home directory of the user who runs the commands. Elsewhere, another user
+    # could replace the state of root.
     place = f"{HOME if situation.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",
@@ -253,8 +257,8 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
         try:
             code = container.wait(WITHIN_S)
         except subprocess.TimeoutExpired:
-            # On SIGTERM it stops the container; if it were killed, the container would keep
-            # running.
+            # On SIGTERM systemd-nspawn stops the container. After SIGKILL the container would
+            # continue to run.
             container.terminate()
             code = container.wait() or 124
     return report(situation, code, log.read_text(errors="replace"), time.monotonic() - began)
@@ -262,7 +266,7 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
 
 @contextlib.contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Run processes that each occupy a processor."""
+    """Run ``count`` processes that each keep one processor busy."""
     started = [subprocess.Popen((sys.executable, "-c", "while True: pass")) for _ in range(count)]
     try:
         yield
@@ -273,7 +277,7 @@ def busy_loops(count: int) -> Iterator[None]:
 
 
 def report(situation: Situation, code: int, output: str, took_s: float) -> bool:
-    """Print the skipped tests with their reasons, or the failure; return whether all passed."""
+    """Print the skipped tests with their reasons, or the failure. Return whether the run passed."""
     summaries = SUMMARY.findall(output)
     is_good = code == 0 and summaries != []
     skipped = [line for line in output.splitlines() if line.startswith("SKIPPED")]
@@ -297,7 +301,7 @@ def main() -> int:
     names = [situation.name for situation in SITUATIONS]
     parser = argparse.ArgumentParser(description="Run demo and tests on a bare machine.")
     parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
-    parser.add_argument("--only", choices=names, help="one of them")
+    parser.add_argument("--only", choices=names, help="run only this one")
     parser.add_argument(
         "--busy", type=int, default=0, help="number of busy loops to run at the same time"
     )

@@ -1,9 +1,9 @@
 """Runs every command and option of both packaged programs, in a root without Python.
 
-Needs root, `make onedir service-onedir` and PostgreSQL. The programs run in namespaces of their
-own: the only network is loopback, and their files disappear with the namespaces. `program_cases`
-contains the runs and their expected results. A command or option of the programs' parsers that no
-case uses is a failure.
+Needs root, PostgreSQL, and the programs that `make onedir service-onedir` builds. The programs run
+in separate namespaces: their only network is loopback, and their files are deleted with the
+namespaces. `program_cases` contains the runs and their expected results. The verification also
+fails if a command or an option of the programs' parsers has no case.
 
 Usage: python -m tests.packaging.verify_programs [--onedir DIR] [--service-onedir DIR] [STORY ...]
 """
@@ -57,18 +57,18 @@ CRASHES: Final = re.compile(
     r"Traceback \(most recent call last\)|ModuleNotFoundError|ImportError|No module named"
     r"|unexpected \w+Error|Failed to execute script"
 )
-"""What no output of a packaged program may have, whatever its exit code."""
+"""Text that no output of a packaged program may contain, whatever its exit code is."""
 WITHIN_S: Final = 600
 POLL_S: Final = 0.05
 OUTPUT_CHARACTERS: Final = 2000
 
 
 class Failure(Exception):
-    """A step did not match its case."""
+    """The result of a step differs from its case."""
 
 
 class Hooks:
-    """A receiver of webhooks on loopback, which counts the calls of each path."""
+    """A receiver of webhooks on loopback. It records the paths that were called."""
 
     def __init__(self) -> None:
         self._called: set[str] = set()
@@ -80,7 +80,7 @@ class Hooks:
             self._changed.notify_all()
 
     def wait_for(self, path: str) -> None:
-        """Raises Failure if the path is never called."""
+        """Wait until the path has been called. Raises Failure if it is not called in time."""
         with self._changed:
             if not self._changed.wait_for(lambda: path in self._called, WITHIN_S):
                 raise Failure(f"the webhook {path} was not called")
@@ -97,7 +97,7 @@ class Hooks:
                 hooks.add(self.path)
 
             def log_message(self, *arguments: object) -> None:
-                """Print nothing: only failures are printed."""
+                """Print nothing. Only failures are printed."""
 
         with http.server.ThreadingHTTPServer(("127.0.0.1", HOOKS_PORT), Handler) as server:
             thread = threading.Thread(target=server.serve_forever)
@@ -165,7 +165,7 @@ class Player:
     running: list[Running] = field(default_factory=list)
 
     def play(self) -> list[str]:
-        """Return the failures."""
+        """Run the steps of the story. Return a description of each failure."""
         self.home.mkdir()
         for name, text in self.story.files.items():
             self._write(name, text)
@@ -263,7 +263,7 @@ class Player:
 
 @contextlib.contextmanager
 def tls(place: Path) -> Iterator[bytes]:
-    """Serve the venue's service over TLS. Yields the certificate of the authority that signed."""
+    """Provide the venue's service over TLS. Yields the certificate of the test authority in PEM."""
     authority = make_authority(place)
     context = server_context(place, authority, host="localhost")
     loop = asyncio.new_event_loop()
@@ -281,7 +281,7 @@ def tls(place: Path) -> Iterator[bytes]:
 
 
 def verify(onedirs: dict[str, Path], stories: tuple[Story, ...], place: Path) -> list[str]:
-    """Run the stories concurrently, in namespaces of this process. Returns the failures."""
+    """Run the stories concurrently, in the namespaces of this process. Return the failures."""
     root, hooks = place / "root", Hooks()
     root.mkdir()
     with contextlib.ExitStack() as stack:
@@ -320,7 +320,7 @@ def main() -> int:
 
 
 def enter(arguments: list[str]) -> int:
-    """Run this script again in namespaces of its own, with a directory that is deleted."""
+    """Run this script again in separate namespaces, with a temporary directory."""
     if os.geteuid() != 0:
         raise SystemExit("the namespaces and PostgreSQL need root: run it with sudo")
     for onedir in ONEDIRS.values():

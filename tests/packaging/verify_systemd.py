@@ -1,8 +1,9 @@
 """Boots a container with a real systemd and verifies the Debian package in it.
 
-Needs root, systemd-nspawn and the package in dist/. The root is an overlay over this machine's
-own, with its Python hidden, or a directory made with debootstrap (``--root``); it is never
-written to. The container has no network but loopback, and nothing of it is left behind.
+Needs root, systemd-nspawn and the package in dist/. The container's root is an overlay over the
+root of this machine, without its Python, or a directory that debootstrap has created (``--root``).
+Neither the machine nor that directory is changed. The container's only network is loopback. After
+the run, nothing of the container remains.
 
 Usage: python -m tests.packaging.verify_systemd [--root DIR] [--keep DIR] [--facts]
 """
@@ -43,7 +44,7 @@ TimeoutStartSec={verify_within_s}
 
 
 def exposure(unit: Path = UNIT) -> float:
-    """Return the unit's exposure by systemd-analyze: 0 is the least, 10 the most."""
+    """Return the unit's exposure according to systemd-analyze, from 0 (safest) to 10."""
     words = ("systemd-analyze", "security", "--offline=yes", "--no-pager", str(unit))
     output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return float(output.rpartition(f"{unit.name}: ")[2].split()[0])
@@ -65,8 +66,8 @@ def overlay_of_this_machine(place: Path) -> Iterator[Path]:
             for name in ("etc/machine-id", "etc/hostname"):
                 (merged / name).unlink(missing_ok=True)
             (merged / "etc/machine-id").touch()
-            # On a machine that forbids services (a build machine), the package would not start its
-            # own.
+            # A machine may forbid packages to start services, as build machines do. The container
+            # must permit it.
             (merged / "usr/sbin/policy-rc.d").unlink(missing_ok=True)
             # Start only the units that the steps need.
             target = merged / "etc/systemd/system/multi-user.target.wants"
@@ -112,7 +113,8 @@ def boot(
         f"--bind={results}:/results", f"--bind-ro={ROOT}:{ROOT}",
         f"--bind-ro={sys.base_prefix}:{sys.base_prefix}",
         f"--bind-ro={check}:/run/systemd/system/check.service",
-        # The collector confines itself, which nspawn's default filter would refuse.
+        # The collector restricts itself with Landlock, whose system calls nspawn's default filter
+        # refuses.
         f"--system-call-filter={' '.join(LANDLOCK)}",
         "--boot", "systemd.wants=check.service", "systemd.log_color=0",
     )  # fmt: skip
@@ -136,7 +138,7 @@ def copy_package(results: Path, packages: str = "dist/venue-agent_*.deb") -> Non
 
 
 def make_upgrade(results: Path) -> None:
-    """Package the same program again with a later version."""
+    """Create a second package of the same program, with a later version."""
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory)
         _run("dpkg-deb", "-R", str(results / "first.deb"), str(tree))

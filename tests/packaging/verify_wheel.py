@@ -1,7 +1,7 @@
-"""Builds the wheel, installs only the wheel, and verifies its content.
+"""Builds the wheel, installs it, and verifies its content and its programs.
 
-Building and installing use the package index. The installed programs run without a network, from a
-directory without a path to the sources.
+The build and the installation use the package index. The installed programs run without a network,
+in a directory from which they cannot import the sources.
 
 Usage: python -m tests.packaging.verify_wheel [--pipx]
 """
@@ -39,7 +39,7 @@ ALONE: Final = ("unshare", "--net", *LOOPBACK)
 
 
 def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: str) -> str:
-    """Run one of our programs and return its output. Raises SystemExit if its exit code differs."""
+    """Run a program and return its output. Raises SystemExit if its exit code is not ``expect``."""
     done = subprocess.run(
         [str(word) for word in words], capture_output=True, text=True, check=False, cwd=cwd,
         env={**environment(), **more}, timeout=WITHIN_S,
@@ -50,8 +50,8 @@ def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: st
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without variables that lead Python or the agent to the
-    sources.
+    """Return the environment of this process, without variables that would make Python or the agent
+    use the sources.
     """
     strange = ("PYTHON", "VIRTUAL_ENV", "VENUE_", "PIPX_")
     return {k: v for k, v in os.environ.items() if not k.startswith(strange)}
@@ -66,15 +66,16 @@ def print_ok(text: str) -> None:
 
 
 def build(place: Path) -> Path:
-    """Return the wheel."""
+    """Build the wheel of this source tree. Return its path."""
     run(sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", place, ROOT)
     (wheel,) = place.glob("*.whl")
     return wheel
 
 
 def install_by_pip(wheel: Path, place: Path) -> Path:
-    """Install into a new environment; return the directory of its programs."""
-    # Uses this environment's pip, and compiles modules when they run: that saves half of the time.
+    """Install the wheel into a new virtual environment. Return the directory of its programs."""
+    # The new environment gets no pip of its own, and modules are compiled only when they are
+    # imported. This saves half of the time.
     run(sys.executable, "-m", "venv", "--without-pip", place / "venv")
     programs = place / "venv/bin"
     into = ("--python", programs / "python")
@@ -83,7 +84,7 @@ def install_by_pip(wheel: Path, place: Path) -> Path:
 
 
 def install_by_pipx(wheel: Path, place: Path) -> Path:
-    """Install as a user with pipx does; return the directory of its programs."""
+    """Install the wheel as a user of pipx does. Return the directory of its programs."""
     run(sys.executable, "-m", "venv", place / "pipx")
     run(place / "pipx/bin/python", *PIP, "install", "pipx")
     homes = {f"PIPX_{name}": str(place / name.lower()) for name in ("HOME", "BIN_DIR", "MAN_DIR")}
@@ -95,7 +96,7 @@ def install_by_pipx(wheel: Path, place: Path) -> Path:
 
 
 def has_every_file(wheel: Path) -> None:
-    """Check that the wheel has exactly the files of the packages, data files included."""
+    """Check that the wheel has exactly the files of our packages, including data files."""
     ours = {
         str(path.relative_to(ROOT))
         for package in PACKAGES
@@ -123,7 +124,7 @@ def speaks_like_the_source(programs: Path, place: Path) -> None:
 
 
 def collects(programs: Path, place: Path) -> None:
-    """Check that both kinds can be collected with only loopback, as JSON and as a page."""
+    """Check that both kinds of report are collected as JSON and as a page, with only loopback."""
     page = place / "page.html"
     for kind in ("application", "network"):
         command = (*ALONE, programs / "venue-agent", "collect", kind)
@@ -137,7 +138,7 @@ def collects(programs: Path, place: Path) -> None:
 
 
 def check_missing_libraries(programs: Path, place: Path) -> None:
-    """Check that commands without the libraries of the service fail with a short message."""
+    """Check that commands of the service fail with a short message if its libraries are missing."""
     empty = place / "empty"
     empty.mkdir()
     for verb in ("demo", "serve"):
@@ -147,7 +148,7 @@ def check_missing_libraries(programs: Path, place: Path) -> None:
     if list(empty.iterdir()):
         raise SystemExit(f"the demo left {list(empty.iterdir())}")
     run(programs / "venue-control", "devices", "--help", cwd=empty)
-    print_ok("the demo and the service name what they need in addition")
+    print_ok("without their libraries, the demo and the service report what is missing")
 
 
 @contextlib.contextmanager

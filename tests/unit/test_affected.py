@@ -1,4 +1,4 @@
-"""The tests that `make affected` runs for a change."""
+"""Which tests `make affected` selects for a change."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_a_file_of_our_packages_is_a_module(path: str, module: str | None) -> No
 def modules_reached(*changed: str, importers: Mapping[str, set[str]] | None = None) -> set[str]:
     affected = reached(changed, SOURCES, lambda module: (importers or {}).get(module, set()))
     assert affected is not None
-    return affected - {"tests.unit.test_architecture"}  # this test reads all sources
+    return affected - {"tests.unit.test_architecture"}  # affected by every change of a source file
 
 
 def test_a_change_reaches_the_module_and_its_importers() -> None:
@@ -142,7 +142,7 @@ def test_the_graph_of_this_checkout_has_direct_and_indirect_importers(
     assert "agent.tasks.session.circuit_breaker" in importers
     assert "tests.scenario.test_restart" in importers, "it starts the program"
     assert "tests.unit.agent.presentation.test_humanize" not in importers
-    assert "tests.conftest" not in importers, "a wider selection would be every test"
+    assert "tests.conftest" not in importers, "a change would otherwise select every test"
 
 
 def test_every_reader_in_the_table_exists(sources: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names existing files and functions, and no folder has too many files."""
+"""The files and functions that ARCHITECTURE.md names exist, and no folder has too many files."""
 
 import ast
 import re
@@ -29,7 +29,7 @@ def walks() -> dict[str, list[tuple[int, str, str]]]:
 
 
 def definitions(file: Path) -> Iterator[str]:
-    """Every function and class of a file, those of a class as ``Class.function``."""
+    """Yield the functions and classes of a file, and the methods as ``Class.function``."""
     for node in ast.parse(file.read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

@@ -1,4 +1,6 @@
-"""Every document is linked from another one."""
+"""Links between documents lead to files, every document can be reached from the README, and the
+decisions have the required form.
+"""
 
 import re
 from pathlib import Path
@@ -16,7 +18,7 @@ CODE_FOLDERS = ("agent", "collectors", "controlplane", "packaging", "tests")
 
 
 def linked(document: Path) -> set[Path]:
-    """Return the documents that a document links to. A link to a folder means its README."""
+    """Return the files that a document links to. A link to a folder counts as one to its README."""
     targets = {(document.parent / name).resolve() for name in LINK.findall(document.read_text())}
     return {each / "README.md" if each.is_dir() else each for each in targets}
 

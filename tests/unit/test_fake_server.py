@@ -1,4 +1,4 @@
-"""The fake server leaves no connection behind, whenever it stops."""
+"""The fake server closes all its connections when it stops, even during a call."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Imports form no cycles. Which package may import which is checked by import-linter."""
+"""Imports form no cycles. import-linter checks which package may import which other package."""
 
 import re
 from graphlib import TopologicalSorter
@@ -10,12 +10,12 @@ from tests.paths import ROOT
 
 SCRIPT_IMPORT = re.compile(r'^import .* from "\./(\w+\.js)";$', re.MULTILINE)
 ARROWS_MAX = 95
-"""Imports between the top-level packages and modules of the service."""
+"""Maximum number of imports between the top-level packages and modules of the service."""
 
 
 @pytest.fixture(scope="module")
 def imports() -> dict[str, set[str]]:
-    """The modules that each module imports."""
+    """Return the modules that each module imports."""
     graph = grimp.build_graph(
         "agent", "collectors", "controlplane", exclude_type_checking_imports=True, cache_dir=None
     )

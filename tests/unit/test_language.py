@@ -1,11 +1,11 @@
 """Names, messages, comments and documents use the terms of docs/glossary.md.
 
-``TERMS`` lists each term to avoid, the standard term, and two patterns. The first pattern applies
-to identifiers, which are split into words: ``note_heard`` and ``NoteHeard`` become
-``_note_heard_`` and ``_Note_Heard_``. The second one applies to prose: documents, comments,
-docstrings, and messages for users.
+``TERMS`` lists each term to avoid with the standard term and two patterns. The first pattern is
+matched with identifiers, after they are split into words: ``note_heard`` and ``NoteHeard`` become
+``_note_heard_`` and ``_Note_Heard_``. The second pattern is matched with prose: documents,
+comments, docstrings, and messages for users.
 
-A failure shows the first 20 hits. To write all of them to a file, set ``LANGUAGE_REPORT``::
+A failed test prints the first 20 hits. To write all hits to a file, set ``LANGUAGE_REPORT``::
 
     LANGUAGE_REPORT=build/language.txt pytest -n0 tests/unit/test_language.py
 """
@@ -29,20 +29,22 @@ GLOSSARY: Final = Path("docs/glossary.md")
 AVOID_HEADING: Final = "## Terms to avoid"
 SKIPPED: Final = (
     Path("tests/unit/test_language.py"),  # the list of terms
-    Path("tests/fixtures"),  # captured texts of others
+    Path("tests/fixtures"),  # texts that were captured from other programs
 )
 
 INTERFACE_NAMES: Final[dict[str, str]] = {
     "asked_by": "the option --asked-by of venue-control",
     "stamp": "alembic.command.stamp",
 }
-"""Identifiers that the list refuses, with the interface that defines them."""
+"""Identifiers that contain a term to avoid, each with the interface that defines the identifier."""
 
 EXEMPT_NAMES: Final = {
     ("agent/adapters/service_manager/windows/host.py", "tell"): "io.IOBase.tell",
     ("collectors/application/readers/peripherals.py", "person"): "hashlib.blake2s, person=",
 }
-"""Names that the list refuses, by the file that needs them, with the reason."""
+"""Names that contain a term to avoid, each with the only file that may use it, and the function of
+a library that requires it.
+"""
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,11 @@ class Term:
     """A term to avoid.
 
     Args:
-        avoid: The term as docs/glossary.md shows it.
+        avoid: The term as docs/glossary.md writes it.
         use: The standard term.
-        name: Matches an identifier with an underscore around each word. Letter case is ignored,
-            except in ``(?-i:...)``.
-        prose: Matches text.
+        name: A pattern for identifiers that are written with an underscore around each word. It
+            ignores letter case, except in ``(?-i:...)``.
+        prose: A pattern for prose.
     """
 
     avoid: str
@@ -198,7 +200,9 @@ def check_name(name: str) -> Iterator[str]:
 
 
 def check_prose(text: str) -> Iterator[tuple[int, str, str]]:
-    """Yield the line within the text (from 0), the term to avoid, and the matching text."""
+    """Yield for each hit the line within the text, counted from 0, the term to avoid, and the
+    matching text.
+    """
     if not _PROSE.search(text):
         return
     for term in TERMS:
@@ -217,7 +221,7 @@ def text_of(token: tokenize.TokenInfo) -> str:
 
 
 def check_python(path: Path, source: str) -> Iterator[Hit]:
-    """Check names, comments and docstrings; in the product also every string that is a text."""
+    """Check names, comments and docstrings. In the product, also check strings that are prose."""
     is_product = path.parts[0] in PRODUCT
     is_first_in_line = True
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -238,7 +242,7 @@ def check_python(path: Path, source: str) -> Iterator[Hit]:
 
 
 def check_javascript(path: Path, source: str) -> Iterator[Hit]:
-    """Check names, comments, and strings that are texts."""
+    """Check names, comments, and strings that are prose."""
     for match in _JS.finditer(source):
         line = source.count("\n", 0, match.start()) + 1
         if match["name"]:

@@ -1,4 +1,4 @@
-"""A test without its prerequisites is skipped, and fails in CI."""
+"""A test whose prerequisites are missing is skipped. If `CI` is set, it fails."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The checks of tests/conftest.py apply to every test, also in parallel runs."""
+"""The checks of tests/conftest.py apply to every test, in parallel runs too."""
 
 import os
 import re
@@ -45,7 +45,9 @@ def test_leaves_a_file_to_the_garbage_collector():
 
 
 def outcomes(folder: Path, *words: str) -> tuple[int, str]:
-    """Run the tests of ``folder`` with our configuration and rules; return exit code and output."""
+    """Run the tests of ``folder`` with the configuration and the rules of this project. Return the
+    exit code and the output.
+    """
     ours = ("-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}", "-p", "tests.conftest")
     flags = ("-p", "no:cacheprovider", "--tb=no")
     done = subprocess.run(

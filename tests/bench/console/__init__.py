@@ -1,1 +1,1 @@
-"""What the web console costs the service."""
+"""Measurements of the load that the web console causes on the service."""

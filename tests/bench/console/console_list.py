@@ -1,7 +1,7 @@
-"""Measures the console's lists with a fleet on SQLite: `make bench-console`.
+"""Measures the device lists of the console with a large fleet on SQLite: `make bench-console`.
 
-Each call is timed as the service executes it, from the transaction to the JSON, without HTTP.
-Goals: 50 ms for 95 of 100 pages with any filter, and 200 ms for the summary.
+Each call is timed inside the service, from the transaction to the JSON, without HTTP. Goals: 95 of
+100 pages take at most 50 ms with any filter, and the summary takes at most 200 ms.
 """
 
 import os
@@ -52,7 +52,7 @@ FILTERS: Final[tuple[dict[str, Any], ...]] = (
 
 
 def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield a device and its newest report for each position."""
+    """Yield the rows of each device and of its newest report."""
     for position in range(1, DEVICES + 1):
         severity = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
         states = (priority_of(severity), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)
@@ -93,7 +93,7 @@ def fill(session: Session) -> None:
 
 
 def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tuple[float, float]:
-    """Return the median and the 95th percentile."""
+    """Return the median and the 95th percentile of the duration of ``work``, in milliseconds."""
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
     times = []
     for _ in range(CALLS):

@@ -1,8 +1,8 @@
-"""Measures figures over 5,000,000 sales of 50 locations on SQLite: `make bench-figures`.
+"""Measures dashboards over 5,000,000 sales of 50 locations on SQLite: `make bench-figures`.
 
-Each dashboard is timed as the service creates it, from the transaction to the JSON, without HTTP.
-Its sums are compared with those of one SQL statement over the raw rows. The run takes some ten
-minutes, and 4 GB of temporary files, which are deleted.
+Each dashboard is timed inside the service, from the transaction to the JSON, without HTTP. Its sums
+are compared with the sums of one SQL statement over the raw rows. The run takes some ten minutes.
+It writes 4 GB of temporary files and deletes them.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def _measure(file: Path, options: argparse.Namespace) -> int:
     database.write(sum_up)
     took_s, worked_s = time.monotonic() - began_s, time.process_time() - worked_s
     print(
-        f"rollups anew: {took_s:.0f} s, of it a processor {worked_s:.0f} s, goal"
+        f"rollups rebuilt: {took_s:.0f} s, processor time {worked_s:.0f} s, goal"
         f" {REBUILD_GOAL_S} s; {_size_gb(file):.1f} GB",
         flush=True,
     )
@@ -108,7 +108,7 @@ def _sales(database: Database) -> int:
         database.write(work)
     whole, rollups = timings[0]
     print(
-        f"a sale: {whole:.2f} ms of a processor, of it rollups {rollups:.2f} ms,"
+        f"a sale: processor time {whole:.2f} ms, of which rollups {rollups:.2f} ms,"
         f" goal {SALE_GOAL_MS} ms"
     )
     return int(rollups > SALE_GOAL_MS)
@@ -116,7 +116,7 @@ def _sales(database: Database) -> int:
 
 def _log(what: str, began_s: float) -> None:
     took_s, worked_s = time.monotonic() - began_s, time.process_time()
-    print(f"{what} in {took_s:.0f} s, of it a processor {worked_s:.0f} s", flush=True)
+    print(f"{what} in {took_s:.0f} s, processor time {worked_s:.0f} s", flush=True)
 
 
 def _size_gb(file: Path) -> float:

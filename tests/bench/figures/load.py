@@ -1,8 +1,8 @@
-"""Creates a merchant with millions of sales: SQL repeats two weeks of the sandbox.
+"""Creates a merchant with millions of sales: SQL statements copy two weeks of the sandbox's sales.
 
-Repetitions are two weeks apart, at the same times of the week in UTC. Local hours are calculated
-again, because daylight saving time may begin or end in between. The file is new and temporary, so
-writes need not wait for the disk.
+Each copy is two weeks earlier than the previous one, at the same times of the week in UTC. Local
+hours are calculated again for each copy, because daylight saving time may begin or end in between.
+The file is new and temporary, so writes need not wait for the disk.
 """
 
 import math
@@ -28,12 +28,12 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Undo(Exception):
-    """Rolls back the transaction of a measured write."""
+    """Raised to roll back the transaction of a measured write."""
 
 
 def load_base(database: Database, locations: int, sales: int, repetitions: int) -> int:
-    """Write the two weeks that are repeated; return how many sales they are."""
-    # The last day is incomplete.
+    """Write the two weeks of sales that `repeat` copies. Return the number of sales."""
+    # The last day of the base is incomplete: count it as a tenth of a day.
     a_day = math.ceil(sales / repetitions / locations / (BASE_DAYS - 0.9))
     plan = Plan(
         locations=locations, days=BASE_DAYS, sales_per_day=a_day, goods=100, until=NOW.date()
@@ -42,7 +42,7 @@ def load_base(database: Database, locations: int, sales: int, repetitions: int) 
 
 
 def repeat(file: Path, repetitions: int) -> None:
-    """Repeat all sales and refunds of a closed database."""
+    """Copy all sales and refunds of a database that no other connection uses."""
     connection = sqlite3.connect(file, isolation_level=None)
     for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-600000"):
         connection.execute(f"PRAGMA {pragma}").fetchall()
@@ -99,7 +99,7 @@ def _copies(number: int, sales: int, refunds: int) -> list[str]:
             f" AND {column} - {shift} >= c.start_us AND {column} - {shift} < c.end_us"
         )
 
-    # A version 7 id begins with its timestamp in milliseconds.
+    # A UUID of version 7 begins with its timestamp in milliseconds.
     def own_id(table: str, column: str) -> str:
         return f"printf('%012x', ({column} - {shift}) / 1000) || substr({table}.id, 13)"
 

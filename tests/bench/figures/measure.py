@@ -1,4 +1,4 @@
-"""The measurements: dashboards compared with raw SQL, the rollups of a sale, a rebuild."""
+"""Functions that measure dashboards, the same sums in raw SQL, and the rollups of a sale."""
 
 import json
 import sqlite3
@@ -35,7 +35,7 @@ PERIODS: Final[tuple[dict[str, str], ...]] = (
     {"period": "today"}, {"period": "last7"}, {"period": "thisMonth"}, CUSTOM,
 )  # fmt: skip
 GOALS_MS: Final = {"single": (30, 40, 60, 120), "all": (120, 250, 500, 1200)}
-"""Goals of the periods, in their order: 95 of 100 calls must take less."""
+"""Goals in milliseconds, in the order of the periods: 95 of 100 calls must take less."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def dashboard(database: Database, body: dict[str, str]) -> bytes:
 
 
 def times_ms(work: Callable[[], object], calls: int) -> tuple[list[float], list[float]]:
-    """Return the duration and the processor time of each call. On a busy machine only the processor
-    time is meaningful.
+    """Return the durations and the processor times of the calls, in milliseconds. On a busy machine
+    only the processor times are meaningful.
     """
     clock, processor = [], []
     for _ in range(calls):
@@ -103,7 +103,9 @@ def ask_sqlite(file: Path, windows: Windows) -> list[Any]:
 
 
 def rollups_ms(session: Session, sales: int) -> tuple[float, float]:
-    """Return the median processor times of a sale: in total, and for its rollups alone."""
+    """Return the median processor time of writing a sale, and that of only its rollups, in
+    milliseconds.
+    """
     from controlplane.merchant import writing
     from tests.bench.figures.sales import some_sales
 

@@ -1,4 +1,6 @@
-"""The same sums as one SQL statement over the raw rows, run by SQLite and by DuckDB."""
+"""Calculates the sums of a dashboard with one SQL statement over the raw rows, which SQLite and
+DuckDB execute.
+"""
 
 import csv
 import sqlite3
@@ -31,8 +33,8 @@ SELECT currency, SUM(sale_count), SUM(gross), SUM(discount), SUM(sale), SUM(fee)
 FROM moved GROUP BY currency ORDER BY currency
 """
 Windows = Sequence[tuple[int, int, int]]
-"""A location's position, and a period in microseconds since 1970 in UTC: its start, and its end
-(excluded).
+"""Each row has the position of a location and a period: its start, and its exclusive end, both in
+microseconds since 1970 in UTC.
 """
 TABLES: Final = {
     "sales": ("location", "initiated_at", "currency", "status", "gross", "total",
@@ -46,12 +48,14 @@ def statement(windows: Windows) -> str:
 
 
 def sums(rows: Sequence[Sequence[Any]]) -> dict[str, dict[str, int]]:
-    """Return the sums by currency, under the contract's names."""
+    """Return the sums of the rows by currency, with the contract's field names."""
     return {row[0]: dict(zip(NAMES, map(int, row[1:]), strict=True)) for row in rows}
 
 
 def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Return the same sums from a reply. A currency without sales and refunds has no row."""
+    """Return the same sums from a dashboard's reply. Currencies without sales and refunds are left
+    out, because the SQL statement returns no row for them.
+    """
     return {
         each["currency"]: {name: each["figures"][name] for name in NAMES}
         for each in currencies
@@ -60,7 +64,7 @@ def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str,
 
 
 def into_duckdb(file: Path, folder: Path) -> Any:
-    """Return a DuckDB connection with the columns that the statement reads."""
+    """Copy the columns that the statement reads into DuckDB. Return the connection."""
     import duckdb
 
     source = sqlite3.connect(file)

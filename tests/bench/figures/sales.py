@@ -1,4 +1,4 @@
-"""More sales for an existing sandbox, to be written one by one."""
+"""Creates more sales for an existing sandbox. The caller writes them one by one."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -11,7 +11,7 @@ from controlplane.sandbox.plan import ORGANIZATION
 
 
 def some_sales(session: Session, count: int) -> Iterator[NewSale]:
-    """Return sales of a future day, of all locations in turn."""
+    """Yield sales of a future day, from each location in turn."""
     plan = stored_plan(session, ORGANIZATION)
     generator, venues = stored_generator(session, plan)
     days = [generator.transactions(venue, plan.last_day + 3) for venue in venues]

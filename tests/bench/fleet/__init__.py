@@ -1,1 +1,3 @@
-"""The reference service under a fleet: devices that speak plain HTTP, not the project's client."""
+"""Measures the reference service with many devices. The devices are simulated with plain HTTP, not
+with the agent's client.
+"""

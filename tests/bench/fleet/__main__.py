@@ -1,9 +1,11 @@
-"""Measures the reference service under a fleet. Server and load share the processors.
+"""Measures the reference service under the load of a fleet. The service and the load generator
+share the processors of this machine.
 
     python -m tests.bench.fleet [heartbeats streams requests fair] [--database sqlite postgresql]
         [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
-It uses plain HTTP on loopback, and a PostgreSQL server of its own from the distribution's package.
+It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server, from the distribution's
+package.
 """
 
 import argparse

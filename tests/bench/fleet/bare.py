@@ -1,4 +1,5 @@
-"""The framework alone, which answers each heartbeat with a constant: the upper limit of the rate.
+"""The web framework without the service: it answers each heartbeat with a constant. Its rate is the
+upper limit for the service.
 
 Usage: python -m tests.bench.fleet.bare h11|httptools  (prints its address)
 """

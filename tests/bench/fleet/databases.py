@@ -22,7 +22,7 @@ def opened(name: str) -> Iterator[str]:
 
 
 def populated(url: str, devices: int) -> list[Member]:
-    """Fill the database with a fleet."""
+    """Write a fleet of ``devices`` devices into the database."""
     database = Database(url)
     try:
         return populate(database, devices)

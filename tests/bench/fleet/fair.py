@@ -15,11 +15,15 @@ from tests.bench.fleet.service import service
 
 CALLS = 400
 BEGUN_AFTER_S = 10
-"""Time until the attack has its full effect: its streams are open and its burst is used up."""
+"""Seconds until the attack has its full effect: its streams are open, and it has used up the burst
+that the rate limit permits.
+"""
 
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:
-    """Yield a line for each database: the 95th percentile without and with a greedy key."""
+    """Yield a line for each database: the 95th percentile of the latency without and with the load
+    of a greedy key.
+    """
     for database in databases:
         with opened(database) as url:
             greedy, other = _organizations(url)
@@ -44,7 +48,9 @@ def _organizations(url: str) -> tuple[Member, Member]:
 
 
 def _p95_ms(port: int, member: Member) -> float:
-    """Call like two devices that never pause, below the permitted rate."""
+    """Return the 95th percentile of the latency of calls below the rate limit, which are heartbeats
+    and device lists in turn.
+    """
     latencies: list[float] = []
 
     async def paced() -> None:

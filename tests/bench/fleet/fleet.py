@@ -12,7 +12,7 @@ from controlplane.storage.database import Database
 from controlplane.storage.tables import Binding, Device
 
 DEVICES_A_KEY = 10
-"""A merchant makes one key for a venue, and a venue has some ten machines."""
+"""A merchant creates one API key for each venue, and a venue has about ten devices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Member:
 def populate(
     database: Database, devices: int, organization_id: str = DEFAULT_ORGANIZATION
 ) -> list[Member]:
-    """Write ``devices`` devices: ten for each venue, and one API key for each venue."""
+    """Write ``devices`` devices: ten in each venue, which share one API key."""
     now = datetime.now(UTC)
     fleet: list[Member] = []
 

@@ -1,5 +1,5 @@
-"""One API key that uses all it can: all its streams, calls without a pause, slow bodies, the most
-expensive bodies, and connections that send nothing.
+"""Simulates an API key that uses as many resources as it can: the maximum number of streams, calls
+without a pause, slow bodies, the most expensive bodies, and connections that send no request.
 
 Usage: python -m tests.bench.fleet.greedy PORT KEY BINDING  (runs until it is stopped)
 """
@@ -21,7 +21,7 @@ SLOW = 100
 SILENT = 300
 WORST = 4
 EACH = 12
-"""Uses one of this many shapes of `tests.bench.bodies`."""
+"""The attack uses every twelfth shape of `tests.bench.bodies`."""
 
 
 async def attack(port: int, member: Member) -> None:
@@ -44,7 +44,9 @@ def _submission(member: Member, body: bytes) -> bytes:
 
 
 async def _hold(port: int, request: bytes) -> None:
-    """Send the bytes, and send them again whenever the connection is closed."""
+    """Send the bytes and keep the connection open. Connect and send again whenever the service
+    closes it.
+    """
     while True:
         with contextlib.suppress(OSError):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

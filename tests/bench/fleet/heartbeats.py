@@ -1,4 +1,6 @@
-"""Heartbeats per second, the cost of each, and the effect of the size of the fleet."""
+"""Measures the heartbeats per second, the cost of one heartbeat, and how both depend on the size of
+the fleet.
+"""
 
 import asyncio
 import statistics
@@ -13,7 +15,7 @@ from tests.bench.fleet.service import Service, bare, service
 
 CONNECTIONS = 64
 WARM_UP = 10
-"""A tenth of the heartbeats is sent before the measurement."""
+"""One in this many heartbeats is also sent before the measurement."""
 
 
 def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
@@ -31,9 +33,10 @@ def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[s
 
 
 def _measure(started: Service, fleet: list[Member], count: int) -> str:
-    # The step is a prime: neighbours in the table do not follow each other in time.
+    # The step is a prime number, so that consecutive heartbeats come from devices that are far
+    # apart in the table.
     requests = [heartbeat(fleet[number * 7919 % len(fleet)]) for number in range(count)]
-    # A service that has run for a while has verified every key before.
+    # A service that has run for a while has already verified every API key.
     warm_up = [heartbeat(member) for member in fleet[::DEVICES_A_KEY]]
     asyncio.run(exchange(started.port, warm_up + requests[: count // WARM_UP], CONNECTIONS))
     cpu_s, began_s = started.cpu_s, time.perf_counter()

@@ -1,4 +1,6 @@
-"""Plain HTTP/1.1 over many connections, at the least cost: the load shares the machine."""
+"""Sends plain HTTP/1.1 over many connections, with as little processor time as possible, because
+the service runs on the same machine.
+"""
 
 import asyncio
 import json
@@ -13,7 +15,7 @@ HEAD_END = b"\r\n\r\n"
 
 
 def call(path: str, member: Member, body: object, accept: str = "application/json") -> bytes:
-    """Return the bytes of a request."""
+    """Return the bytes of an HTTP request."""
     content = json.dumps(body).encode()
     return (
         f"POST {path} HTTP/1.1\r\nHost: service\r\nAuthorization: Bearer {member.api_key}\r\n"
@@ -101,7 +103,9 @@ class Tally:
 
 
 async def exchange(port: int, requests: list[bytes], connections: int) -> Tally:
-    """Send all requests over a number of connections; each connection waits for its reply."""
+    """Send all requests over a number of connections. Each connection waits for the reply to a
+    request before it sends the next one.
+    """
     tally = Tally(connections)
     shared = iter(requests)
     loop = asyncio.get_running_loop()
@@ -128,7 +132,7 @@ async def post(port: int, request: bytes) -> bytes:
 
 
 class Listener(asyncio.Protocol):
-    """An open command stream. ``on_data`` receives its number and each chunk of data."""
+    """An open command stream. It calls ``on_data`` with its number and each chunk of data."""
 
     def __init__(self, request: bytes, number: int, on_data: Callable[[int, bytes], None]) -> None:
         self._request = request

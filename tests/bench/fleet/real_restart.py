@@ -1,4 +1,4 @@
-"""Restarts a real service under agents that call it over real HTTP."""
+"""Restarts a real service while agents call it over real HTTP."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,9 @@ from tests.bench.fleet.simulated_fleet import INTERVAL_S, AgentLoops
 
 CALLS = {Failpoint.HEARTBEAT_CALLED, Failpoint.COMMANDS_OPENED}
 KEEP_ALIVES_S = 20.0
-"""Time until each stream has received the reconnection time for the number of streams."""
+"""Seconds until each stream has received the reconnection time, which depends on the number of open
+streams.
+"""
 AWAY_S = 5.0
 BACK_WITHIN_S = 120.0
 
@@ -45,7 +47,9 @@ class CountingClient(ServiceClient):
 
 
 def restart_for_real(devices: int) -> str:
-    """Return a line with the time until all streams of a fleet are back, and with the load."""
+    """Return a line with the time until all streams of a fleet are open again, and the rates of
+    calls.
+    """
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with opened("sqlite") as url:
@@ -92,7 +96,7 @@ async def _restart(url: str, port: int, fleet: list[Member]) -> str:
         took_s = time.monotonic() - back_s
         peak = _peak([each - cut_s for each in calls if each >= cut_s])
         return (
-            f"{len(fleet):,} agents by real HTTP, {back_s - cut_s:.0f} s away: all streams back "
+            f"{len(fleet):,} agents, real HTTP, {back_s - cut_s:.0f} s of outage: all streams back "
             f"after {took_s:.1f} s  steady {len(fleet) / INTERVAL_S:.0f}/s  peak {peak}/s"
         )
     finally:

@@ -1,6 +1,6 @@
 """Kills and restarts the service of a fleet. Measures when all streams are open again, and how many
 calls the service receives until then. The first part uses the agent's code in virtual time; the
-second one uses fewer devices in real time.
+second part uses fewer devices in real time.
 
     python -m tests.bench.fleet.restart [--devices N] [--outage SECONDS ...] [--real N]
 """
@@ -27,7 +27,7 @@ from tests.fakes.virtual_clock import VirtualClock, VirtualTimeLoop, run_in_virt
 
 OUTAGES_S = (0.0, 5.0, 60.0, 600.0)
 SETTLED_AFTER_S = 2 * INTERVAL_S
-"""All devices are switched on in the first interval; the second one shows the steady rate."""
+"""All devices start during the first interval. The steady rate is measured in the second one."""
 WATCHED_S = 5 * INTERVAL_S
 BACK_WITHIN_S = 120.0
 PEAK_MAX = 3.0
@@ -36,8 +36,8 @@ PEAK_MAX = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """The result of one outage. Rates are calls a second. A peak is the busiest second since the
-    service was killed; it includes attempts that failed to connect.
+    """The result of one outage. Rates are in calls per second. The peak is the rate of the busiest
+    second since the service was killed, with the attempts that failed to connect.
     """
 
     devices: int
@@ -56,18 +56,19 @@ class Return:
 
     def __str__(self) -> str:
         return (
-            f"{self.devices:,} devices, {self.outage_s:3.0f} s away: all streams back after "
+            f"{self.devices:,} devices, {self.outage_s:3.0f} s of outage: all streams back after "
             f"{self.back_s:5.1f} s  steady {self.steady:.0f}/s  peak {self.peak:.0f}/s "
-            f"(×{self.peak_share:.1f})  {self.in_vain} in vain, {self.refused} refused, "
+            f"(×{self.peak_share:.1f})  {self.in_vain} not connected, {self.refused} refused, "
             f"{self.late} late"
         )
 
 
 def simulate(devices: int, outage_s: float, *, crowd: int = 1, peak_over_s: int = 1) -> Return:
-    """Interrupt the service of a connected fleet for ``outage_s``.
+    """Stop the service of a connected fleet for ``outage_s`` seconds.
 
-    Each device represents ``crowd`` devices. With few devices, the peak is an average over
-    ``peak_over_s`` seconds. Raises TimeoutError if a stream is not back by the end.
+    Each simulated device represents ``crowd`` devices. The peak is an average over ``peak_over_s``
+    seconds, which should be longer with few devices. Raises TimeoutError if a stream is not open
+    again by the end.
     """
     return run_in_virtual_time(_simulate(devices, outage_s, crowd, peak_over_s))
 

@@ -1,4 +1,4 @@
-"""The service, or the bare framework, as a process of its own."""
+"""Starts the service, or the bare framework, as a separate process."""
 
 import contextlib
 import subprocess
@@ -25,7 +25,7 @@ class Service:
 
 @contextlib.contextmanager
 def service(database: str, *words: str) -> Iterator[Service]:
-    """Serve ``database`` without rate limits; ``words`` are further options."""
+    """Run the service on ``database`` without rate limits. ``words`` are further options."""
     command = (sys.executable, "-m", "controlplane", "serve", "--database", database, "--port", "0")
     with _process(*command, "--rate", "0", "--log-level", "error", *words) as started:
         yield started

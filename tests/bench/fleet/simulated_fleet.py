@@ -1,9 +1,10 @@
-"""Ten thousand agents in one process, in virtual time. They use the agent's code for calls to the
-service, without files and sockets.
+"""Simulates ten thousand agents in one process, in virtual time. They use the agent's code for
+calls to the service, but no files and no sockets.
 
-Real: the receiver, the heartbeat, the session, the circuit breakers and their waits, the meaning of
-a reply's status, and the service's fairness. Simulated: HTTP, and the work of the service. The work
-is a queue: one call after the other, each with its measured duration.
+These parts are real: the receiver, the heartbeat, the session, the circuit breakers and their
+waits, the interpretation of a reply's status, and the service's limits for each caller. HTTP and
+the work of the service are simulated: the service executes one call after the other, and each call
+takes the time that was measured for its kind.
 """
 
 import asyncio
@@ -46,14 +47,14 @@ class Costs:
 
     heartbeat_s: float = 0.00045
     stream_s: float = 0.0010
-    """Cost of opening a stream, as `make bench-fleet` measures it for 10,000 streams with the load
-    on the same machine.
+    """Cost of opening a stream. It is the result of `make bench-fleet` for 10,000 streams, with the
+    load generator on the same machine.
     """
 
 
 @dataclass(slots=True)
 class Tally:
-    """Calls by the second in which they were made. Failed attempts are included."""
+    """Counts calls by the second in which they began. Failed attempts are included."""
 
     calls: dict[int, int] = field(default_factory=dict)
     in_vain: int = 0
@@ -68,7 +69,7 @@ class Tally:
         self.calls[second] = self.calls.get(second, 0) + 1
 
     def peak(self, since_s: float, until_s: float, over_s: int) -> float:
-        """Return the highest number of calls a second, as the average over a number of seconds."""
+        """Return the highest rate of calls per second, averaged over ``over_s`` seconds."""
         begins = range(int(since_s), int(until_s) + 1)
         return max(self.mean(begin, begin + over_s) for begin in begins)
 
@@ -80,7 +81,7 @@ class Tally:
 class SimulatedService:
     """The service as its callers see it: unreachable, busy, refusing, or answering.
 
-    Each device stands for ``crowd`` devices in the replies and in the load of the service.
+    Each simulated device counts as ``crowd`` devices in the replies and in the load of the service.
     """
 
     def __init__(self, clock: VirtualClock, costs: Costs, crowd: int) -> None:
@@ -140,7 +141,7 @@ class SimulatedService:
         self._fairness.admit(caller)
 
     async def _work(self, cost_s: float) -> None:
-        """Wait until the calls before this one are done, and then for the duration of the call."""
+        """Wait until the earlier calls are finished, and then for the duration of this call."""
         now_s = self._clock.monotonic()
         self._busy_until_s = max(self._busy_until_s, now_s) + cost_s * self._crowd
         wait_s = self._busy_until_s - now_s
@@ -153,7 +154,7 @@ class SimulatedService:
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Refuse calls as the service does; raise the refusals as the agent's client does."""
+        """Convert the service's refusals into the exceptions that the agent's client raises."""
         try:
             yield
         except TimeoutError:
@@ -178,7 +179,7 @@ class SimulatedService:
 
 
 class SimulatedClient:
-    """Stands in for `agent.adapters.service_client.ServiceClient`."""
+    """Replaces `agent.adapters.service_client.ServiceClient`."""
 
     skew = ClockSkew()
 
@@ -196,7 +197,7 @@ class SimulatedClient:
 
 
 class _Bound:
-    """Stands in for a binding that is never lost."""
+    """Replaces the agent's binding state. This binding is never lost."""
 
     is_bound = True
 
@@ -247,15 +248,15 @@ class AgentLoops:
         )
 
     async def run(self, begun_within_s: float = INTERVAL_S) -> None:
-        """Run like a device that was switched on at a random time in the first minute."""
+        """Start at a random time within ``begun_within_s``, and run until cancelled."""
         await self._clock.sleep(self._rng.uniform(0, begun_within_s))
         async with asyncio.TaskGroup() as group:
             group.create_task(self._receiver.run())
             group.create_task(self._send_heartbeats())
 
     async def _send_heartbeats(self) -> None:
-        """Send heartbeats as APScheduler does: one in each period, unless the previous one still
-        runs.
+        """Send heartbeats as APScheduler does: one in each period, unless the previous one has not
+        finished.
         """
         async with asyncio.TaskGroup() as group:
             call = group.create_task(self._heartbeat.send())

@@ -14,12 +14,14 @@ from tests.bench.fleet.service import Service, service
 
 WITHIN_S = 20
 IDLE_S = 30
-"""Two rounds of keep-alives."""
+"""Seconds in which the service sends two keep-alives to each stream."""
 KIB = 1024
 
 
 def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
-    """Yield a line for each database: memory of one stream, and the cost of 1,000 idle streams."""
+    """Yield a line for each database: the memory of one stream, and the processor time of 1,000
+    idle streams.
+    """
     for database in databases:
         with opened(database) as url:
             fleet = populated(url, streams)
@@ -29,7 +31,7 @@ def idle_streams(databases: list[str], streams: int) -> Iterator[str]:
 
 def _idle(started: Service, fleet: list[Member]) -> str:
     async def measured() -> str:
-        # Code that the first streams load does not count as memory of a stream.
+        # The first streams load code. Its memory does not count as memory of a stream.
         first = await listen([started.port], fleet[:10], _ignore)
         before_mib = started.rss_mib
         began_s = time.perf_counter()
@@ -51,7 +53,7 @@ def _idle(started: Service, fleet: list[Member]) -> str:
 
 
 def requests_at_devices(databases: list[str], streams: int, requests: int) -> Iterator[str]:
-    """Yield a line for each database: the time from createRequest until the device has the request.
+    """Yield a line for each database: the time from createRequest until the device receives it.
 
     On PostgreSQL the streams and the requests are spread over two processes.
     """

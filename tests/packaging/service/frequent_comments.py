@@ -1,6 +1,6 @@
-"""`venue-control` whose streams carry a comment ten times a second instead of every 15 s.
+"""`venue-control` that sends a comment on each stream ten times a second instead of every 15 s.
 
-A proxy's time-out can then be short, too.
+A test can then use a proxy with a short time-out.
 """
 
 import sys

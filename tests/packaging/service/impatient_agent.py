@@ -1,4 +1,4 @@
-"""`venue-agent` that rechecks a revocation after a second instead of a minute."""
+"""`venue-agent` that checks a revocation again after a second instead of after a minute."""
 
 import sys
 from unittest import mock

@@ -54,12 +54,14 @@ def is_ready() -> bool:
 
 
 def last_sign_of_life_s() -> float:
-    """Return the time of the last watchdog message to systemd, by its monotonic clock."""
+    """Return the time of the service's last watchdog message to systemd, in seconds of systemd's
+    monotonic clock.
+    """
     return int(unit_property("WatchdogTimestampMonotonic")) / 1e6
 
 
 def new_cluster() -> None:
-    """Reset PostgreSQL to its state after the installation on Debian."""
+    """Reset PostgreSQL to its state right after its installation on Debian."""
     clusters = [line.split()[:2] for line in run("pg_lsclusters", "-h").stdout.splitlines()]
     for version, name in clusters:
         run("pg_dropcluster", "--stop", version, name)
@@ -70,7 +72,7 @@ def new_cluster() -> None:
 
 
 def workers() -> list[int]:
-    """Return the worker processes of the unit, without the main process."""
+    """Return the process ids of the unit's workers, without the main process."""
     listed = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
     return [int(pid) for pid in listed]
 
@@ -90,7 +92,7 @@ class Verification:
             run("sh", "-c", line)
 
     def answer(self) -> None:
-        """Create a request, and wait for its report."""
+        """Request a report from the agent, and wait for the report."""
         request_id = self.service.request(self.instance_id, "application")
         until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
@@ -135,7 +137,7 @@ class Verification:
         assert modes == {"0o700", "0o640"}, modes
         assert "proof" in control("keys", "list")
         print_ok(
-            f"a key made as root is the service's own: {sorted(p.name for p in STATE.iterdir())}"
+            f"the service owns what root's `keys` made: {sorted(p.name for p in STATE.iterdir())}"
         )
 
     def enroll_an_agent(self) -> None:
@@ -166,7 +168,7 @@ class Verification:
         journal = run(*words).stdout
         assert f"listening on {URL}" in journal
         assert self.service.api_key not in journal
-        print_ok(f"the journal has what is refused and no key, as: {refusals[-1][24:110]!r}")
+        print_ok(f"the journal has refusals and no key, such as {refusals[-1][24:110]!r}")
 
     def survive_a_kill(self) -> None:
         os.kill(int(unit_property("MainPID")), signal.SIGKILL)

@@ -1,4 +1,6 @@
-"""A real nginx or Caddy on loopback, with our example configuration and a test authority."""
+"""Runs a real nginx or Caddy on loopback, with our example configuration and a certificate of a
+test authority.
+"""
 
 import contextlib
 import shutil
@@ -38,7 +40,7 @@ CADDY = """\
 }}
 {site}"""
 SHORT_TIMEOUT_S = 6
-"""How long nginx waits for a stream's next byte, in place of the example's 75 s."""
+"""How long nginx waits for the next byte of a stream. The example configuration has 75 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Proxy:
 
 @contextlib.contextmanager
 def running_proxy(kind: str, folder: Path, service_port: int) -> Iterator[Proxy]:
-    """Run a proxy. Raises LookupError if it is not installed."""
+    """Run a proxy, "nginx" or "caddy". Raises LookupError if it is not installed."""
     program = shutil.which(kind, path="/usr/sbin:/usr/bin")
     if program is None:
         raise LookupError(f"install {kind}")

@@ -1,4 +1,4 @@
-"""The service of this checkout as a process with one port, one database and one key."""
+"""Runs the service of this checkout as a process, with its own port, database and API key."""
 
 import signal
 import socket
@@ -15,11 +15,11 @@ def free_port() -> int:
 
 
 class ServiceProcess:
-    """A service that runs from its creation. ``api_key`` may write.
+    """A service that is started when it is created. ``api_key`` has a write grant.
 
     Args:
         folder: the directory of its database.
-        module: the program; it accepts the arguments of ``venue-control``.
+        module: the module to run. It must accept the arguments of ``venue-control``.
     """
 
     def __init__(self, folder: Path, module: str = "controlplane") -> None:
@@ -42,7 +42,7 @@ class ServiceProcess:
         return done.stdout
 
     def start(self) -> None:
-        """Start the process, and return when it listens."""
+        """Start the process, and wait until it accepts connections."""
         words = ("serve", "--port", str(self.port), "--database", self.database)
         self._process = subprocess.Popen(
             (sys.executable, "-m", self.module, *words),

@@ -1,4 +1,4 @@
-"""Real agents after the service was restored from a backup, as in docs/service-install.md."""
+"""Restores the service from a backup, as in docs/service-install.md, while real agents run."""
 
 import asyncio
 import json
@@ -109,12 +109,14 @@ class Venue:
         return await self.stack.enter_async_context(impatient_agent(config))
 
     def go_back_to(self, backup: Path) -> None:
-        """Start the stopped service with a backup."""
+        """Restore a backup of the stopped service, and start the service."""
         self.service.command("restore", str(backup))
         self.service.start()
 
     async def killed_while_it_collects(self, operator: Operator, instance_id: str) -> str:
-        """Request a report, save `collecting.db`, kill the service before the report arrives."""
+        """Request a report, copy the database to `collecting.db` while the agent collects, and kill
+        the service before the report arrives. Return the id of the request.
+        """
         request_id = await operator.request_report(instance_id)
         await operator.until(instance_id, request_id, "running")
         with snapshot(Path(self.service.database)) as copy:
@@ -144,7 +146,8 @@ async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path
         kept = await operator.request_report(old)
         await operator.until(old, kept, *DONE)
 
-        # Requested before the backup and answered after it; requested and answered after it.
+        # The first request is created before the backup and answered after it. The second one is
+        # created and answered after the backup.
         open_then = await operator.request_report(old)
         backup = tmp_path / "backup.db"
         venue.service.command("backup", str(backup))
@@ -166,7 +169,7 @@ async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path
         fresh = await operator.request_report(old)
         await operator.until(old, fresh, *DONE)
         if await operator.status(old, open_then) not in DONE:
-            # The agent acknowledges the request again, and does not collect again.
+            # The agent acknowledges the request again, but does not collect again.
             await operator.until(old, open_then, "running")
 
         async def is_revoked() -> bool:
@@ -177,7 +180,8 @@ async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path
         moved = (await operator.enrolled("moved"))["moved"]
         await operator.until(moved, await operator.request_report(moved), *DONE)
 
-        # A report in transit is stored if its request is known, and set aside if it is not.
+        # A report that arrives after the restore is stored if the restored database has its
+        # request. Otherwise the agent sets the report aside.
         on_its_way = await venue.killed_while_it_collects(operator, old)
         venue.go_back_to(tmp_path / "collecting.db")
         await operator.until(old, on_its_way, *DONE)

@@ -1,6 +1,7 @@
-"""The service behind a real nginx and a real Caddy, as `packaging/proxy` sets them up.
+"""Tests the service behind a real nginx and a real Caddy, with the configuration of
+`packaging/proxy`.
 
-Needs Debian's packages nginx, caddy and curl. Runs in a network namespace of its own.
+Needs Debian's packages nginx, caddy and curl. Runs in a separate network namespace.
 
 Usage: python -m tests.packaging.service.verify_proxy [ARGUMENT OF PYTEST...]
 """
@@ -33,7 +34,7 @@ KINDS = ("nginx", "caddy")
 LIMIT = 2 * 1024 * 1024
 WITHIN_S = 600
 PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
-"""This many comments take at least twice the proxy's timeout."""
+"""Number of comments that a stream carries in twice the proxy's time-out."""
 OPERATION = "/api/public/v1/remoteControl/{}"
 
 
@@ -133,7 +134,7 @@ async def test_agent_receives_commands_by_its_stream_after_a_restart(
 
 
 async def test_command_is_not_buffered(front: Front) -> None:
-    """A proxy that buffers would delay the command: no other data follows for 15 s."""
+    """A proxy that buffers would delay the command until the next data, which comes after 15 s."""
     async with front.client() as http, front.client() as operator:
         device = await SimulatedDevice(http, front.service.api_key).enrolled()
         async with stream_of_commands(front, http) as lines:
@@ -215,7 +216,9 @@ async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_forwarded_address_of_the_caller_is_replaced(kind: str, tmp_path: Path) -> None:
-    """The service trusts X-Forwarded-For of a trusted proxy."""
+    """The service trusts the X-Forwarded-For header of a proxy. Therefore the proxy must replace
+    the header that the caller sends.
+    """
     received: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

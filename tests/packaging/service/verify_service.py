@@ -1,9 +1,9 @@
 """Boots a container with a real systemd and verifies the service's Debian package in it.
 
-A real PostgreSQL and a real agent run there, too. Needs root, systemd-nspawn and the package in
-dist/service. As in `verify_systemd` the root is an overlay over this machine's own, without a
-network but loopback. PostgreSQL's package is installed into the overlay if this machine lacks it,
-which needs the package index.
+A real PostgreSQL and a real agent also run in the container. Needs root, systemd-nspawn and the
+package in dist/service. As in `verify_systemd`, the container's root is an overlay over the root of
+this machine, and its only network is loopback. If this machine lacks PostgreSQL, its package is
+installed into the overlay, which needs the package index.
 
 Usage: python -m tests.packaging.service.verify_service [--all]
 """
@@ -35,8 +35,8 @@ PREPARE = "apt-get -qq update && apt-get -qq install --yes --no-install-recommen
 def provide_postgresql(root: Path) -> None:
     """Make `apt-get install postgresql` succeed in a root without a network.
 
-    Without package lists, apt knows only the installed version. With package lists, it would
-    download a newer version if one exists.
+    This installs the package in the root if it is missing, and deletes apt's package lists. Without
+    them apt knows only the installed version. With them it would try to download a newer one.
     """
     query = ("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-Wf", "${Status}", "postgresql")
     status = subprocess.run(query, capture_output=True, text=True, check=False).stdout

@@ -1,4 +1,4 @@
-"""Runs in the Windows CPython of `verify_wine`, in addition to the agent.
+"""Helper commands of `verify_wine` that run in its Windows CPython.
 
 Usage: python -m tests.packaging.wine.inside_wine imports
        python -m tests.packaging.wine.inside_wine hold-the-desktop
@@ -32,10 +32,11 @@ def import_all() -> None:
 
 
 def hold_the_desktop() -> None:
-    """Keep Wine's desktop until stdin closes; write a line when the desktop exists.
+    """Create Wine's desktop, print a line, and wait until stdin closes.
 
-    Wine's desktop is a process that inherits the Unix descriptors of the first program that draws,
-    and outlives it. A reader of that program's stderr would wait for the desktop to end.
+    Wine's desktop is a process. It inherits the Unix file descriptors of the first program that
+    uses it, and runs longer than that program. A reader of the program's stderr would therefore
+    wait until the desktop ends.
     """
     if sys.platform == "win32":
         print(ctypes.windll.user32.GetDesktopWindow(), flush=True)
@@ -43,7 +44,7 @@ def hold_the_desktop() -> None:
 
 
 def replace_while_read() -> None:
-    """Replace a file while a reader has it open, which Windows forbids until it is closed."""
+    """Replace a file while a reader has it open. Windows refuses this until the file is closed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "status.json"
         file.write_bytes(b"old")

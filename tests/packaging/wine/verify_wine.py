@@ -1,9 +1,10 @@
-"""Verify the agent on Windows under Wine: in a Windows CPython, then as the packaged service.
+"""Verifies the agent on Windows under Wine: in a Windows CPython, then as the packaged service.
 
-Each run creates a new Windows, builds the package in it with PyInstaller and runs it as a service.
-Downloads come first; after that there is no network but loopback. Root is not needed if user
-namespaces are allowed. The default is a short form: what the service shows is not repeated with the
-source. Both forms build the package, because most Windows-specific code belongs to the service.
+Each run creates a new Wine prefix, builds the package in it with PyInstaller, and runs it as a
+service. Downloads are made first; after that the only network is loopback. Root is not needed if
+user namespaces are permitted. The default is a short form: it does not repeat with the source tree
+what the packaged service tests. Both forms build the package, because most Windows-specific code
+belongs to the service.
 
 Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.
 Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]
@@ -30,7 +31,9 @@ INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
 
 
 def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
-    """Run all checks. Each kind has a service of its own: two devices may not share its key."""
+    """Run all checks. Each kind of check starts its own reference service, because two devices
+    cannot share its API key.
+    """
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         SourceChecks(wine, service, keep, is_short=is_short).run()
     package = build_package(wine)
@@ -40,7 +43,9 @@ def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
 
 
 def run_isolated() -> int:
-    """Run this module again with a network and processes of its own, which end with it."""
+    """Run this module again in separate network and process namespaces. All its processes end with
+    it.
+    """
     as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
     again = (sys.executable, "-m", "tests.packaging.wine.verify_wine", *sys.argv[1:])

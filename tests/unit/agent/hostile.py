@@ -1,4 +1,4 @@
-"""Hypothesis strategies: hostile text, and facts that contain it."""
+"""Hypothesis strategies for hostile text, and for facts that contain it."""
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy

@@ -1,4 +1,4 @@
-"""Records and requests that the tests of the agent share."""
+"""Creates records, requests and reports that several tests of the agent use."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -51,7 +51,7 @@ def command(
 def report(
     number: int = 1, request_id: UUID | None = None, binding_id: UUID = BINDING
 ) -> SealedReport:
-    """Return a failed report."""
+    """Return the sealed report of a failed collection."""
     made = SubmitResultRequest(
         report_id=UUID(int=0x4E0000 + number),
         binding_id=binding_id,

@@ -1,4 +1,6 @@
-"""A failed loop is reported and restarted. An agent without a loop is not alive."""
+"""A loop of the daemon that fails is reported and restarted. If it cannot be restarted, the daemon
+ends.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +16,7 @@ from tests.fakes.fake_clock import FakeClock
 
 
 class Broken:
-    """An app with one loop; ``runs`` counts its starts."""
+    """An app with only one loop. ``runs`` counts the starts of the loop."""
 
     def __init__(self, loop: Callable[[], Awaitable[None]]) -> None:
         self.health = HealthBoard(FakeClock(), lambda: None)
@@ -27,7 +29,7 @@ class Broken:
 
 
 async def ends() -> None:
-    """Return, which no loop may do."""
+    """Return at once. A loop must never return."""
 
 
 async def is_cancelled_from_inside() -> None:
@@ -48,7 +50,7 @@ async def test_failed_loop_is_reported_and_restarted(
     app: Any = Broken(loop)
     task = asyncio.create_task(daemon._keep_running("execute", app.run, app, asyncio.Queue()))
     async with asyncio.timeout(5):
-        while app.runs < 3:  # noqa: ASYNC110 - it is begun again after a wait of nothing
+        while app.runs < 3:  # noqa: ASYNC110 - the daemon restarts the loop without a wait
             await asyncio.sleep(0)
     (problem,) = app.health.problems()
     assert problem.code == "internal-error"

@@ -1,4 +1,4 @@
-"""Text of the service never reaches a terminal as control characters."""
+"""Control characters in the service's texts never reach a terminal."""
 
 import json
 import socket

@@ -1,4 +1,6 @@
-"""Each event line fits the parent's buffer. The largest part is cut, with a limitation."""
+"""Each event is a line that fits into the parent's buffer. If it would be too long, its largest
+part is cut, and a limitation reports this.
+"""
 
 import json
 from dataclasses import replace
@@ -78,7 +80,7 @@ def test_only_the_largest_device_is_cut_and_reported() -> None:
         assert all(addresses.count(f"10.0.0.{n}") == 1 for n in range(10))
         assert all(len(each["services"]) == 3 for each in output["hosts"][:10])
         assert [e["port"] for e in output["endpoints"] if e["matched_printer_ids"]] == [9100]
-        assert output["endpoints"][0]["port"] == 0  # the best come first
+        assert output["endpoints"][0]["port"] == 0  # the first endpoints, the best ones, are kept
         assert len(output["printers"]) == 1
         assert output["truncated"]
         (text,) = output["limitations"]

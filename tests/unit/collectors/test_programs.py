@@ -1,4 +1,4 @@
-"""Only programs of the system are run, for any caller and working directory."""
+"""Only programs in the system's directories are run, whatever PATH or the working directory is."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Collector processes that crash, hang or send invalid output. Facts sent before are kept."""
+"""Collector processes that crash, hang or send invalid output. Facts already sent are kept."""
 
 import asyncio
 import gc
@@ -61,7 +61,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def gone(pid: int) -> None:
-    """Wait for the end of a killed process."""
+    """Wait until a killed process has ended."""
     async with asyncio.timeout(60):
         while is_alive(pid):  # noqa: ASYNC110 - the kernel ends it
             await asyncio.sleep(0.01)
@@ -126,7 +126,7 @@ async def test_a_name_that_is_no_text_does_not_cost_the_report() -> None:
 
 
 async def run_to_the_deadline(behaviour: str, monkeypatch: pytest.MonkeyPatch) -> Collected:
-    """Run a child whose deadline passes when it reports its first step."""
+    """Run a child whose deadline passes when it reports its first progress."""
     loop = asyncio.get_running_loop()
     now = loop.time
 
@@ -158,7 +158,7 @@ async def test_a_job_larger_than_the_pipe_does_not_wait_for_a_deaf_child() -> No
 
 
 async def ask_soon(behaviour: str) -> Collected:
-    """Run a child and cancel it when it reports its first step."""
+    """Run a child and cancel it when it reports its first progress."""
     cancel = asyncio.Event()
     return await process(behaviour).collect(JOB, lambda _: cancel.set(), cancel)
 
@@ -281,7 +281,7 @@ async def _written(file: Path, done: asyncio.Event) -> None:
 
 
 async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:
-    """The runner of the real child ends it if the daemon is killed."""
+    """If the daemon is killed, the child's stdin closes, and the child must end by itself."""
     child = await asyncio.create_subprocess_exec(
         sys.executable, str(CHILD), "orphan", str(tmp_path / "pid"),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -348,11 +348,11 @@ def test_the_real_child_is_started_with_this_python() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="uses sessions and FIFOs of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="the test needs POSIX sessions and FIFOs")
 async def test_what_a_child_leaves_behind_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A grandchild in its own session keeps the child's stderr open."""
+    """A grandchild in its own session keeps the child's stderr open after the child has ended."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     end = collector_process._end

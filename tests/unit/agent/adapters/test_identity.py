@@ -1,4 +1,6 @@
-"""The device's key is private and persistent, and its signatures can be verified."""
+"""The private key of the device: only its owner can read it, it is created once, and its signatures
+can be verified.
+"""
 
 import base64
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Returning memory to the system. This runs in a separate process: it cannot be undone."""
+"""Memory is returned to the system. The test uses a separate process, because the call changes the
+settings of the process permanently.
+"""
 
 import subprocess
 import sys
@@ -33,7 +35,7 @@ del rubbish
 before = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
 memory.settle()
 after = {field: kibibytes(field) for field in ("Rss:", "Anonymous:")}
-# What was let go of must still work.
+# Code on released pages must still work.
 ssl.create_default_context()
 sqlite3.connect(":memory:").execute("select 1").fetchall()
 asyncio.run(asyncio.sleep(0))
@@ -45,7 +47,7 @@ print(before["Rss:"] - after["Rss:"])
 
 
 @pytest.mark.medium
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc, which only Linux has")
 def test_memory_is_given_back_and_the_program_goes_on() -> None:
     words = (sys.executable, "-c", PROGRAM)
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
@@ -55,7 +57,7 @@ def test_memory_is_given_back_and_the_program_goes_on() -> None:
 
 
 def mapping(line: str, changed_kib: int = 0) -> str:
-    """Return an entry of /proc/PID/smaps, with some of its fields."""
+    """Return an entry of /proc/PID/smaps with only some of its fields."""
     fields = f"Size: 64 kB\nRss: 64 kB\nAnonymous: {changed_kib:6} kB\nSwap: 0 kB"
     return f"{line}\n{fields}\nVmFlags: rd mr mw me\n"
 
@@ -67,8 +69,8 @@ def test_only_unchanged_pages_of_files_are_let_go_of(
     mappings.write_text(
         mapping("7f00-7f10 r--p 00000000 fe:00 12 /usr/lib/libssl.so.3")
         + mapping("7f10-7f20 r-xp 00010000 fe:00 12 /usr/lib/libssl.so.3")
-        # The linker wrote these pages before it made them read-only, so no file contains their
-        # content.
+        # The dynamic linker changed these pages before it made them read-only. Their content is in
+        # no file, so they must not be released.
         + mapping("7f20-7f28 r--p 00020000 fe:00 12 /usr/lib/libssl.so.3", changed_kib=32)
         + mapping("7f28-7f30 rw-p 00028000 fe:00 12 /usr/lib/libssl.so.3")
         + mapping("7f30-7f40 r-xp 00000000 00:00 0 ")

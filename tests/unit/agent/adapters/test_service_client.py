@@ -1,4 +1,4 @@
-"""The service's operations, against a real server on loopback."""
+"""The client of the service's operations, with a real server on loopback."""
 
 import asyncio
 import contextlib
@@ -301,7 +301,7 @@ async def never(writer: asyncio.StreamWriter) -> None:
 
 
 async def trickle(writer: asyncio.StreamWriter) -> None:
-    """Send a byte every 50 ms without end."""
+    """Send one byte every 50 ms, without end."""
     writer.write(head(200, {"Content-Type": "application/json"}))
     while True:
         writer.write(b" ")
@@ -314,7 +314,7 @@ async def half(writer: asyncio.StreamWriter) -> None:
 
 
 async def nothing(writer: asyncio.StreamWriter) -> None:
-    """Close the connection without an answer."""
+    """Send nothing: the server then closes the connection without a reply."""
 
 
 async def noise(writer: asyncio.StreamWriter) -> None:
@@ -397,7 +397,7 @@ def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, pr
 async def test_local_service_is_called_without_a_proxy(
     server: ScriptedServer, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    """The proxy could read the API key of an http request."""
+    """A proxy could read the API key of an http request."""
     monkeypatch.delenv("NO_PROXY")
     server.answer(golden.text_of("heartbeat/reply").encode())
     async with running_server() as proxy:
@@ -566,7 +566,9 @@ async def test_stream_sets_the_reconnect_time(
 async def test_a_stream_lives_longer_than_a_call(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
-    """The deadline of a reply applies to its headers. A stream only has an idle timeout."""
+    """The deadline of a call applies only to the headers of a stream. The stream itself has an idle
+    time-out.
+    """
 
     async def speak(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))

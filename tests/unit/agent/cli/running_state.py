@@ -1,4 +1,4 @@
-"""The state directory of a running daemon, for commands that only read it."""
+"""Creates the state directory of a running daemon, for tests of commands that only read it."""
 
 import contextlib
 import os
@@ -64,7 +64,7 @@ def status_of(home: Path, **values: Any) -> DaemonStatus:
 
 @contextlib.contextmanager
 def running(home: Path, **values: Any) -> Iterator[StateDirectory]:
-    """Lock the state directory as a daemon does."""
+    """Write the status file, and lock the state directory as a daemon does."""
     state = StateDirectory(home / "state")
     state.prepare()
     with state.hold():

@@ -1,4 +1,4 @@
-"""`collect` by hand uses the learned printers of the daemon and changes nothing."""
+"""The command `collect` uses the printers that the daemon has learned, and writes no state."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ KITCHEN = LearnedPrinter(
 
 
 class Child:
-    """Records the job, and returns a learned printer."""
+    """A fake collector. It records its job, and returns facts with a learned printer."""
 
     jobs: ClassVar[list[Job]] = []
 

@@ -1,4 +1,6 @@
-"""`config check`, `show`, `schema`, `example`: exit codes, JSON, and no secrets."""
+"""The commands `config check`, `show`, `schema` and `example`: their exit codes, their JSON, and
+that they print no secrets.
+"""
 
 import json
 from pathlib import Path

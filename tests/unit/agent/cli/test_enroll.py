@@ -1,4 +1,4 @@
-"""`enroll` by hand: the first time, again, with force, and as root for the agent's user."""
+"""The command `enroll`: the first time, a second time, when refused, and while an agent runs."""
 
 import json
 from pathlib import Path

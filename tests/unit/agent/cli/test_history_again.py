@@ -30,7 +30,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:
-    """Store the report of request 1 in the state directory."""
+    """Store a report in the state directory."""
     state = StateDirectory(config.parent / "state")
     state.prepare()
     database = Database(state)

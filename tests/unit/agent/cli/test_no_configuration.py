@@ -1,4 +1,6 @@
-"""Without a configuration, one sentence names the missing path and the command that creates it."""
+"""Without a configuration file, one sentence names the missing path and the command that creates
+the file.
+"""
 
 import re
 from pathlib import Path
@@ -13,7 +15,9 @@ SENTENCE = "venue-agent: there is no configuration at "
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty configuration path, and no state of another agent."""
+    """Set the path of the configuration to a file that does not exist, and return it. Also set a
+    new state directory, so that the state of an agent on this machine is not read.
+    """
     place = tmp_path / "etc/config.toml"
     monkeypatch.setenv("VENUE_AGENT_CONFIG", str(place))
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path / "state"))

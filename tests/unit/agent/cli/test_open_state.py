@@ -1,4 +1,4 @@
-"""Each command refuses a state directory that other users may write, and prints the fix."""
+"""Each command refuses a state directory that other users may write to, and prints the fix."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`printers` lists remembered printers, and forgets those that were replaced."""
+"""The command `printers` lists the printers that the agent remembers, and makes it forget one."""
 
 import argparse
 import json

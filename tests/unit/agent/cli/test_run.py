@@ -1,4 +1,4 @@
-"""`run` without access to a file, or without a terminal."""
+"""The command `run` when a file is not accessible, or when its terminal has closed."""
 
 import os
 import subprocess
@@ -64,6 +64,6 @@ def test_error_sets_the_exit_code_and_is_printed(
 
 @pytest.mark.medium
 def test_a_terminal_that_is_gone_is_no_failure() -> None:
-    """Python flushes stdout again at exit, and exits with 120 if that fails."""
-    command = (sys.executable, "-I", "-c", ON_A_TERMINAL_THAT_GOES)  # buffered, as by default
+    """Python flushes stdout at exit, and exits with code 120 if that fails."""
+    command = (sys.executable, "-I", "-c", ON_A_TERMINAL_THAT_GOES)  # -I ignores PYTHONUNBUFFERED
     assert subprocess.run(command, timeout=60, check=False).returncode == 0

@@ -1,4 +1,6 @@
-"""`status` and `history`: exit codes, the documented JSON, 80 columns."""
+"""The commands `status` and `history`: exit codes, the documented JSON, and output of at most 80
+columns.
+"""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""The support bundle: when it contains a new report, and how it names a missing one."""
+"""The support bundle: when it contains a new report, and which reason it gives if it does not."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from tests.unit.agent.cli.running_state import running, status_of
 
 
 class Collector:
-    """Stands in for the collector; ``kinds`` are the requested kinds in order."""
+    """Replaces the collector. ``kinds`` records the kinds of the requested reports in order."""
 
     def __init__(self) -> None:
         self.kinds: list[Kind] = []

@@ -1,4 +1,4 @@
-"""The API key: the order of its sources, and reading the current value."""
+"""The API key: the order of its sources, and that its current value is read each time."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from agent.errors import CredentialRefused
 
 
 def find_api_key(api_key_file: str, environment: dict[str, str]) -> ApiKeySource:
-    """Find the key of a configuration that has no key beside it."""
+    """Find the source of the key if the directory of the configuration has no key file."""
     return key_place(api_key_file, Path("/nonexistent/config.toml"), environment)
 
 

@@ -1,4 +1,4 @@
-"""The example file is generated from the models and is valid."""
+"""The example configuration is generated from the models and is valid."""
 
 import tomllib
 from pathlib import Path

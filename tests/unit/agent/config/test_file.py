@@ -1,4 +1,4 @@
-"""The configuration: the sources of values, and the messages for invalid ones."""
+"""The configuration: the sources of its values, and the messages for invalid values."""
 
 from operator import attrgetter
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""The review of valid but probably unintended settings: all findings at once, with positions."""
+"""The review of the configuration reports settings that are wrong in combination or probably
+unintended: all problems at once, with their positions.
+"""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The bundle contains what support needs, and no planted secret."""
+"""The support bundle contains the files that support needs, and none of the planted secrets."""
 
 import json
 import sqlite3
@@ -31,7 +31,7 @@ QUOTED = "pr0xy%2Fpass%20w%C3%B6rd"
 
 @pytest.fixture
 def planted(tmp_path: Path) -> Context:
-    """A device with a secret in each place that could reach the bundle."""
+    """Create a device with a secret in each file and setting whose text could reach the bundle."""
     state = StateDirectory(tmp_path / "state")
     state.prepare()
     Identity(state).load_or_create()

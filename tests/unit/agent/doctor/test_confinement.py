@@ -1,4 +1,4 @@
-"""Doctor's outcomes for the confinement that the collector reports."""
+"""Doctor's outcomes for the sandbox that the collector reports."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The check of the running daemon."""
+"""Doctor's check of the running daemon."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The check of who can read the device's private key."""
+"""Doctor's check of the users who can read the device's private key."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""Parsers of untrusted input: replies, process lists, units, tables, certificates."""
+"""Doctor's parsers of untrusted input: replies, process lists, systemd units, ARP tables and
+certificates.
+"""
 
 import contextlib
 import socket
@@ -38,7 +40,7 @@ T = TypeVar("T")
 
 
 def answered(answer: bytes, ask: Callable[[socket.socket], T], queried: bytes = b"") -> T:
-    """Return the outcome of ``ask`` for an answer after which the connection ends."""
+    """Return the result of ``ask`` if the peer sends ``answer`` and then closes the connection."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(answer)
@@ -141,7 +143,7 @@ def test_knows_an_agent_in_a_folder_with_a_blank() -> None:
 
 @contextlib.contextmanager
 def started(*words: str) -> Iterator[int]:
-    """Start a process with ``words`` in its command line; yield its id once it runs."""
+    """Start a process with ``words`` in its command line. Yield its process id when it runs."""
     command = (sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", *words)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -251,7 +253,9 @@ def test_expected_what_is_wrong_with_a_certificate(
 
 
 def shake_hands(authority: Authority, folder: Path) -> None:
-    """Perform a strict TLS handshake in memory, as Python 3.13 does. Raises ssl.SSLError."""
+    """Perform a TLS handshake in memory, with the strict verification of Python 3.13. Raises
+    ssl.SSLError.
+    """
     context = ssl.create_default_context(cafile=str(authority.file))
     context.verify_flags |= ssl.VERIFY_X509_STRICT
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()

@@ -1,4 +1,4 @@
-"""The declared checks are consistent and fit an 80-column terminal."""
+"""The declared checks are consistent, and their texts fit a terminal of 80 columns."""
 
 from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S

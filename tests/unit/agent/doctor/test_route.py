@@ -1,4 +1,4 @@
-"""Which proxy is used, and why."""
+"""Which proxy doctor reports for the service, and for which reason."""
 
 import pytest
 from hypothesis import given

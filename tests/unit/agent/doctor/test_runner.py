@@ -1,4 +1,4 @@
-"""The runner: order, deadlines and causes, with checks made for these tests."""
+"""The runner of doctor's checks: their order, deadlines and causes. The tests define the checks."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,7 +30,9 @@ def examined(*checks: Check, total_s: float = 60.0) -> dict[str, CheckResult]:
 
 @pytest.fixture
 def release() -> Iterator[threading.Event]:
-    """Is set after the test, so that a test that waits for a hanging check fails."""
+    """An event that ends the hanging checks. It is set only after the test, so that a test does not
+    pass if the runner waits for a hanging check.
+    """
     event = threading.Event()
     yield event
     event.set()

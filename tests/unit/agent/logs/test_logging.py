@@ -1,4 +1,6 @@
-"""Log records: ids as fields, repetitions as a count, and the journal's format."""
+"""Log records: ids become fields, repeated messages are counted, and systemd's journal receives its
+native format.
+"""
 
 import ast
 import json
@@ -44,7 +46,9 @@ def record(
 
 
 def calls_that_name_an_id() -> Iterator[tuple[str, int]]:
-    """Yield each log call's message that names an id, and the number of its arguments."""
+    """Yield the message of each log call of the agent that names an id, and the number of the
+    call's arguments.
+    """
     for path in sorted((ROOT / "agent").rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("log."):
@@ -81,7 +85,9 @@ def test_a_field_is_what_was_given_and_nothing_else() -> None:
 
 
 class Repeats:
-    """A filter with a fake clock; ``written`` are the messages that pass it."""
+    """The filter of repeated messages, with a fake clock. ``written`` contains the messages that
+    pass the filter.
+    """
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -119,7 +125,7 @@ def test_different_errors_and_all_information_pass() -> None:
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.ERROR])
 def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
-    """Untrusted text makes each message different."""
+    """Messages of one template count as alike, although untrusted text makes each one different."""
     repeats = Repeats()
     for number in range(5000):
         repeats.now = number / 1000
@@ -199,7 +205,7 @@ def test_any_value_survives_the_journals_form(fields: dict[str, str]) -> None:
 
 
 def parse(data: bytes) -> dict[str, str]:
-    """Read a datagram as journald does."""
+    """Parse a datagram as systemd's journald does."""
     fields = {}
     while data:
         head, _, data = data.partition(b"\n")

@@ -17,7 +17,9 @@ DOCUMENTED = frozenset(
     + list(BrowserFieldKey.__args__)
 )
 WIDTH = 26
-"""Width of the terminal's column for labels. The label of an item is indented by two."""
+"""Width of the terminal's column for labels, in characters. Labels inside a section are indented by
+two characters.
+"""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Random secrets are planted in each input and must not appear in any output."""
+"""Random secrets are put into each input and must not appear in any output."""
 
 import io
 import json
@@ -36,7 +36,7 @@ from tests.sizes import examples
 from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_none
 
 SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
-TEXTS = (  # broken, invalid and valid ones; {} is replaced with the secret
+TEXTS = (  # broken, invalid and valid configurations; {} is replaced with the secret
     'proxy = "http://user:{}@proxy:3128"\n',
     "proxy = 'user:{}@proxy:3128'\n",
     "proxy = http://user:{}@proxy:3128\n",
@@ -66,7 +66,7 @@ def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _output_of_verbs(text: str) -> str:
-    """Return the output of the commands for a configuration."""
+    """Run the agent's commands with a configuration. Return their output."""
     message = io.StringIO()
     with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         config = Path(home) / "config.toml"
@@ -87,7 +87,7 @@ def _output_of_verbs(text: str) -> str:
 @given(WORDS, st.sampled_from(TEXTS))
 def test_verbs_and_any_configuration(secret: str, text: str) -> None:
     output = _output_of_verbs(SERVICE + text.format(secret))
-    if text in {"{}\n", '"{}" = 1\n'}:  # an unknown key, without a secret
+    if text in {"{}\n", '"{}" = 1\n'}:  # here the planted word is a key, which is not a secret
         output = output.replace(f"unknown key {secret!r}", "")
     assert_none(output)
 
@@ -171,7 +171,7 @@ def test_facts_without_a_secret_stay_the_same() -> None:
 
 
 def test_words_of_the_contract_are_no_secrets() -> None:
-    """No password can make a report invalid."""
+    """A password that equals a term of the contract must not make a report invalid."""
     network, _ = _facts("x")
     redacted_facts = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
     assert redacted_facts == network
@@ -204,7 +204,7 @@ def test_arguments_that_are_not_understood(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_planted_marks_are_detected_without_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search fails on output that is not redacted."""
+    """The search for secrets must fail if the output is not redacted."""
     monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
     output = _output_of_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')

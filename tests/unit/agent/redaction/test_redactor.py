@@ -1,4 +1,4 @@
-"""Redaction: what is removed, what stays, and how long it takes."""
+"""Redaction: which text is removed, which text stays, and that the time is linear."""
 
 import base64
 import json
@@ -148,7 +148,8 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 # ------------------------------------------------------------------ generated texts
 
-# Both ends of a secret are marked, so that a part of it is detected as well.
+# Each secret begins and ends with a marker, so that an output with only a part of a secret is also
+# detected.
 HEAD, TAIL = "q7Zk", "Wv9x"
 _SIGNS = st.one_of(st.characters(min_codepoint=32, max_codepoint=126), st.sampled_from("äß€😀 "))
 SECRETS = st.text(_SIGNS, max_size=24).map(lambda middle: f"{HEAD}{middle}{TAIL}")
@@ -202,7 +203,7 @@ def test_no_document_gives_it_away(secret: str) -> None:
 def test_no_url_gives_it_away(word: str) -> None:
     urls = [f"http://user:{word}@h:1/", f"x user:{word}@h:1 y"]
     if not HOST_AND_PATH.match(word):
-        # A token in the form of a host and a path cannot be recognised.
+        # With a slash, the word would look like a host and a path, and cannot be recognized.
         urls.append(f"('smb://{word}@h/p')")
     for url in urls:
         assert_none(redact(url))

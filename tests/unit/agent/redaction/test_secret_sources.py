@@ -1,4 +1,6 @@
-"""The sources of secrets, also in a broken configuration, and what a child may inherit."""
+"""The sources of secrets, including a broken configuration, and the environment variables that a
+child process may inherit.
+"""
 
 import os
 from pathlib import Path
@@ -36,7 +38,7 @@ def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> No
     } <= results
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="uses FIFOs of POSIX")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test creates a FIFO, which needs POSIX")
 def test_nothing_that_could_keep_one_waiting_is_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "api-key")
     os.mkfifo(tmp_path / "config.toml")
@@ -48,7 +50,7 @@ def test_variables_that_hold_one() -> None:
         "VENUE_AGENT_SERVICE__PROXY": "user:sche/me@proxy:1",
         "no_proxy": "localhost",
         "DB_PASSWORD": "longer than that",
-        "PIN": "1234",  # masked at its place, but not in the rest of the text
+        "PIN": "1234",  # too short to be masked wherever it occurs in a text
         "CREDENTIALS_DIRECTORY": "/run/credentials/x",
         "SSH_AUTH_SOCK": "/tmp/agent.1",
         "PWD": "/home/anna/venue",
@@ -86,7 +88,7 @@ def test_a_variable_that_holds_a_secret_is_not_inherited() -> None:
     assert without_secrets({**harmless, **planted}) == harmless
 
 
-# A user name with slashes could be the beginning of a URL.
+# A user name with slashes is excluded: it could look like the beginning of a URL.
 @given(st.text(st.characters(exclude_characters="/"), max_size=30), st.text(max_size=30))
 @example("", "://")
 @example("user", "://x")

@@ -41,13 +41,14 @@ def test_no_clock_is_too_wrong_to_be_judged(
     ("local_s", "monotonic_s", "offset_s"),
     [
         (0, 100.0, 3600),
-        # A minute later on both clocks nothing has changed.
+        # A minute has passed on both clocks: the difference has not changed.
         (60, 160.0, 3600),
-        # A user corrected this machine's clock: the service's clock follows the monotonic one.
+        # A user has corrected this machine's clock. The service's time is calculated from the
+        # monotonic clock.
         (3660, 160.0, 0),
-        # A user set it back by an hour.
+        # A user has set this machine's clock back by an hour.
         (-3540, 160.0, 7200),
-        # The machine's clock stood still while the monotonic one ran.
+        # This machine's clock has stood still while the monotonic clock ran.
         (0, 1000.0, 4500),
     ],
 )

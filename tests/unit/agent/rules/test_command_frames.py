@@ -1,4 +1,4 @@
-"""Every reasonable body of `onCommands` is parsed; no body raises an error."""
+"""Commands are parsed from every plausible form of an `onCommands` body. No body is an error."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The install id: the host name within the contract's limits."""
+"""The install id of a machine is its host name, shortened to the contract's limits."""
 
 from uuid import UUID
 

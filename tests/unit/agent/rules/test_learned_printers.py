@@ -91,7 +91,7 @@ def test_another_device_that_stays_has_replaced_the_printer() -> None:
     twice = reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
     since = (NOW + HOUR).isoformat(timespec="seconds")
     assert twice == Memory((KITCHEN,), (Replacement(NEW, since, 2),))
-    assert reports(twice, (24 * HOUR, stranger())).printers == (KITCHEN,)  # not yet a day
+    assert reports(twice, (24 * HOUR, stranger())).printers == (KITCHEN,)  # less than a day
     off_for_a_night = reports(twice, (20 * HOUR, facts()), (26 * HOUR, facts()))
     assert off_for_a_night == twice
     replaced = Memory((replace(NEW, replaced_at=since),))

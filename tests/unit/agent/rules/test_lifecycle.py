@@ -1,4 +1,4 @@
-"""The state table of a request, written down independently."""
+"""The state table of a request, compared with a second table that is written here independently."""
 
 import itertools
 

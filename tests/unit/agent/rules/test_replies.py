@@ -1,4 +1,4 @@
-"""The error for each reply of the service."""
+"""Which error each reply of the service becomes."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -8,13 +8,13 @@ from tests.unit.agent.tasks.harness import Harness, harness
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Harness]:
-    """A bound device with its tasks."""
+    """A device with a confirmed binding, and its tasks."""
     with harness(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
 async def stranger(tmp_path: Path) -> AsyncIterator[Harness]:
-    """A device without a binding."""
+    """A device without a binding, and its tasks."""
     with harness(tmp_path, bound=False) as made:
         yield made

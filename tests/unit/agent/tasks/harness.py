@@ -1,4 +1,4 @@
-"""The tasks with real state on disk, a fake service and a virtual clock."""
+"""Creates the agent's tasks with real state on disk, a fake service and a virtual clock."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ from tests.unit.agent.samples import BASE_URL, command, config, record
 
 
 class Harness:
-    """All parts that a task needs. ``bound`` starts with a confirmed binding."""
+    """All objects that the tasks need. With ``bound``, the device has a confirmed binding."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Harness:
         return result
 
     def requested(self, *events: Event, number: int = 1) -> Entry:
-        """Store a request and move it by ``events``."""
+        """Store a request, and apply ``events`` to its state. Return its journal entry."""
         self.journal.add(command(number), self.clock.now())
         entry = self.entry(number)
         for event in events:
@@ -148,7 +148,9 @@ def harness(path: Path, **changes: object) -> Iterator[Harness]:
 
 @contextlib.asynccontextmanager
 async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-    """Run loops while the body runs; one that breaks fails the test."""
+    """Run loops while the body of the `with` statement runs. A loop that raises an error fails the
+    test.
+    """
     tasks = [asyncio.ensure_future(loop()) for loop in loops]
     try:
         yield
@@ -162,7 +164,7 @@ async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
 
 
 async def until(is_so: Callable[[], bool], turns: int = 100_000) -> None:
-    """Run the loops until ``is_so``. Virtual time passes by itself."""
+    """Run the loops until ``is_so`` returns True. Virtual time passes by itself."""
     for _ in range(turns):
         if is_so():
             return
@@ -171,6 +173,6 @@ async def until(is_so: Callable[[], bool], turns: int = 100_000) -> None:
 
 
 async def settle(turns: int = 50) -> None:
-    """Run every task until it waits."""
+    """Run all tasks until they wait."""
     for _ in range(turns):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""A request is stored before it is acknowledged."""
+"""The task that acknowledges received requests to the service."""
 
 from datetime import timedelta
 
@@ -61,7 +61,7 @@ async def test_a_request_that_is_not_wanted_ends(home: Harness, error: ServiceEr
         await settle()
 
     assert home.entry().detail == "gone by"
-    query = 1 + isinstance(error, Refused)  # at the start, and rechecked
+    query = 1 + isinstance(error, Refused)  # at the start, and after a refusal
     assert len(home.client.named("current")) == query
     assert home.binding_state.is_bound
 

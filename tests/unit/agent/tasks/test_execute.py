@@ -1,4 +1,6 @@
-"""A request runs once, its report is stored with its state, and a start recovers a crash."""
+"""A request is executed once. Its report and its new state are stored together. After a crash, the
+next start of the agent continues.
+"""
 
 import asyncio
 import json
@@ -39,7 +41,7 @@ ENVIRONMENT = environment_here(LocalConfig())
 
 @dataclass
 class ExecutorHarness:
-    """The agent's state with an executor."""
+    """The state of an agent, with the executor that runs its requests."""
 
     home: Harness
     executor: Executor
@@ -49,7 +51,7 @@ class ExecutorHarness:
     sends: list[int]
 
     def report(self) -> dict[str, Any]:
-        """Return the oldest report in the outbox."""
+        """Return the parsed body of the oldest report in the outbox."""
         item = self.home.outbox.oldest()
         assert item is not None
         document: dict[str, Any] = json.loads(item.body)
@@ -575,7 +577,9 @@ async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorH
 
 
 async def test_invalid_facts_are_retried_once_and_then_fail(workshop: ExecutorHarness) -> None:
-    """Facts of another kind than the job's are a bug and must not be retried without end."""
+    """Facts whose kind is not that of the job are a bug. The collection must not be repeated
+    without end.
+    """
     workshop.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))
     workshop.collectors.script.extend([wrong, wrong, wrong])

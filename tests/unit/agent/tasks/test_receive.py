@@ -1,4 +1,4 @@
-"""Each command is stored in the journal once, by any delivery."""
+"""The receiver stores each command in the journal once, whether a stream or a poll delivers it."""
 
 from pathlib import Path
 from uuid import UUID
@@ -338,7 +338,7 @@ async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
 
 
 async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> None:
-    """During an outage, one call blocks all others."""
+    """During an outage, all operations wait for one call. Therefore it must not be a long poll."""
     home.client.script["onCommands"].extend(
         [polled(), ServiceUnavailable("timeout", "silence"), polled()]
     )

@@ -23,7 +23,7 @@ REPORT_ID = UUID(payloads.REPORT_ID)
 
 
 def queue_large(home: Harness) -> Item:
-    """Queue a full network report for request 1."""
+    """Queue a large network report for request 1."""
     entry = home.requested(Event.ACCEPTED, Event.STARTED)
     made = SubmitResultRequest(
         report_id=REPORT_ID,

@@ -1,4 +1,6 @@
-"""The timers, the writer of the status file, the time keeper and the disk space check."""
+"""The scheduler, the writer of the status file, the detection of time jumps, and the check of the
+disk space.
+"""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -78,7 +80,7 @@ async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
 async def test_after_a_jump_everything_is_planned_anew() -> None:
     heartbeats = HeartbeatCounter()
     timers, wanted = scheduler(heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *")
-    timers.plan_anew()  # not started: nothing is scheduled
+    timers.plan_anew()  # must have no effect before the start
     timers.start()
 
     for _ in range(3):
@@ -99,7 +101,7 @@ def seconds_to_next_heartbeat(timers: Scheduler) -> float:
 
 
 async def send_heartbeat_now(timers: Scheduler) -> None:
-    """Request a heartbeat, and return when the scheduler has processed it."""
+    """Request an immediate heartbeat, and wait until the scheduler has processed the request."""
     timers.send_heartbeat_now()
     while seconds_to_next_heartbeat(timers) < 60:  # noqa: ASYNC110 - its own timer wakes it
         await asyncio.sleep(0.001)
@@ -109,7 +111,7 @@ async def send_heartbeat_now(timers: Scheduler) -> None:
 async def test_immediate_heartbeat_restarts_the_period() -> None:
     heartbeats = HeartbeatCounter()
     timers, _ = scheduler(heartbeats, 3600)
-    timers.send_heartbeat_now()  # not started: there is nothing to move
+    timers.send_heartbeat_now()  # must have no effect before the start
     timers.start()
     await settle()
     assert heartbeats.count == 0
@@ -206,7 +208,7 @@ async def test_a_status_that_cannot_be_written_is_no_reason_to_stop(
 
 
 class JumpyClock(FakeClock):
-    """A clock of a machine that is suspended after a number of polls."""
+    """The clock of a machine that is suspended at some polls, for the durations in ``slept_s``."""
 
     def __init__(self, slept_s: list[float]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Timestamps in every format that services send."""
+"""Timestamps are parsed in the formats that libraries of common languages write."""
 
 import contextlib
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""The fixtures of the application collector, and a run that records its calls."""
+"""Helpers for tests of the application collector: recorded files, and a run that records calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ def by_key(reading: Reading | ApplicationFacts) -> dict[str, Field]:
 
 
 def values(entries: tuple[Field, ...]) -> dict[str, object]:
-    """The values of the fields that are available."""
+    """Return the values of the available fields, by key."""
     return {entry.key: entry.value for entry in entries if entry.status == "available"}
 
 
 def plant(root: Path, files: dict[str, str | bytes]) -> Path:
-    """Write ``files`` below ``root``, as in the kernel's file systems."""
+    """Write ``files`` below ``root``, which stands for `/`. Return ``root``."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def plant(root: Path, files: dict[str, str | bytes]) -> Path:
 
 @dataclass
 class RecordingRun:
-    """A run that records its calls; ``cancel_at`` cancels it after that many checkpoints."""
+    """A run that records its calls. It is cancelled after ``cancel_at`` checkpoints."""
 
     cancel_at: int | None = None
     steps: list[tuple[str, int, int | None]] = field(default_factory=list)

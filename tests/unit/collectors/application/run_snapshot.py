@@ -1,8 +1,8 @@
-"""Runs the real child and prints the result.
+"""Runs the real collector process and prints the result.
 
-Run this module in its own namespaces, with a job as its argument. It can mount a file system that
-never answers, a full file system, or a replacement for a system program. It prints one JSON
-object: the events of `python -m collectors application`, its exit code and its peak memory.
+Run this module in its own namespaces, with a job as its argument. It can first mount a file system
+that never answers, a full file system, or a replacement for a system program. It prints one JSON
+object with the events of `python -m collectors application`, its exit code and its peak memory.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def mount_stand_in(program: Path) -> None:
-    """Replace a system program of the same name by `program` in this mount namespace."""
+    """Mount ``program`` over the system program of the same name, in this mount namespace."""
     own = find_program(program.name)
     if own is None:
         mount(str(program.parent), "/usr/sbin", b"none", _MS_BIND)
@@ -62,8 +62,8 @@ def mount_stand_in(program: Path) -> None:
 def mount_dead(path: str) -> None:
     """Mount a FUSE file system without a server at ``path`` (mount(2), fuse(4)).
 
-    The kernel waits for the first answer of its server, which never comes: statvfs blocks, as
-    on a network mount whose server is gone.
+    The kernel waits for the first answer of the server, which never comes. Therefore statvfs
+    blocks, as it does on a network mount whose server is down.
     """
     device = os.open("/dev/fuse", os.O_RDWR)
     os.set_inheritable(device, False)
@@ -74,7 +74,8 @@ def mount_dead(path: str) -> None:
 def mount_full(path: Path) -> None:
     """Mount an overlay at ``path`` whose upper layer is a file system of 4 MiB, and fill it.
 
-    A tmpfs does not count as a disk of the machine, but an overlay does: live systems use one.
+    The collector does not count a tmpfs as a disk of the machine. It counts an overlay, because
+    live systems run on one.
     """
     mount("upper", str(path), b"tmpfs", 0, b"size=4m")
     layers = [path / name for name in ("lower", "upper", "work")]

@@ -1,4 +1,4 @@
-"""The kiosk's browser: valid, invalid, missing and endless answers."""
+"""The facts about the kiosk's browser, for valid, invalid, missing and endless answers."""
 
 import contextlib
 import itertools
@@ -105,7 +105,7 @@ def no_treatment(_: socket.socket, __: bytes) -> bool:
 
 
 def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> Treat:
-    """Answers requests that begin with ``after`` with ``first``, then with endless ``chunk``."""
+    """Answer requests that begin with ``after``: send ``first``, and then ``chunk`` without end."""
 
     def treat(connection: socket.socket, data: bytes) -> bool:
         if not data.startswith(after):
@@ -136,7 +136,7 @@ def test_a_port_that_streams_for_ever(name: str) -> None:
 
 
 def answers(reply: bytes) -> Treat:
-    """Answers the list of pages with ``reply`` and closes the connection."""
+    """Answer the request for the list of pages with ``reply``, and close the connection."""
 
     def treat(connection: socket.socket, data: bytes) -> bool:
         if data.startswith(b"GET /json/list "):

@@ -1,4 +1,4 @@
-"""The state of the kiosk's page, and the policies for it."""
+"""The facts about the state of the kiosk's page, and about the browser's policies for it."""
 
 import contextlib
 import json
@@ -152,7 +152,7 @@ def test_policies_for_the_local_network_are_named_without_their_values(tmp_path:
 
 
 def played_registry(keys: dict[str, tuple[list[str], list[str]]]) -> SimpleNamespace:
-    """A fake winreg: ``keys`` maps a path to the names of its keys and values."""
+    """Return a fake winreg. ``keys`` maps a path to the names of its subkeys and of its values."""
 
     def open_key(_: int, path: str) -> contextlib.nullcontext[str]:
         if path not in keys:

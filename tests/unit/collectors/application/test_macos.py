@@ -1,4 +1,4 @@
-"""Output of the programs of macOS, in the formats that they write."""
+"""Parsing the output of macOS programs, in the formats of several versions."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Name servers, proxy, interfaces, Wi-Fi, and reachability of the service."""
+"""The facts about name servers, the proxy, interfaces, Wi-Fi, and the connection to the service."""
 
 import ipaddress
 import socket
@@ -166,7 +166,7 @@ def test_signals() -> None:
 
 
 def self_signed() -> tuple[bytes, bytes]:
-    """A test certificate for localhost and its key, both PEM."""
+    """Return a test certificate for localhost and its key, both in PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = x509.Name(
         [
@@ -205,7 +205,9 @@ def test_certificate() -> None:
 
 
 def written_as_version(number: bytes) -> bytes:
-    """Return the certificate with the version ``number``; the default version is left out."""
+    """Return the test certificate in DER, with ``number`` as its version. DER omits the default
+    version.
+    """
     default = bytes.fromhex("a003020102")
     lengths = [
         int.from_bytes(DER[at : at + 2], "big") - len(default) + len(number) for at in (2, 6)
@@ -223,12 +225,12 @@ SERIAL = bytes.fromhex("02021267")  # 4711
     ("der", "issuer"),
     [
         (written_as_version(b""), ISSUER),
-        (DER.replace(SERIAL, bytes.fromhex("02029267"), 1), ISSUER),  # a negative one
+        (DER.replace(SERIAL, bytes.fromhex("02029267"), 1), ISSUER),  # a negative serial number
         (DER.replace(SERIAL, bytes.fromhex("02020080"), 1), ISSUER),
         (DER.replace(bytes.fromhex("55040a"), bytes.fromhex("550406")), "Inspecting CA \u2603"),
         (DER.replace(bytes.fromhex("550403"), bytes.fromhex("550407")), "Nosy Middlebox Ltd"),
         (DER.replace(b"Nosy", b"N\xf6sy"), "unreadable"),
-        (DER.replace(b"\x0c\x12Nosy", b"\x03\x12\0osy"), "unreadable"),  # bits, not letters
+        (DER.replace(b"\x0c\x12Nosy", b"\x03\x12\0osy"), "unreadable"),  # a bit string, not text
     ],
 )
 def test_an_odd_certificate_is_read_without_a_warning(der: bytes, issuer: str) -> None:
@@ -258,7 +260,7 @@ def test_a_damaged_certificate_is_read_or_refused(position: int, byte: int) -> N
 
 @pytest.fixture
 def tls_service(tmp_path: Path) -> Iterator[int]:
-    """A TLS server with an untrusted certificate; yields its port."""
+    """Run a TLS server with an untrusted certificate. Yields its port."""
     plant(tmp_path, {"cert.pem": CERTIFICATE, "key.pem": KEY})
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")

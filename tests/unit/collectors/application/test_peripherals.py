@@ -1,4 +1,4 @@
-"""USB devices, screens, and the probable type of a device."""
+"""The facts about USB devices and screens, and the probable kind of a device."""
 
 from pathlib import Path
 
@@ -88,7 +88,7 @@ def test_a_descriptor_of_any_bytes(data: bytes) -> None:
 
 
 def edid(name: bytes = b"E022\n") -> bytes:
-    """The base block of a touch screen by ELO, with its serial number in it."""
+    """Return the EDID base block of a touch screen by ELO. It contains a serial number."""
     block = bytearray(128)
     block[:8] = b"\x00\xff\xff\xff\xff\xff\xff\x00"
     block[8:10] = ((5 << 10) | (12 << 5) | 15).to_bytes(2, "big")
@@ -104,7 +104,7 @@ def test_edid() -> None:
 
 
 def named(*descriptors: bytes) -> str | None:
-    """The name of a screen with these display descriptors, from their tag byte on."""
+    """Return the name of a screen with these display descriptors. Each begins with its tag byte."""
     block = bytearray(edid())
     for offset, descriptor in zip((54, 72, 90, 108), (*descriptors, b"", b"", b""), strict=False):
         block[offset : offset + 18] = (b"\0\0\0" + descriptor).ljust(18, b" ")

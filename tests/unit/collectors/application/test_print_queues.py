@@ -1,4 +1,4 @@
-"""Print queues, from replies captured from CUPS 2.4.2."""
+"""The facts about print queues, from replies that were captured from CUPS 2.4.2."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""The watched programs of a venue."""
+"""The facts about the programs that the configuration lists in ``watch_processes``."""
 
 import os
 

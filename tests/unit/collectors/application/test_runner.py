@@ -1,4 +1,4 @@
-"""A source that hangs or crashes loses only its own fields, and the deadline is kept."""
+"""If a source hangs or crashes, only its own fields are missing. The run ends at its deadline."""
 
 import threading
 import time
@@ -25,7 +25,7 @@ def raising(name: str, key: str, error: Exception) -> Source:
 
 @pytest.fixture
 def hung() -> Iterator[Callable[..., Source]]:
-    """Sources that block until the end of the test, or for at most a minute."""
+    """Create sources that block until the end of the test, or for at most a minute."""
     over = threading.Event()
 
     def make(name: str, key: str, deadline_s: float = 0.2) -> Source:

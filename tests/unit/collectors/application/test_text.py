@@ -1,4 +1,4 @@
-"""Untrusted strings are bounded, and names of users are removed."""
+"""Untrusted strings are cut to a maximum length, and names of users are removed."""
 
 from collectors.application.readers.disk_space import without_owner
 from collectors.application.readers.peripherals import fingerprint

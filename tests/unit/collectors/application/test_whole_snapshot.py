@@ -1,4 +1,4 @@
-"""The real child: its keys, bounds, duration and memory."""
+"""The real collector process: its keys, limits, duration and memory."""
 
 import json
 import re
@@ -44,10 +44,10 @@ DOCUMENTED = re.findall(
 
 
 def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
-    """Run the child in its own namespaces, with loopback as the only network.
+    """Run the collector in separate namespaces, with loopback as the only network.
 
-    Without the right to create namespaces it runs without them. The child only contacts
-    ``service_url`` and ``kiosk_debug_url``, which are loopback addresses.
+    If this user cannot create namespaces, it runs without them. This is safe, because the collector
+    contacts only ``service_url`` and ``kiosk_debug_url``, which are loopback addresses.
     """
     command = (
         sys.executable,
@@ -154,7 +154,7 @@ def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
 
 @pytest.mark.needs("dead-mount")
 def test_everything_hangs_at_once(tmp_path: Path) -> None:
-    """With a dead mount, a silent system bus and a silent kiosk, the snapshot still ends."""
+    """The collection ends in time although a mount, the system bus and the kiosk never answer."""
     mount, busctl = tmp_path / "mount", tmp_path / "programs" / "busctl"
     mount.mkdir()
     busctl.parent.mkdir()
@@ -183,7 +183,7 @@ def test_everything_hangs_at_once(tmp_path: Path) -> None:
 def test_planted_secrets_are_not_in_the_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A secret in each source: environment, arguments, addresses."""
+    """Secrets are put into environment variables, arguments of a program, and URLs."""
     monkeypatch.setenv("PLANTED", "planted-environment")
     monkeypatch.setenv("http_proxy", "http://planted-user:planted-password@127.0.0.1:3128")
     monkeypatch.setenv("no_proxy", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""Facts from CIM on Windows, in the formats that PowerShell writes."""
+"""The facts of a Windows machine, parsed from output in the formats that PowerShell writes."""
 
 import base64
 import contextlib
@@ -203,7 +203,7 @@ def test_the_scripts_read_nothing_personal() -> None:
 
 
 def test_powershell_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Decodes the given command and writes it back in a section."""
+    """The fake PowerShell decodes the script that it receives, and returns it in a section."""
     program = tmp_path / "powershell.exe"
     program.write_text(
         f"#!{sys.executable}\n"
@@ -216,5 +216,5 @@ def test_powershell_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     sections = script.read_sections(powershell.ADAPTERS, Deadline.after(10))
     assert sections["echo"].first["script"] == powershell.ADAPTERS
     assert "-NonInteractive" in sections["echo"].first["options"]
-    # Windows takes a command line of at most 32,767 characters
+    # A command line on Windows has at most 32,767 characters.
     assert len(base64.b64encode(powershell.MACHINE.encode("utf-16-le"))) < 32_000

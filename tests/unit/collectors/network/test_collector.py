@@ -1,4 +1,4 @@
-"""The order of the steps, failures of a source, and early ends of a run."""
+"""The network collector: the order of its steps, failures of a source, and runs that end early."""
 
 import json
 import threading
@@ -59,7 +59,7 @@ PRINTER = ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.0, (631,)
 
 
 class RecordedRun:
-    """Records progress and checkpoints; cancelled from the given checkpoint on."""
+    """A run that records progress and checkpoints. It is cancelled at ``cancel_at_checkpoint``."""
 
     def __init__(self, cancel_at_checkpoint: int = -1) -> None:
         self.steps: list[str] = []
@@ -91,7 +91,7 @@ class RecordedRun:
 
 @dataclass
 class World:
-    """Sources that answer from memory and record their calls."""
+    """Fake sources, which return prepared results and record their calls."""
 
     local: LocalNetwork = LAN
     hosts: tuple[ScannedHost, ...] = (PRINTER,)
@@ -195,7 +195,8 @@ def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
     facts = collect(moved, job)
     assert facts.printers is not None
     assert (facts.printers[0].reason or "").startswith("Moved to 10.0.0.77:9100 (same MAC)")
-    # The printer stays known at its new address; the queue stays wrong until a user fixes it.
+    # The printer is remembered at its new address. The queue has the old address until a user fixes
+    # it.
     assert [(each.mac_address, each.address) for each in facts.learned] == [
         (PRINTER.mac_address, "10.0.0.77")
     ]
@@ -216,7 +217,9 @@ RAW = KnownPrinter(
 
 
 def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Return the printer's reason and the ports that were retried."""
+    """Collect with a print port that does not answer at first. Return the reason of the printer,
+    and the ports that were tried again.
+    """
     made: list[str] = []
 
     def scan(targets: Sequence[Target], *ports: Sequence[int], **known: Any) -> ScanFindings:
@@ -468,7 +471,7 @@ def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
 
 
 class Stuck:
-    """A source that waits until the test releases it or the run is cancelled."""
+    """A source that hangs until ``go`` is set."""
 
     def __init__(self, answer: object) -> None:
         self.began = threading.Event()

@@ -1,4 +1,4 @@
-"""Devices of many makers, from their announcements to the report."""
+"""Devices of many makers are recognized correctly in the report from their announcements."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_nine_of_ten_are_recognised_without_a_mac_address() -> None:
 
 
 def described(device: Device) -> tuple[str, str | None, str | None]:
-    """Return the kind, and the label and model on the device's port, from the payload."""
+    """Return the device's kind, and the label and model of its port, according to the payload."""
     payload = payload_of(device)
     (row,) = host_rows(payload)
     endpoint = next(each for each in payload.endpoints if each.port == device.port)
@@ -91,7 +91,7 @@ def _evidence(device: Device) -> list[Evidence]:
 
 
 def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float:
-    """Return the share of right answers, and print the others."""
+    """Return the share of devices that are judged correctly. Print the other devices."""
     judged = [(device.maker, *judge(device)) for device in DEVICES]
     wrong = [each for each in judged if each[1] != each[2]]
     print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are right")

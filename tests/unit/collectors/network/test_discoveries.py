@@ -1,4 +1,4 @@
-"""Discoveries of the scan are returned once, IPP ports with their queues."""
+"""Each port that the scan discovers is returned once. An IPP port is returned with its queues."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""Facts of one source are passed to the next."""
+"""The facts of one source are passed to the sources that run later."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A simulated spooler on a UNIX socket."""
+"""Simulates a print spooler on a Unix socket."""
 
 import socket
 import threading
@@ -20,7 +20,9 @@ def soon() -> float:
 
 @contextmanager
 def spooler(path: Path, reply: bytes, *, trickles: bool = False) -> Iterator[list[bytes]]:
-    """Send one reply to one request; with ``trickles`` byte by byte until the peer closes."""
+    """Run a spooler that sends ``reply`` to one request. With ``trickles`` it sends single bytes
+    until the client closes the connection. Yields the list of requests.
+    """
     requests: list[bytes] = []
     left = threading.Event()
 

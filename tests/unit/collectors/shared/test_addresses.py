@@ -1,4 +1,4 @@
-"""Address parsing of both collectors."""
+"""The functions for addresses that both collectors use."""
 
 from collectors.shared.addresses import (
     PRINT_PORTS,

@@ -1,4 +1,4 @@
-"""Requests to the spooler of this machine, and its possible replies."""
+"""Requests to the print spooler of this machine, and its possible replies."""
 
 import socket
 import threading
@@ -28,7 +28,7 @@ def test_servers_follow_the_environment():
     )
     local = CupsServer(host="localhost", port=8631)
     assert cups_servers({"CUPS_SERVER": "localhost:8631"}, "linux") == (local,)
-    # Another machine is never queried, even if the variable names it.
+    # The collector never queries a spooler on another machine, even if the variable names one.
     assert cups_servers({"CUPS_SERVER": "print.example.com"}, "linux")[0].path is not None
 
 

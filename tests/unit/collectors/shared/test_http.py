@@ -25,7 +25,7 @@ CHUNKED = START + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 def read(raw: bytes, *, is_all: bool, step: int = 0) -> HttpReply | None:
-    """Read ``raw`` in pieces of ``step`` bytes; with ``is_all`` the connection then ends."""
+    """Read ``raw`` in pieces of ``step`` bytes. With ``is_all``, the connection then ends."""
     pending = HttpExchange(GET, BODY_MAX)
     step = step or len(raw)
     pieces = [raw[at : at + step] for at in range(0, len(raw), max(1, step))]

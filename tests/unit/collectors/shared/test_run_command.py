@@ -1,4 +1,4 @@
-"""System programs: bounded duration, output and environment."""
+"""Programs of the system are run with limits for their duration, output and environment."""
 
 import time
 

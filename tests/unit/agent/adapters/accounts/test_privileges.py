@@ -1,4 +1,6 @@
-"""Dropping root privileges to the owner of a directory. Each case runs in a fork."""
+"""Root drops its privileges and becomes the owner of a directory. Each case runs in a forked
+process, because a process cannot become root again.
+"""
 
 import json
 import os
@@ -23,8 +25,8 @@ for_root = pytest.mark.needs("other-user")
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A directory that the service's user can enter. pytest's own directories are closed to other
-    users.
+    """A directory that the service's user can enter. Other users cannot enter pytest's temporary
+    directories.
     """
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o755)
@@ -34,10 +36,11 @@ def directory() -> Iterator[Path]:
 
 
 def in_a_fork(act: Callable[[], Any]) -> Any:
-    """Return what ``act`` returns in a forked process."""
+    """Run ``act`` in a forked process. Return its result."""
     source, target = os.pipe()
     with warnings.catch_warnings():
-        # pytest's workers have a thread. The fork only runs the action and exits.
+        # Python warns about a fork in a process with threads, which pytest's workers have. It is
+        # safe here, because the forked process only runs the action and exits.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:
@@ -60,7 +63,9 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
 
 
 def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that every user can run: Python itself may be in root's home directory."""
+    """Skip the check that the new user can read this program. Python may be in root's home
+    directory, where other users cannot read it.
+    """
     monkeypatch.setattr(privileges, "_require_a_program", lambda directory, uid: None)
 
 
@@ -174,7 +179,7 @@ def test_writing_to_a_missing_directory_raises_an_error(directory: Path) -> None
 def test_the_packaged_program_is_its_executable(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The modules of a packaged program are in an archive and have no files."""
+    """For a packaged program, the check reads the executable, because its modules have no files."""
     os.chown(directory, OWNER, OWNER)
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/usr/bin/true")

@@ -1,4 +1,4 @@
-"""Checks whether other users could change a path. Owners are simulated."""
+"""The check whether other users could change the file at a path. Owners are simulated."""
 
 import os
 from pathlib import Path

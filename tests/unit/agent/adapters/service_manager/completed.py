@@ -1,4 +1,4 @@
-"""Results of fake programs."""
+"""Creates the results of fake programs."""
 
 from subprocess import CompletedProcess
 

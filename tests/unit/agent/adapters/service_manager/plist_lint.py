@@ -1,7 +1,7 @@
-"""Checks a property list for keys and values that launchd ignores.
+"""Checks the property list of a launchd daemon for keys and values that launchd would ignore.
 
-Source: launchd.plist(5). launchd ignores unknown keys without an error, so keys are compared with
-the list of the manual.
+launchd ignores unknown keys without an error. Therefore the keys are compared with those of the
+manual, launchd.plist(5).
 """
 
 import plistlib
@@ -75,7 +75,7 @@ _LEGACY: Final = frozenset({"OnDemand", "ServiceIPC", "Debug", "WaitForDebugger"
 
 
 def lint(document: bytes) -> tuple[str, ...]:
-    """Return the problems of a daemon's property list, one line each."""
+    """Return a line for each problem of a daemon's property list."""
     try:
         values = plistlib.loads(document)
     except (ValueError, plistlib.InvalidFileException, OverflowError) as error:
@@ -121,6 +121,6 @@ def _wrong_values(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_of(value: object, kinds: type | tuple[type, ...]) -> bool:
-    """Same as isinstance, but a bool is not a number."""
+    """Same as isinstance, but a bool does not count as a number."""
     kinds = kinds if isinstance(kinds, tuple) else (kinds,)
     return isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)

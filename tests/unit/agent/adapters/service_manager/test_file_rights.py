@@ -47,7 +47,7 @@ PROGRAM_DATA = Security(
     SYSTEM,
     (*(CLOSED.entries or ()), Entry(0, 0x0B, 0x1000_0000, "S-1-3-0"), Entry(0, 2, 0x116, USERS)),
 )
-"""As `icacls C:\\ProgramData` shows it: (CI)(WD,AD,WEA,WA) for Users."""
+"""The rights that `icacls C:\\ProgramData` displays as (CI)(WD,AD,WEA,WA) for Users."""
 
 
 # POSIX
@@ -201,7 +201,7 @@ def test_program_data_as_windows_makes_it_may_lie_on_the_way_but_not_be_the_plac
 
 @dataclass
 class FakeRights:
-    """Every file is restricted, except the given ones."""
+    """Only administrators may change a file, except for the files in ``others``."""
 
     others: dict[str, Security] = field(default_factory=dict)
     made: list[Path] = field(default_factory=list)
@@ -283,7 +283,7 @@ def test_a_windows_program_that_others_may_change_is_refused(tmp_path: Path, wea
 
 
 def no_program(*words: str) -> CompletedProcess[str]:
-    """Run nothing: `prepare` needs no program of the service manager."""
+    """Fail if a program is run: `prepare` must not run programs of the service manager."""
     raise AssertionError(words)
 
 

@@ -41,7 +41,7 @@ RUNNING = f"""\
 
 @dataclass
 class FakeLaunchd:
-    """``polls_until_gone`` is how many polls still list a service after `bootout`."""
+    """A fake launchctl. It lists the service for ``polls_until_gone`` polls after `bootout`."""
 
     polls_until_gone: int = 0
     is_disabled: bool = False

@@ -1,4 +1,4 @@
-"""The service under systemd, with a fake systemctl that keeps the state of one unit."""
+"""The service under systemd, with a fake systemctl that stores the state of one unit."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ PROGRAM = ("/opt/venue-agent/bin/python", "-m", "agent")
 
 @dataclass
 class FakeSystemd:
-    """Answers like systemctl; ``root`` contains the unit directories."""
+    """A fake systemctl. ``root`` is the directory that contains the unit directories."""
 
     root: Path
     version: int = 252
@@ -43,7 +43,7 @@ class FakeSystemd:
     is_active: bool = False
     breaks_at_start: bool = False
     user: str = ""
-    """The line of passwd(5), which `systemd-sysusers` creates."""
+    """The user's line of /etc/passwd, which `systemd-sysusers` creates. Empty without the user."""
     group: str = ""
     userdel_takes_the_group: bool = True
     calls: list[str] = field(default_factory=list)

@@ -26,7 +26,9 @@ PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
 
 @dataclass
 class FakeControl:
-    """A start, a stop or a deletion of an open service takes ``polls_per_change`` polls."""
+    """A fake service manager. It completes a start, a stop, or the deletion of a service that is
+    still open after ``polls_per_change`` polls.
+    """
 
     polls_per_change: int = 3
     is_admin: bool = True
@@ -248,7 +250,9 @@ def test_the_program_is_quoted_even_without_a_space() -> None:
 
 @dataclass
 class FakeScm:
-    """Starts the service in its own thread, as the dispatcher does, and records its statuses."""
+    """A fake service control manager. It starts the service in a separate thread, as Windows does,
+    and records the statuses that the service sets.
+    """
 
     is_scm: bool = True
     statuses: list[tuple[Status, int]] = field(default_factory=list)
@@ -296,7 +300,7 @@ def test_a_stop_reaches_the_daemon_once(control: int) -> None:
         scm.control(control)
         scm.control(control)
         assert request.acquire(timeout=60)
-        on_ready()  # after a reload: the status does not change
+        on_ready()  # called again after a reload, which must not set the status again
         return 0
 
     assert Host(scm, daemon, request_stop=request.release).run() == 0

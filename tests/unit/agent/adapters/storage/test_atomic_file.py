@@ -41,7 +41,7 @@ def test_writing_into_a_missing_directory_raises_an_error(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("refusals", [0, 1, 2, 3])
 def test_replacing_is_retried_after_a_temporary_refusal(tmp_path: Path, refusals: int) -> None:
-    """Windows refuses to replace a file that another process has open."""
+    """Windows refuses to replace a file while another process has it open."""
     pauses: list[float] = []
     replaced: list[tuple[str, Path]] = []
 

@@ -1,4 +1,4 @@
-"""A damaged database is set aside. A locked or inaccessible one is not."""
+"""A damaged database is set aside. A locked or inaccessible database is not."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def synchronous(database: Database) -> int:
 
 
 def known(state: StateDirectory) -> tuple[int, bool]:
-    """Open the database; return its number of requests, and whether it was created."""
+    """Open the database. Return the number of its requests, and whether it was created."""
     with contextlib.closing(Database(state)) as database:
         rows = database.query("SELECT count(*) FROM requests")
         return rows[0][0], database.was_quarantined
@@ -137,7 +137,8 @@ def test_a_write_ahead_log_left_by_a_killed_agent_is_read(
     after_a_crash.prepare()
     with contextlib.closing(Database(state)) as database:
         Journal(database).add(command(), NOW)
-        # As a power loss leaves it: the main file and its log, without the closing checkpoint.
+        # A power loss leaves the main file and its write-ahead log, without the checkpoint that
+        # SQLite makes when it closes the database.
         for suffix in ("", "-wal"):
             shutil.copy(state.path / f"{NAME}{suffix}", after_a_crash.path)
     assert (after_a_crash.path / f"{NAME}-wal").stat().st_size > 0

@@ -1,4 +1,4 @@
-"""The device record, and how a start updates it."""
+"""The device record: reading, writing, and updates when the agent starts."""
 
 import platform
 import re

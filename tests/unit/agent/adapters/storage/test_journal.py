@@ -1,4 +1,4 @@
-"""The journal stores every request, including unreadable ones."""
+"""The journal of requests. Rows that cannot be read are set aside."""
 
 import sqlite3
 from contextlib import AbstractContextManager

@@ -1,4 +1,6 @@
-"""The outbox is bounded. A request and its report are stored in one transaction."""
+"""The size of the outbox is limited. A report and the new state of its request are stored in one
+transaction.
+"""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,7 +27,7 @@ MUCH = 10**9
 def queue(
     ledger: Ledger, number: int, size: int, at: datetime = NOW, request_id: UUID | None = None
 ) -> None:
-    """Queue a report of ``size`` bytes without a journal row."""
+    """Queue a report of ``size`` bytes whose request is not in the journal."""
     made = report(number, request_id)
     ledger.hand_over(None, replace(made, body=b"x" * size), at)
 
@@ -99,7 +101,7 @@ def test_scheduled_reports_go_first_then_the_oldest(
 
 
 def test_what_is_too_old_goes_and_makes_room(outbox: Outbox, ledger: Ledger) -> None:
-    """An old requested report is dropped before a new scheduled one."""
+    """A requested report that is too old is dropped, and a new scheduled report is kept."""
     queue(ledger, 1, 10, NOW - DAY - timedelta(microseconds=1), UUID(int=1))
     queue(ledger, 2, 10, NOW)
 

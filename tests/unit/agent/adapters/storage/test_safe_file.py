@@ -1,4 +1,4 @@
-"""Files are opened only if they belong to the agent."""
+"""Files of the agent are opened only if no other user could have created or replaced them."""
 
 import os
 import socket
@@ -116,7 +116,7 @@ def test_path_is_checked_before_it_is_opened(place: Path, outside: Path) -> None
 
 
 def test_a_file_that_is_replaced_all_the_time_is_read(place: Path) -> None:
-    """Reads as `status` does while the daemon writes."""
+    """`status` reads a file while the daemon replaces it again and again."""
     place.write_text("0")
     for number in range(200):
         new = place.with_name("new")

@@ -1,4 +1,4 @@
-"""Sent reports are kept for a while, so that `history` can print them again."""
+"""Sent reports are kept for a limited time, so that `history` can print them again."""
 
 import sqlite3
 from datetime import timedelta
@@ -23,7 +23,7 @@ ALL = ""
 
 
 def send(ledger: Ledger, number: int, size: int, after: timedelta = timedelta(0)) -> None:
-    """Mark a scheduled report of ``size`` bytes as sent."""
+    """Queue a scheduled report of ``size`` bytes, and mark it as sent."""
     queue(ledger, number, size, NOW + after)
     item = ledger.outbox.oldest()
     assert item is not None

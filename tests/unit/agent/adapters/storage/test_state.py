@@ -1,4 +1,4 @@
-"""The state directory: private, locked by one process, with a quarantine."""
+"""The state directory: its mode, its lock, and the quarantine for damaged files."""
 
 import os
 import subprocess
@@ -135,7 +135,7 @@ def test_wreckage_is_kept_together_and_bounded(state: StateDirectory) -> None:
 def test_wreckage_is_bounded_in_bytes_and_the_newest_stays(state: StateDirectory) -> None:
     for name in ("a", "b", "c"):
         with (state.path / name).open("wb") as file:
-            file.truncate(QUARANTINE_MAX_BYTES // 2 + 1)  # sparse: no disk is used
+            file.truncate(QUARANTINE_MAX_BYTES // 2 + 1)  # a sparse file, which needs no disk space
         state.quarantine_file(state.path / name)
 
     assert [path.name[-2:] for path in state.quarantine_path.iterdir()] == ["-c"]

@@ -73,7 +73,7 @@ def test_notifier_sends_status_to_the_service_manager(tmp_path: Path) -> None:
             b"RELOADING=1\nMONOTONIC_USEC=12", b"STOPPING=1",
         ]  # fmt: skip
     assert notifier.watchdog_s == 3.0
-    notifier.alive()  # the manager has ended: nothing happens
+    notifier.alive()  # must not raise an error although the service manager has ended
 
 
 @pytest.mark.parametrize(

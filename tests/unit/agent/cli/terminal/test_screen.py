@@ -1,4 +1,4 @@
-"""Plain text for people: widths, wrapping, colour."""
+"""Plain text for terminals: column widths, line breaks and colours."""
 
 import io
 

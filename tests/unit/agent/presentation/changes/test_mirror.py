@@ -1,4 +1,6 @@
-"""Equal reports have no changes, and reversed reports have the same changes."""
+"""Equal reports have no changes. If two reports are compared in the reverse order, the changes are
+the same, with the values before and after exchanged.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A healthy machine with one change."""
+"""Creates the report of a healthy machine in which some values are changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,11 +18,13 @@ class Missing:
 
 
 Changes = Mapping[str, Value | Missing]
-"""Values by key. The key of an interface or a peripheral follows its id and a space."""
+"""The changed values by key. The key of a field of an interface or a peripheral begins with its id
+and a space.
+"""
 
 
 def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
-    """Return the machine ``name`` with ``changes``; missing keys are added."""
+    """Return the report of the machine ``name`` with ``changes``. Keys that it lacks are added."""
     payload = healthy(name)
     owners = [link.id for link in payload.snapshot.interfaces]
     owners += [thing.id for thing in payload.snapshot.peripherals]

@@ -1,4 +1,4 @@
-"""Findings for collected facts, computed from a payload."""
+"""Computes the findings for collected facts."""
 
 from agent.presentation.findings.findings import findings_of
 from agent.rules.reports.application import application_report
@@ -9,7 +9,7 @@ from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, environment, identit
 
 
 def judged(*readings: Reading) -> dict[str, tuple[str, ...]]:
-    """Return the sentences of each finding by its code."""
+    """Return the sentences of the findings by the code of their rule."""
     return judged_facts(
         ApplicationFacts(
             started_at=FINISHED_AT,

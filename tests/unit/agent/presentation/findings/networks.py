@@ -1,4 +1,4 @@
-"""A healthy network report, to be changed by tests."""
+"""Creates a healthy network report, which tests then change."""
 
 from agent.wire.payloads.network import (
     MapAddress,

@@ -1,4 +1,6 @@
-"""Each rule on a healthy machine with one change, at and below the rule's threshold."""
+"""Applies each rule to a healthy machine with one change, exactly at the rule's threshold and just
+short of it.
+"""
 
 from typing import NamedTuple
 
@@ -371,7 +373,7 @@ CASES = (
     Case(
         "certificate-expiring",
         {
-            "network.service.tlsIssuedAt": "2026-11-16T10:15:02+00:00",  # one for five days
+            "network.service.tlsIssuedAt": "2026-11-16T10:15:02+00:00",  # valid for five days
             "network.service.tlsExpiresAt": "2026-11-21T10:15:02+00:00",
         },
         {

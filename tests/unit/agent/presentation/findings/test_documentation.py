@@ -1,4 +1,6 @@
-"""docs/findings.md lists each rule as in the code, and rules read existing facts."""
+"""docs/findings.md lists each rule exactly as the code defines it, and rules read only facts that
+exist.
+"""
 
 import re
 from string import Formatter
@@ -18,7 +20,7 @@ DOCUMENTED = (ROOT / "docs/application-fields.md").read_text()
 
 
 def rows_of(rules: tuple[AnyRule, ...]) -> str:
-    """Return the table of the page; placeholders are in italics."""
+    """Return the table of rules in docs/findings.md. Placeholders are in italics."""
     return HEADING + "".join(map(row_of, rules))
 
 

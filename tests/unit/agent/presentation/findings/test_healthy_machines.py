@@ -1,4 +1,4 @@
-"""Healthy machines have no findings: three snapshots and a venue's network."""
+"""Healthy reports have no findings: application reports of three machines, and a network report."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_nothing_is_result_in_a_healthy_network(payload: NetworkPayload) -> None
 
 
 def test_a_network_that_was_not_checked_is_not_judged() -> None:
-    """Network reports that are disabled or limited to this machine have no findings."""
+    """A report has no network findings if scanning is disabled or limited to this machine."""
     payload = healthy_network()
     actual = payload.network_map
     assert actual

@@ -1,4 +1,4 @@
-"""Each rule on a healthy network with one change, and the cases that it ignores."""
+"""Applies each rule to a healthy network with one change, and to changes that it must ignore."""
 
 from typing import NamedTuple
 
@@ -221,7 +221,7 @@ def test_any_reason_is_read(before: str, expected_text: str) -> None:
 
 @pytest.mark.parametrize("words", STATE_WORDS.values())
 def test_each_word_of_a_printer_is_one_complaint_or_none(words: str) -> None:
-    """The collector's sentences stay whole, and minor ones are no findings."""
+    """The finding contains the collector's words unchanged. Harmless words cause no finding."""
     findings = findings_of(with_printer("reachable", f"Reachable; the printer reports: {words}"))
     summary = [sentence for finding in findings for sentence in finding.sentences]
     is_harmless = words.startswith(("low on", "asked to", "holds")) or "nearly" in words

@@ -1,4 +1,4 @@
-"""The rules on facts from recordings and from simulated peers."""
+"""Applies the rules to facts that collectors read from recorded output and simulated peers."""
 
 import errno
 import socket
@@ -36,7 +36,7 @@ GIB = 1024**3
 
 
 def test_a_queue_of_cups_that_is_stopped_with_jobs() -> None:
-    """Replies captured from CUPS 2.4: the queue kitchen is paused and has two jobs."""
+    """The replies were captured from CUPS 2.4. The queue kitchen is paused and has two jobs."""
     (sentence,) = judged(read_print_queues(NOW, cups))["print-queue-stuck"]
     assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")
 
@@ -250,7 +250,7 @@ def test_a_white_page_that_may_reach_nothing() -> None:
 
 
 def test_what_a_printer_complains_of_is_changes_in_the_collectors_words() -> None:
-    """The queue rule and the network report describe the same problem with the same text."""
+    """The rule for print queues describes a problem with the same text as the network report."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))
         (sentence,) = judged(queue)["printer-needs-attention"]

@@ -84,7 +84,7 @@ def test_who_shares_a_queue_is_no_printer() -> None:
     assert judged(shares, matched, is_matched=True) == "server"
     nameless = endpoint(631, model="shared queue")
     assert judged(shares, nameless) == "server"
-    # A raw printer next to it is a separate printer.
+    # A matched raw printer port beside the shared queue makes the host a printer.
     assert judged(shares, shared, endpoint(9100, ids=("q1",)), is_matched=True) == "printer"
     assert judged(shares, endpoint(631, model="Brother HL")) == "printer"
     assert judged(shares, shared, is_gateway=True) == "router"

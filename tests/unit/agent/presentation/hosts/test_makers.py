@@ -27,8 +27,8 @@ NAMES = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]
         ("00:26:ab:4c:11:20", "Seiko Epson"),
         ("00-11-62-01-02-03", "Star Micronics"),
         ("B8:27:EB:01:02:03", "Raspberry Pi Foundation"),
-        ("48:0b:b2:a1:00:00", "Xiamen Rongta Technology"),  # of a medium block
-        ("8c:1f:64:c2:10:00", "SPECIM, Spectral Imaging"),  # of a small block
+        ("48:0b:b2:a1:00:00", "Xiamen Rongta Technology"),  # a medium block of the registry
+        ("8c:1f:64:c2:10:00", "SPECIM, Spectral Imaging"),  # a small block of the registry
         ("52:54:00:12:34:56", RANDOM_ADDRESS),
         ("da:a1:19:00:00:01", RANDOM_ADDRESS),
         ("01:00:5e:00:00:fb", ""),

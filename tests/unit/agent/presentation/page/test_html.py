@@ -1,4 +1,6 @@
-"""The page is parsed as by a browser: no element or attribute comes from a payload."""
+"""The page is parsed as a browser parses it: text of a payload must not become an element or an
+attribute.
+"""
 
 import base64
 import hashlib
@@ -49,7 +51,7 @@ EVERY_PAYLOAD = (
 
 
 class Page(HTMLParser):
-    """The content of a page. Fails on an element that is not closed correctly."""
+    """The parsed content of a page. Raises an error if an element is not closed correctly."""
 
     def __init__(self, source: str) -> None:
         super().__init__(convert_charrefs=True)

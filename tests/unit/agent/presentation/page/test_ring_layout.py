@@ -87,7 +87,9 @@ def test_rings_are_filled_evenly_from_the_inside() -> None:
 
 
 def _nearest_pair(points: tuple[Point, ...]) -> float:
-    """Return the least distance of any two points, with a grid of cells of two diameters."""
+    """Return the least distance between two points. Only points in neighbouring cells of a grid are
+    compared. A cell is two dot diameters wide.
+    """
     size = 2 * DOT_DIAMETER
     cells: dict[tuple[int, int], list[Point]] = {}
     nearest = math.inf

@@ -1,4 +1,4 @@
-"""Any collected facts become a payload that fits the contract."""
+"""Any collected facts become a payload that is valid according to the contract."""
 
 from dataclasses import replace
 

@@ -1,4 +1,6 @@
-"""A report is sealed into bytes that fit, or into a smaller tier."""
+"""A report is sealed completely if it is small enough for the service, and otherwise in a smaller
+tier, which leaves out content.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,6 @@
-"""The circuit breaker limits the calls of all operations together."""
+"""The circuit breaker limits how often the agent calls a failing service, for all operations
+together.
+"""
 
 import asyncio
 import itertools
@@ -23,7 +25,7 @@ NO_KEY = CredentialRefused("unknown key")
 
 
 class Service:
-    """Raises its errors one after the other, and then returns an answer."""
+    """A fake service. Its first calls raise ``errors`` one after the other; later calls succeed."""
 
     def __init__(self, home: Harness, *errors: ServiceError) -> None:
         self.home = home
@@ -103,12 +105,13 @@ async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> N
     )
 
     assert answers == ["answer"] * 10
-    # The ten concurrent calls fail together, then one call is tried, then all continue.
+    # The ten concurrent calls fail together. Then one call is repeated until it succeeds, and all
+    # others continue.
     assert len(service.called_at) <= 6 + 10
 
 
 class Probe:
-    """Fails once; the second call blocks until it is released."""
+    """A fake operation. Its first call fails, and its second call blocks until it is released."""
 
     def __init__(self) -> None:
         self.is_first = True
@@ -188,7 +191,7 @@ async def test_another_key_is_tried_at_once(home: Harness) -> None:
 
 @pytest.mark.parametrize("content", [None, b"", b"\xff"])
 async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> None:
-    """No call is sent while the key is missing."""
+    """The agent polls for the key file, and sends no call while the key is missing."""
     if content is None:
         home.key_file.unlink()
     else:
@@ -298,7 +301,7 @@ async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
 
 
 async def test_single_failing_operation_waits_alone_without_a_condition(home: Harness) -> None:
-    """Other operations still succeed and do not wait."""
+    """While one operation fails, the other operations succeed and need not wait."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
     others = asyncio.create_task(_ask_for_ever(home, fine))
 
@@ -384,7 +387,9 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
 
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
-    """A timeout may be an outage. One successful call shows that it is not."""
+    """A time-out may mean that the whole service is down. One successful call of a different
+    operation shows that it is not.
+    """
     failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
     others = asyncio.create_task(_ask_for_ever(home, fine))

@@ -1,4 +1,4 @@
-"""The service's operations for this device."""
+"""The session calls the service's operations with the binding of this device."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from tests.unit.agent.tasks.harness import Harness, settle, until
 
 
 async def test_heartbeat_uses_the_binding_at_the_time_of_sending(home: Harness) -> None:
-    """The device was bound again during an outage that delayed the heartbeat."""
+    """The device gets a new binding during an outage that delays the heartbeat."""
     answer = HeartbeatReply(last_seen_at=home.clock.now())
     home.client.always["heartbeat"] = lambda request: (
         answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "silence")

@@ -1,4 +1,4 @@
-"""Enrollment, and rechecking the binding."""
+"""Enrollment, and checking the binding again."""
 
 from pathlib import Path
 from uuid import UUID
@@ -30,7 +30,7 @@ def operations(home: Harness) -> list[str]:
 
 
 async def restarted(home: Harness) -> None:
-    """Start with a known binding that is not confirmed."""
+    """Simulate a restart: the binding is stored, but not yet confirmed by the service."""
     home.binding_state._is_bound.clear()
 
 
@@ -167,14 +167,16 @@ async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
 
 
 async def upgraded(home: Harness) -> None:
-    """Start after an upgrade: the service has the previous version."""
+    """Simulate an upgrade: the service still has the agent's previous version."""
     older = record().model_copy(update={"app_version": "0.0.9"})
     home.binding_state.adopt(older, "loc-0001")
     await restarted(home)
 
 
 async def test_upgraded_agent_enrolls_with_its_version(home: Harness) -> None:
-    """Only an enrollment sends the version, which the service lists for a rollout."""
+    """Only an enrollment sends the agent's version. The service displays it, for example during a
+    rollout.
+    """
     await upgraded(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
@@ -334,7 +336,9 @@ async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> No
 
 
 async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
-    """A `current` call that started before the recheck request may have an outdated result."""
+    """If a recheck is requested during a `current` call, the result of that call may be outdated.
+    Therefore the agent calls `current` again.
+    """
     async with running(home.enrollment.run):
         await settle()
         home.session.request_recheck()

@@ -1,4 +1,4 @@
-"""Mounts, their space and the drives below them."""
+"""Mounts, their free space, and the health of the drives."""
 
 import contextlib
 import json
@@ -128,7 +128,7 @@ def nobody(_: Deadline) -> Objects:
 
 
 def with_message(message: str, exit_status: int = 2) -> bytes:
-    """Return the output of smartctl without a verdict."""
+    """Return the JSON output of smartctl with an error message and without a result."""
     run = {"exit_status": exit_status, "messages": [{"string": message, "severity": "error"}]}
     return json.dumps({"smartctl": run}).encode()
 

@@ -1,4 +1,4 @@
-"""Facts of a Linux machine, from copies of the kernel's file systems."""
+"""Facts of a Linux machine, read from files like those in /proc, /sys and /etc."""
 
 import os
 from pathlib import Path

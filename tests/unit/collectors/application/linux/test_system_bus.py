@@ -1,4 +1,4 @@
-"""Replies of busctl, and the status for each of its errors."""
+"""Parsing the replies of busctl, and the field status for each of its errors."""
 
 import json
 import socket
@@ -158,7 +158,9 @@ def test_cgroups_take_any_text(text: str) -> None:
 
 
 def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A real bus that accepts connections without an answer, and a program that waits for it."""
+    """A real socket accepts connections and never answers. The program that replaces busctl waits
+    for its answer.
+    """
     bus = tmp_path / "bus"
     script = tmp_path / "busctl"
     script.write_text(f"#!/bin/sh\nexec {sys.executable} -c '{_WAITING_CLIENT}' {bus}\n")

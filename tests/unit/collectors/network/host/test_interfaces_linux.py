@@ -1,6 +1,7 @@
-"""rtnetlink: dumps of a machine with two interfaces, five default routes and four neighbours.
+"""Parsing of rtnetlink dumps from a machine with two interfaces, five default routes and four
+neighbours.
 
-The fixture holds the datagrams of the kernel as hex (x86-64, little endian).
+The fixture contains the kernel's datagrams in hexadecimal (x86-64, little endian).
 """
 
 import json
@@ -18,7 +19,9 @@ from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"
 
-pytestmark = pytest.mark.skipif(sys.byteorder != "little", reason="the dumps are little endian")
+pytestmark = pytest.mark.skipif(
+    sys.byteorder != "little", reason="the recorded dumps are from a little-endian machine"
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +73,7 @@ def test_link_types_are_read(dumps: dict[str, list[Message]]) -> None:
     assert by_name["tun0"].is_point_to_point
     assert not by_name["tun0"].has_arp
     assert by_name["lo"].is_loopback
-    # The peer's address of a point-to-point link is not ours.
+    # A point-to-point link also has the address of the peer, which is not this machine's address.
     assert [a.address for a in by_name["tun0"].interface.addresses] == ["10.8.0.2"]
 
 

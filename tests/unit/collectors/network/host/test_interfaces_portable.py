@@ -1,4 +1,4 @@
-"""Interfaces from psutil and netifaces on Windows and macOS."""
+"""Interfaces on Windows and macOS, which the libraries psutil and netifaces return."""
 
 import socket
 import sys
@@ -19,7 +19,7 @@ from collectors.network.host.interfaces_portable import (
 
 
 class Address(NamedTuple):
-    """The fields of psutil's type that the collector reads."""
+    """The fields of psutil's address type that the collector reads."""
 
     family: int
     address: str
@@ -93,7 +93,7 @@ def test_any_text_is_a_prefix_length_or_nothing(address: str, netmask: str | Non
 
 
 class Netifaces:
-    """The library's answers on a Mac that prefers Wi-Fi to Ethernet."""
+    """A fake netifaces with the results of a Mac that prefers Wi-Fi to Ethernet."""
 
     AF_INET, AF_INET6 = 2, 30
 

@@ -1,4 +1,4 @@
-"""Neighbour tables of macOS, Windows, and Linux without netlink."""
+"""Parsing the neighbour tables of macOS and Windows, and of Linux without netlink."""
 
 import ipaddress
 import struct
@@ -57,7 +57,9 @@ def test_proc_net_arp_knows_incomplete_entries() -> None:
 
 
 def windows_row(address: str, mac: str, state: int, index: int = 12) -> bytes:
-    """A MIB_IPNET_ROW2: SOCKADDR_INET, index, LUID, MAC of 32 bytes, its length, state, flags."""
+    """Return a MIB_IPNET_ROW2: SOCKADDR_INET, interface index, LUID, MAC in 32 bytes, its length,
+    state and flags.
+    """
     packed = ipaddress.ip_address(address).packed
     if len(packed) == 4:
         socket_address = struct.pack("<HH4s20x", 2, 0, packed)

@@ -1,4 +1,4 @@
-"""Each cause of the table is reported, and absent from the next report after its fix."""
+"""Each cause in the table of causes is reported, and is not reported any more after its fix."""
 
 import re
 from collections.abc import Callable
@@ -61,7 +61,7 @@ PRINTER = queue()
 
 @dataclass(frozen=True)
 class Venue:
-    """The observations of one printer and of the machine."""
+    """What is known and observed about one printer and about the machine."""
 
     printer: KnownPrinter = PRINTER
     hosts: tuple[ScannedHost, ...] = (host(),)
@@ -217,7 +217,7 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
 }
 
 SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
-"""Fixed words of the reasons of rows without a sentence of their own."""
+"""Fixed words of the reason, for causes whose row in the table has no sentence."""
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
@@ -286,7 +286,9 @@ def _manual_row(cause: Cause) -> str:
 
 
 def _sentence_matcher(cause: Cause) -> Callable[[str], bool]:
-    """Return a function that searches a reason for the fixed words of the cause's sentence."""
+    """Return a function that checks whether a reason contains the fixed words of the cause's
+    sentence.
+    """
     text = cause.sentence if cause.is_obvious else f"{cause.sentence}: {cause.remedy}"
     parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", SEEN_ONLY.get(cause.code, text))]
     pattern = re.compile(".*".join(parts), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Printers learned in a first report, and the reasons in the second report."""
+"""The first report learns the identities of printers. The second report uses these identities."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ FIRST = seen(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
 
 
 def second(first: Observations, then: Observations, *printers: KnownPrinter) -> list[Printer]:
-    """Match with the printers learned in an earlier report."""
+    """Learn printers from the observations ``first``. Return the printers matched with ``then``."""
     learned = match(printers, first).learned
     return list(match(with_learned(printers, learned), then).printers)
 

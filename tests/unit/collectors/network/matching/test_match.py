@@ -101,7 +101,7 @@ def test_uuids_from_ipp_count_like_those_from_txt():
     [
         (replace(QUEUE, uuid=UUID), "UUID"),
         (replace(QUEUE, mac_address=MAC), "MAC"),
-        (replace(QUEUE, uuid=UUID.replace("e3", "aa")), "MAC"),  # only its tail is known here
+        (replace(QUEUE, uuid=UUID.replace("e3", "aa")), "MAC"),  # a different UUID, same MAC in it
         (replace(QUEUE, host="BRN001BA9123456"), "MAC"),
         (replace(QUEUE, host="NPI123456"), "MAC"),
         (replace(QUEUE, serial="E7812"), "serial number"),
@@ -309,7 +309,7 @@ def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
     result = judged(lost, observed)
     assert result.status == "unreachable"
     assert (result.reason or "").endswith("connected? The same model was seen at 192.168.1.61")
-    # Not when that one is another printer of this machine.
+    # There is no hint if the other device is a different printer of this machine.
     owner = replace(QUEUE, id="cups:other", addresses=("192.168.1.61",), host="192.168.1.61")
     first, _ = match([lost, owner], observed).printers
     assert "same model" not in (first.reason or "").lower()

@@ -1,4 +1,6 @@
-"""Scenes of real devices: from the queue's device URI to the sentence of the report."""
+"""Scenes with the data of real devices: for a device URI of a queue and the observations on the
+network, the sentence of the report is checked.
+"""
 
 from dataclasses import replace
 
@@ -167,7 +169,7 @@ def test_the_uuid_that_two_printers_share_moves_neither():
 
 
 def test_the_device_at_the_address_of_another_queue_is_never_pointed_at():
-    """The UUID of the queue's printer is at a third address."""
+    """The UUID in the URI of that queue is announced at a third address."""
     lost = queue("socket://192.168.1.55", "lost")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
     hosts = (scanned("192.168.1.61", None, 631, 9100), scanned("192.168.1.50", None, 631, 9100))
@@ -196,7 +198,7 @@ def test_a_printer_that_took_anothers_address_is_not_that_one():
 
 
 def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
-    """Makers give one UUID to many devices; only a MAC is unique."""
+    """Some makers give many devices the same UUID. Only a MAC address is unique."""
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
     hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
     (result,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
@@ -298,7 +300,9 @@ def test_of_two_addresses_the_same_one_is_named_in_every_report():
 
 @pytest.mark.parametrize("mac", [None, MAC])
 def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: str | None):
-    """An AirPrint relay announces its own name; without one the MAC in the UUID decides."""
+    """An AirPrint relay announces a name of its own. If the queue's name matches no device, the MAC
+    address in the UUID decides.
+    """
     hosts = (scanned("192.168.1.50", mac, 631), scanned("192.168.1.61", OTHER_MAC, 631))
     services = (
         service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),

@@ -1,4 +1,4 @@
-"""Sentences about printers in generated venues, compared with the true state."""
+"""Sentences about printers in generated venues are compared with the true state of the venue."""
 
 import re
 
@@ -120,13 +120,13 @@ def test_a_queue_by_address_is_reachable_while_nothing_has_happened(venue: Venue
 
 
 def _visible_device(venue: Venue, matched: Printer) -> Device | None:
-    """Return the device that a report shows a technician as the printer."""
+    """Return the device that the report names as the printer, None if it names none."""
     address = split_host_port(matched.matched_endpoint or "")[0]
     return venue.at(address) if address else None
 
 
 def _without_denials(reason: str) -> str:
-    """Remove the parts that only state that a device may not be the printer."""
+    """Remove the parts of a reason which only state that a device may be a different one."""
     clauses = reason.split("; ")
     denials = ("another", "mbiguous", "that has this address now")
     return "; ".join(each for each in clauses if not any(word in each for word in denials))

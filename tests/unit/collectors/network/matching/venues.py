@@ -1,6 +1,7 @@
-"""Generated venues, whose true state is known.
+"""Generates venues whose true state is known.
 
-Printers have missing, shared and placeholder identities, and change after their queues are created.
+The UUIDs and serial numbers of printers may be missing, shared or placeholders. Printers change
+after their queues have been created.
 """
 
 from collections.abc import Callable
@@ -40,7 +41,7 @@ QueueKind = Literal["raw", "ipp", "ipp-uuid", "dnssd", "dnssd-uuid", "host"]
 
 @dataclass(frozen=True)
 class Device:
-    """A device of the venue. ``address`` is the current one, None while it is off."""
+    """A device of the venue. ``address`` is its current address, None while the device is off."""
 
     number: int
     home: str
@@ -60,13 +61,13 @@ class Device:
 
     @property
     def reported_uuid(self) -> str | None:
-        """The visible UUID, None for a placeholder."""
+        """The UUID that the network shows, None for a placeholder."""
         is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
         return self.uuid if is_reporting and self.uuid != PLACEHOLDER_UUID else None
 
     @property
     def reported_serial(self) -> str | None:
-        """The visible serial number, None for a placeholder."""
+        """The serial number that the network shows, None for a placeholder."""
         is_reporting = self.is_printer and self.is_answering_ipp
         return self.serial if is_reporting and self.serial != "00000000" else None
 
@@ -78,7 +79,9 @@ class Device:
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue of this machine, created while its device was at ``home`` with its first name."""
+    """A queue of this machine. It was created while its device had the address ``home`` and its
+    first name.
+    """
 
     kind: QueueKind
     device: Device
@@ -92,7 +95,7 @@ class Queue:
 
     @property
     def model(self) -> str | None:
-        """The model of the queue's driver, None if the driver names none."""
+        """The model that the queue's driver names, None if it names none."""
         return self.device.model if self.driver and self.device.model in self.driver else None
 
     @property
@@ -120,9 +123,10 @@ class Venue:
     """The devices and queues of a venue.
 
     Args:
-        devices: Printers, to which the queues print, and other devices.
-        queues: The queues of the till.
-        first: The devices when the queues were created; some were off. Only these can be learned.
+        devices: The current devices: printers, to which the queues print, and other devices.
+        queues: The print queues of this machine.
+        first: The devices when the queues were created. Some were off. Only the identities of these
+            devices can be learned.
     """
 
     devices: tuple[Device, ...]
@@ -130,11 +134,11 @@ class Venue:
     first: tuple[Device, ...]
 
     def before(self) -> "Venue":
-        """Return the venue when the queues were created."""
+        """Return the venue at the time when the queues were created."""
         return Venue(self.first, self.queues, self.first)
 
     def whole(self) -> "Venue":
-        """Return the venue when the queues were created, with every device on."""
+        """Return the venue at the time when the queues were created, with every device on."""
         first = tuple(replace(each, address=each.home) for each in self.first)
         return Venue(first, self.queues, first)
 
@@ -159,7 +163,9 @@ class Venue:
         return observed.without(TILL.own_addresses)
 
     def is_beyond_knowledge(self, queue: Queue, device: Device) -> bool:
-        """Return whether all settings of a queue fit a device."""
+        """Return whether a device fits all settings of a queue. The settings then cannot show that
+        it is not the queue's device.
+        """
         pairs = ((queue.uuid, device.reported_uuid), (queue.model, device.reported_model))
         return all(a is None or b is None or a == b for a, b in pairs) and (
             device.address == queue.address
@@ -169,7 +175,9 @@ class Venue:
         )
 
     def could_be_known(self, queue: Queue, device: Device) -> bool:
-        """Return whether a learned printer shows that a device is a different one."""
+        """Return whether the learned identity of the queue's printer shows that ``device`` is a
+        different device.
+        """
         is_seen = queue.device.is_mac_seen and device.is_mac_seen
         return is_seen and not _is_twin(queue.device, device)
 
@@ -177,7 +185,7 @@ class Venue:
 def _is_twin(one: Device, other: Device) -> bool:
     """Return whether two devices have the same UUID and serial number.
 
-    They look like one device that has another MAC on Wi-Fi.
+    Such devices cannot be distinguished from one device whose Wi-Fi has a different MAC address.
     """
     reported = (other.reported_uuid, other.reported_serial)
     return (one.reported_uuid, one.reported_serial) == reported and None not in reported
@@ -225,8 +233,8 @@ def _uuid_of(number: int) -> str:
 def venues(draw: Callable[..., Any]) -> Venue:
     """Generate a venue with two to six printers, up to three other devices, and queues.
 
-    Since the queues were created, each printer stayed, was switched off, moved, or swapped its
-    address with another printer.
+    After the queues were created, each printer has kept its address, was switched off, got a new
+    address, or has swapped its address with another printer.
     """
     total, strangers = draw(st.integers(2, 6)), draw(st.integers(0, 3))
     devices = [
@@ -256,7 +264,9 @@ def venues(draw: Callable[..., Any]) -> Venue:
 def _draw_addresses(
     draw: Callable[..., Any], devices: list[Device], total: int
 ) -> list[str | None]:
-    """Return the current address of each device. A stranger may reuse the address of another."""
+    """Return the current address of each device. Other devices may get the former address of a
+    printer.
+    """
     addresses: list[str | None] = [device.home for device in devices]
     for number in range(total):
         fate = draw(st.sampled_from(["stays", "stays", "off", "moves", "swaps"]))

@@ -1,4 +1,4 @@
-"""mDNS responses for tests, written byte by byte (RFC 1035, section 4)."""
+"""Creates mDNS responses for tests byte by byte (RFC 1035, section 4)."""
 
 import socket
 import struct
@@ -43,10 +43,12 @@ def service_records(
 
 
 class Responder:
-    """Answers known questions on loopback, from its own thread."""
+    """Answers mDNS queries on loopback, from its own thread."""
 
     def __init__(self, answers: dict[bytes, Sequence[bytes]]) -> None:
-        """``answers`` are the packets for each piece of a question packet."""
+        """Create a responder. ``answers`` maps bytes to the packets that it sends for a query that
+        contains these bytes.
+        """
         self.questions: list[bytes] = []
         self.query_received = threading.Semaphore(0)
         self._answers = answers

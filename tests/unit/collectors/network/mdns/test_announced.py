@@ -1,4 +1,6 @@
-"""The list of announced services: a device's own announcements first, each share bounded."""
+"""The list of announced services: services that devices announce for themselves come first, and the
+share of each announcer is limited.
+"""
 
 import ipaddress
 

@@ -1,4 +1,4 @@
-"""Announcers on one link cannot change or displace the records of others."""
+"""Announcers on a link cannot change or displace the records of other announcers."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -107,7 +107,7 @@ def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
 
 
 def test_many_that_announce_a_wanted_name_overload_the_link() -> None:
-    """Else its hosts would not be asked one by one who has the name."""
+    """The link must count as overloaded. Only then is each host queried directly for the name."""
     records = link(limit=100, wanted=Wanted(frozenset({"kitchen"})))
     names = [f"_t{n}._tcp.local" for n in range(60)]
     lies = [PointerRecord(each, f"kitchen.{each}") for each in names]
@@ -137,7 +137,9 @@ def test_addresses_without_an_arp_answer_are_one_announcer() -> None:
 
 
 def test_addresses_of_other_networks_are_one_announcer() -> None:
-    """Devices with link-local or foreign addresses are listed, up to a bound."""
+    """Devices with link-local addresses or addresses of other networks are listed, up to a limit
+    for all of them together.
+    """
     records = LinkRecords("eth0", Quota(12), (ipaddress.ip_network("10.0.0.0/8"),))
     for n in range(12):
         records.add(f"169.254.1.{n}", a_service(f"Only {n}", f"169.254.1.{n}"))
@@ -236,7 +238,7 @@ def test_types_and_questions_are_shared() -> None:
 def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
-        records.add(HONEST, a_service(f"False {n}", HONEST))  # sent from its address
+        records.add(HONEST, a_service(f"False {n}", HONEST))  # with the forged address of HONEST
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
     assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])

@@ -1,4 +1,4 @@
-"""Browsing with a responder on loopback instead of the multicast group."""
+"""Browsing for services, with a responder on loopback instead of the multicast group."""
 
 import ipaddress
 import socket
@@ -158,7 +158,7 @@ def test_more_services_than_the_limit_are_counted():
 
 
 class LosingLink(LinkSockets):
-    """Reports lost packets until the given number of rounds."""
+    """A link that loses packets: each of the first 40 polls reports one more lost packet."""
 
     rounds: ClassVar[int] = 0
 
@@ -192,7 +192,7 @@ def test_lost_answers_are_queried_again():
 
 
 def test_missing_records_are_queried_again_after_a_loss():
-    """Their answers may be among the lost packets."""
+    """The answers with the missing records may be among the lost packets."""
     LosingLink.rounds = 0
     (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
 
@@ -216,7 +216,9 @@ def test_missing_records_are_queried_again_after_a_loss():
 
 
 def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
-    """A busy machine may not run this process for longer than it waits for news."""
+    """A busy machine may suspend the process for longer than it waits for packets. The process must
+    then read the packets that have arrived before it ends.
+    """
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
     class SendingRun(FakeRun):
@@ -238,13 +240,14 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
 
 
 def test_each_missing_record_has_its_time_to_be_answered():
-    """Also one whose first question had to wait for the questions before it."""
+    """This also holds for a record whose first question was delayed by the questions before it."""
     records = LinkRecords("eth0", Quota(1000))
     names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
     records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
     watch = Watch(LinkSockets("eth0", 1), records)
     sent = [len(due_questions(watch, now, (0.0, 1.0))[0]) for now in (0.0, 0.9, 1.0, 1.1, 1.9)]
-    # An SRV and a TXT record of each: half of the questions are sent at 0.0, half at 0.9.
+    # Each instance lacks an SRV and a TXT record. Half of the questions are sent at 0.0 and the
+    # other half at 0.9. Each half is repeated one second later.
     assert sent == [RESOLVE_PER_TURN, RESOLVE_PER_TURN, RESOLVE_PER_TURN, 0, RESOLVE_PER_TURN]
 
 
@@ -272,7 +275,8 @@ def test_overloaded_link_is_queried_host_by_host():
             schedule=QUICK,
         )
     assert requests
-    # Known answers are not sent any more: another host may have forged them.
+    # Later queries contain no known answers. A different host may have forged them, and the owner
+    # of a service does not answer a question that already contains its answer.
     later = [question for question in responder.questions[1:] if IPP in question]
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)

@@ -1,4 +1,4 @@
-"""Direct queries of hosts: only verified answers are accepted, up to a bound."""
+"""Direct queries to hosts: only answers with the id of the query are accepted, up to a limit."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ KITCHEN = service_records("Kitchen", "_ipp._tcp", 631, "brn1", HOST)
 
 
 class Host:
-    """Answers at port ``port`` of 127.0.0.9, with the id of the query or with another one."""
+    """A host that answers at 127.0.0.9, with the id of the query or with the id ``number``."""
 
     def __init__(self, *answers: bytes, number: bytes | None = None) -> None:
         self.questions: list[bytes] = []
@@ -80,7 +80,7 @@ def test_missing_records_are_queried_once_more() -> None:
 
 def test_an_answer_with_another_number_is_nobodys() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
-        # One in 65,536 numbers is that one.
+        # By chance, the query has the same id as this answer in one of 65,536 runs.
         answered, findings = browse_hosts(host)
     assert (answered, findings) == (0, [])
 

@@ -27,7 +27,7 @@ FULL = "Kitchen._ipp._tcp.local"
 
 
 class OneDeviceRecords(LinkRecords):
-    """The records of one link, from one device by default."""
+    """The records of one link. By default, one device announces them all."""
 
     def services(self) -> list[MdnsService]:
         return select_services([self], self.quota)[0]

@@ -1,4 +1,4 @@
-"""The spooler's queues: captured replies, and a simulated spooler."""
+"""The queues of the print spooler, from captured replies and from a simulated spooler."""
 
 import socket
 import struct
@@ -107,7 +107,7 @@ def test_asks_over_its_socket(tmp_path: Path):
 def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
     tmp_path: Path, reply: bytes, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # no lpstat there
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # contains no lpstat
     path = tmp_path / "cups.sock"
     with spooler(path, reply):
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
@@ -119,7 +119,7 @@ def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
 def test_a_socket_that_was_left_behind_is_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # no lpstat there
+    monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # contains no lpstat
     path = tmp_path / "cups.sock"
     with socket.socket(socket.AF_UNIX) as gone:
         gone.bind(str(path))

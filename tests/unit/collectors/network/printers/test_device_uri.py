@@ -101,7 +101,8 @@ def test_implicit_class_has_a_dns_sd_name():
     assert (device.kind, device.dns_sd_name) == ("dns-sd", "Brother_HL")
 
 
-# The forms that CUPS, the backends that Debian packages and those of makers' drivers publish.
+# The forms of URIs that the documentation or source of CUPS, of the backends in Debian's packages,
+# and of the backends in makers' drivers defines.
 PUBLISHED = {
     "network": (
         "http://192.168.1.50:631/ipp/print",

@@ -1,4 +1,4 @@
-"""Local printers: USB and serial, from a copy of sysfs."""
+"""Local printers, connected by USB or a serial port, from a copy of sysfs."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The Windows sources behind their interfaces, with recorded values."""
+"""The printers of a Windows machine, from recorded values of its print spooler and its registry."""
 
 import ctypes
 from collections.abc import Mapping

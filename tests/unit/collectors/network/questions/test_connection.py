@@ -1,4 +1,6 @@
-"""The connection for a query when the first SYN is lost."""
+"""Connecting to a device for a query. If the first socket gets no answer soon, a second socket is
+tried as well, because the SYN may be lost. A print port is tried by only one socket.
+"""
 
 import asyncio
 import socket
@@ -10,7 +12,7 @@ from collectors.network.questions.connection import connect
 
 
 class Lossy:
-    """Connects to ``real_port``, except the first time."""
+    """A network that loses the SYN of the first attempt. Later attempts reach ``real_port``."""
 
     def __init__(self) -> None:
         self.real_port = 0

@@ -1,4 +1,4 @@
-"""The queries, against servers on loopback that behave like devices."""
+"""The queries to devices, with servers on loopback that behave like devices."""
 
 import asyncio
 import datetime
@@ -48,7 +48,9 @@ def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
 async def device(
     *replies: bytes, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[OpenPort, list[bytes]]]:
-    """Serve one reply for each connection, and repeat the last one."""
+    """Run a server that sends one reply on each connection. It repeats the last reply. Yields its
+    port, and the list of requests that it receives.
+    """
     requests: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

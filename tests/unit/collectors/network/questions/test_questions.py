@@ -41,7 +41,7 @@ class FakeRun:
 
 @dataclass
 class FakeHosts:
-    """Answers each query at once, and records the queries and how many are concurrent."""
+    """Hosts that answer each query at once. Records the queries, and how many run concurrently."""
 
     queries: list[tuple[str, int, Question]] = field(default_factory=list)
     at_once: dict[str, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ def soon() -> float:
 
 
 def discoveries_of(ports: Sequence[tuple[str, int]], contacted_s: float = 0.0) -> Discoveries:
-    """The discoveries of a scan that has ended."""
+    """Return the discoveries of a scan that has ended."""
     discoveries = Discoveries()
     for address, port in ports:
         discoveries.add_port(address, port, contacted_s)
@@ -244,7 +244,9 @@ def test_printers_with_unknown_queues_count_as_not_queried():
 def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """It does not wait for the printer's web pages either: a slot is reserved for it."""
+    """Queries of the printer's web pages use up the limit of concurrent queries to one host. The
+    limit does not apply to a port with an open connection.
+    """
     monkeypatch.setitem(QUESTION_TIME_S, "web", 1000.0)
     began, is_queried = threading.Semaphore(0), threading.Event()
     request: list[tuple[int, socket.socket | None]] = []

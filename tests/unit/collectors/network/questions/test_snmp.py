@@ -1,4 +1,4 @@
-"""Printer status by SNMP: a simulated printer, Debian's snmpd, and random bytes."""
+"""The printer status by SNMP, from a simulated printer, Debian's snmpd, and random bytes."""
 
 import socket
 import subprocess
@@ -45,7 +45,9 @@ def answer_to(question: bytes, varbinds: object) -> bytes:
 
 @contextmanager
 def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
-    """Answer the first query with these values or bytes."""
+    """Run a printer that answers the first query with these values or bytes. Yields its port, and
+    the list of queries that it receives.
+    """
     questions: list[bytes] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as printer:
         printer.bind(("127.0.0.1", 0))

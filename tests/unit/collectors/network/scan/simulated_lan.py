@@ -1,4 +1,6 @@
-"""A simulated LAN with its own clock, behind the network interface of the sweep."""
+"""A simulated LAN with its own clock. It implements the interface by which the sweep uses the
+network.
+"""
 
 import heapq
 import socket
@@ -10,12 +12,14 @@ from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.sockets import ConnectResult, Happened
 from collectors.shared.addresses import PRINT_PORTS
 
-_TURN_S = 1e-5  # the least duration of a loop iteration, as on a real clock
+_TURN_S = 1e-5  # each iteration of a loop takes at least this time, as with a real clock
 
 
 @dataclass(slots=True)
 class SimulatedHost:
-    """``lost_arp`` ARP requests stay unanswered, and ``lost_syns`` SYNs of each port."""
+    """A host that does not answer its first ``lost_arp`` ARP requests, and the first ``lost_syns``
+    SYNs to each port.
+    """
 
     mac: str
     open_ports: frozenset[int] = frozenset()
@@ -28,7 +32,9 @@ class SimulatedHost:
 
 
 class SimulatedLan:
-    """Also simulates the kernel: three ARP requests a second apart, then a failed entry."""
+    """The hosts of a LAN, and the kernel of this machine. The kernel sends three ARP requests for
+    an address, one second apart, and then marks its entry as failed.
+    """
 
     def __init__(
         self, hosts: dict[str, SimulatedHost], known: Sequence[LinkNeighbour] = ()

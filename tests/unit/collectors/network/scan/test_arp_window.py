@@ -1,4 +1,4 @@
-"""The window of unresolved addresses."""
+"""The window limits how many addresses are unresolved in the kernel's neighbour table at a time."""
 
 import pytest
 from hypothesis import given
@@ -114,7 +114,7 @@ def test_a_share_of_the_table_is_taken(entries_max: int, occupied: int, unresolv
 
 
 def test_resolved_hosts_reduce_the_room_in_a_small_table() -> None:
-    room = TableRoom.in_table(256, occupied=10)  # 217 of the entries, less 10, may be used
+    room = TableRoom.in_table(256, occupied=10)  # 217 entries may be used, of which 10 are in use
     window = ArpWindow(targets(400), room)
     assert ask_all(window, 0.0) == 143
     for target in targets(120):

@@ -1,4 +1,4 @@
-"""The connections to one host."""
+"""Which connections the scan makes to one host, and when."""
 
 import random
 
@@ -22,7 +22,7 @@ PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100,
 
 
 def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
-    """Let every wait end without an answer; return all steps."""
+    """Let every attempt time out without an answer. Return all steps."""
     steps: list[Step] = []
     for _ in range(1000):
         if probes.is_done:
@@ -93,7 +93,7 @@ def test_second_tries_at_print_ports_may_be_left() -> None:
     assert not probes.leave_second_tries_at_print_ports(0.5)  # other ports are still pending
     probes.answered(80, "open", 0.01)
     assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
-    assert not probes.leave_second_tries_at_print_ports(PRINT_GAP_S)  # answers just in time
+    assert not probes.leave_second_tries_at_print_ports(PRINT_GAP_S)  # time for a second try
     assert probes.leave_second_tries_at_print_ports(0.5)
     assert probes.is_done
     assert probes.silent == [9100]

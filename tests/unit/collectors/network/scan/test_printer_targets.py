@@ -1,4 +1,4 @@
-"""The addresses of known printers that are contacted in addition to the scan."""
+"""Which addresses of known printers are contacted in addition to the scanned addresses."""
 
 from collectors.network.observations import KnownPrinter
 from collectors.network.scan.printer_targets import PRINTERS_MAX, printer_targets

@@ -1,4 +1,4 @@
-"""The real sockets of the scan on loopback: no byte is sent, every connection is reset."""
+"""The real sockets of the scan, on loopback. They send no bytes, and every connection is reset."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ from collectors.shared.background import in_background
 
 
 class NullRun:
-    """A run that is cancelled only by ``cancel``."""
+    """A run that ignores progress. It is cancelled only when the test calls ``cancel``."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -51,7 +51,7 @@ class NullRun:
 
 
 class Listener:
-    """Accepts connections and records the bytes or the error of each."""
+    """Accepts connections. Records the bytes that each connection receives, or its error."""
 
     ENDED_BY_RESET: ClassVar[str] = "reset"
 
@@ -136,7 +136,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems cannot disconnect a socket")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can disconnect a TCP socket")
 def test_a_connection_is_reset_although_a_starting_program_holds_it(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +211,7 @@ def test_the_waker_ends_a_wait() -> None:
         assert wait([waiting], timeout=60).done
 
 
-@pytest.mark.skipif(not hasattr(socket, "AF_NETLINK"), reason="rtnetlink is Linux's")
+@pytest.mark.skipif(not hasattr(socket, "AF_NETLINK"), reason="only Linux has rtnetlink")
 def test_neighbour_events_need_no_privilege() -> None:
     with closing(SocketNetwork(watch_neighbours=True)) as network:
         assert network.wait(0.0).neighbours == ()
@@ -248,7 +248,9 @@ def test_findings_join_by_address() -> None:
 
 
 def test_the_port_of_a_printer_whose_mac_is_only_remembered_was_tried() -> None:
-    """Without an answer, the second scan has no hosts."""
+    """A second scan that gets no answer returns no host. The ports that it tried still count as
+    tried.
+    """
     mac = "02:00:00:00:00:01"
     first = ScanFindings((ScannedHost("10.0.0.1", mac_address=mac, silent_ports=(9100,)),))
     tried = (Target("10.0.0.1", "local", None, (4000,)), Target("10.0.0.2", "local", None, (1,)))

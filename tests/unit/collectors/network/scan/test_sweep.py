@@ -1,4 +1,4 @@
-"""The sweep over a simulated LAN: its results, duration and bounds."""
+"""The sweep over a simulated LAN: its results, its duration and its limits."""
 
 import socket
 from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ def findings_in(result: SweepResult, targets: int) -> ScanFindings:
 
 
 class Recorded(Discoveries):
-    """Records when each port was reported, and when it was connected to."""
+    """Records the time at which each port was reported, and the time of its connection."""
 
     def __init__(self, lan: SimulatedLan) -> None:
         super().__init__()
@@ -134,7 +134,8 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
     }
     assert max(tried["10.0.0.5", 80]) < 0.1
     assert max(tried["10.0.0.7", 80]) < 2.2
-    # IPP may be asked once no other print port of the host is tried any more.
+    # An IPP port is reported, so that it can be queried, when the scan no longer tries any other
+    # print port of the host.
     reported_s, then_s = tried["10.0.0.5", 631]
     assert then_s < 0.1
     assert PRINT_GAP_S < reported_s < PRINT_GAP_S + 1.0
@@ -142,7 +143,9 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
 
 
 def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
-    """Connections to one printer are a second apart, so the last port is tried once."""
+    """Connections to the print ports of one host are a second apart. The scan does not wait for a
+    second try if nothing else remains to be done.
+    """
     lan = SimulatedLan(
         {
             "10.0.0.5": SimulatedHost(mac(5), frozenset({80}), filtered=frozenset({9100})),
@@ -158,8 +161,9 @@ def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
 
 
 def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
-    """The printer is discovered after a second, and its print ports are tried one by one. The try
-    of port 9100 ends after all other waits, and the port may be tried again only a second later.
+    """The printer is discovered after one second, and its print ports are tried one after the
+    other. The first try of port 9100 ends after all other tries. Its second try is possible only
+    one second later, and the scan waits for it.
     """
     printer = SimulatedHost(
         mac(1), frozenset({80, 631, 9100}), lost_arp=1, lost_syns=1, round_trip_s=0.1
@@ -195,7 +199,9 @@ def test_late_printer_is_queried_over_the_connection_of_the_scan(
 
 
 def test_printer_that_lost_a_packet_is_queried_over_the_second_connection() -> None:
-    """Its queues were not known when it was discovered, but they are now."""
+    """The printer's queues are not known when it is discovered, but they are known at the second
+    try.
+    """
     printer = SimulatedHost(mac(1), frozenset({631}), lost_arp=1, lost_syns=1, round_trip_s=0.1)
     lan = SimulatedLan({"10.0.0.1": printer})
     began, discoveries = lan.now(), Recorded(lan)

@@ -1,4 +1,4 @@
-"""The addresses that the scan may contact."""
+"""The selection of the addresses that the scan may contact."""
 
 import ipaddress
 
@@ -99,7 +99,8 @@ def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
         "192.168.1.22",
         "192.168.1.23",
     ]
-    # One excluded address hides no other: a silent printer there was scanned for.
+    # The scanned networks leave out only the excluded addresses. A silent printer at a neighbouring
+    # address counts as scanned.
     assert selection.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 
