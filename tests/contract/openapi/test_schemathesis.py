@@ -37,7 +37,9 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 3600
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 
 

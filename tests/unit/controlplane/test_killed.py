@@ -34,7 +34,9 @@ REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform != "linux", reason="kills by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="the test kills processes with POSIX signals"
+    ),
 ]
 
 

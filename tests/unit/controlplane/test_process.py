@@ -33,7 +33,9 @@ REPORT = json.loads(encode(small_venue()))
 SNAPSHOT = json.loads(encode(application_snapshot()))
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Rules for every caller: live credentials, fair shares, metrics, and the cost of a start."""
+"""Tests of the rules for every call: valid credentials, rate limits, metrics and errors."""
 
 import asyncio
 import itertools
@@ -84,7 +84,7 @@ async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> Non
 
 async def test_what_takes_long_is_charged_for(loaded: Database) -> None:
     settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
-    times_s = itertools.count(step=dispatch.FREE_S)  # each call takes a free slot
+    times_s = itertools.count(step=dispatch.FREE_S)  # no processor time is charged
     clock = FakeClock()
     async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         agent = Agent(service)

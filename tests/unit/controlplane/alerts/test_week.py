@@ -1,4 +1,4 @@
-"""A week of 500 devices: exactly the expected alerts fire and resolve, once each."""
+"""Tests of a week of 500 devices: exactly the expected alerts fire, and each one resolves."""
 
 import os
 from collections import Counter
@@ -24,13 +24,13 @@ from tests.unit.controlplane.alerts.week import (
 WINDOW_S = 180
 WINDOW = timedelta(seconds=WINDOW_S)
 LONG = os.environ.get("WEEKS", "")
-"""`make test-week`: several weeks, evaluated every 30 s."""
+"""The number of weeks to test; "" means one. `make test-week` sets it. See ``STEP_S``."""
 STEP_S = 30 if LONG else 60
 SEEDS = range(1, 1 + int(LONG or 1))
 
 
 def events(week: Week, step_s: int) -> list[Event]:
-    """Return the alerts of the service's rules."""
+    """Return the alerts that the rules of the service produce, in order of time."""
     return sorted(each for location in week.locations for each in _events(location, week, step_s))
 
 
@@ -72,7 +72,7 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
 def _wanted(
     location: PlayedLocation, device: PlayedDevice, last: list[float], ticks: list[float]
 ) -> list[bool]:
-    """Return at which evaluations a device is offline, broken or in maintenance."""
+    """Return for each evaluation whether the device is offline, broken or in maintenance."""
     stretches = device.broken + device.maintenance + location.maintenance
     return [
         at - online > WINDOW_S or any(start <= at < end for start, end in stretches)

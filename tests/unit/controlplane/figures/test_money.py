@@ -1,4 +1,4 @@
-"""Tests of amounts: whole minor units, of which none is lost."""
+"""Tests of amounts in whole minor units: splits lose nothing, and rounding is exact."""
 
 from fractions import Fraction
 

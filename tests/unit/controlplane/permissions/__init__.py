@@ -1,1 +1,1 @@
-"""The permissions of every credential: the service agrees with one table."""
+"""Tests that the service grants each credential the permissions of two tables."""

@@ -1,4 +1,4 @@
-"""The arguments of each operation for each place, by path. Written by hand."""
+"""The arguments of each operation for each target, by path. Written by hand."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -33,9 +33,7 @@ NOTHING, NEWEST, OWN = "nothing", "the newest device of the key", "one's own"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The caller and the objects of a call. ``others`` are the objects of other users at each
-    place.
-    """
+    """The caller and the objects of a call. ``others`` are objects of other users, by target."""
 
     maker: Maker
     credential: Credential
@@ -52,7 +50,7 @@ class Case:
         return own if own is not None and target == "own" else self.others[target]
 
     def device(self, target: Target) -> Bound:
-        """Return the device that this key enrolled, otherwise the device of another key."""
+        """Return the device that the credential enrolled; if none, the device of another key."""
         return self.credential.devices.get(target, self.spot(target).device)
 
 
@@ -112,7 +110,7 @@ DEVICE_CALLS: Final = {
     routes.ACKNOWLEDGE: ((THING, _acknowledge, None),),
     routes.SUBMIT_RESULT: (
         (THING, lambda c, p: submission(c.spot(p).device.binding_id), None),
-        # An existing one is checked by itself, independent of the binding.
+        # The service checks access to an existing report, independent of the binding.
         (
             THING,
             lambda c, p: submission(c.spot(p).device.binding_id, c.spot(p).report_id),
@@ -189,7 +187,7 @@ PROFILE_CALLS: Final = {
     ),
 }
 PROFILE_LAST: Final = {
-    # The call ends the other sessions of the user.
+    # This call is the last one, because it ends the other sessions of the user.
     CHANGE_PASSWORD: (
         (
             "profile",
@@ -201,7 +199,7 @@ PROFILE_LAST: Final = {
 
 
 def _member(case: Case, target: Target) -> str:
-    """Return a member that no other test needs."""
+    """Return the id of a member that the call may remove: a new one, or another user."""
     if target == "own" and case.credential.owned is not None:
         return str(case.maker.add_user("viewer"))
     return str(case.others[target].user_id)

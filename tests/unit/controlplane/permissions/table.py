@@ -1,8 +1,9 @@
 """The permissions of every kind of credential: two tables written by hand, as in docs/accounts.md.
 
-``yes`` means an answer, a number is the status of the refusal. ``as cut`` means the value of the
-other table for a restricted credential. The agent protocol and its tools return 403 and 404 as an
-error of JSON-RPC.
+``yes`` means that the call succeeds. A number is the HTTP status of the refusal. ``as cut`` means
+that `LOCATIONS` decides, as for a credential that is restricted to one location. ``shown`` and
+``hidden`` mean that a list contains the object or not. The tools of the agent protocol return 403
+and 404 as a JSON-RPC error.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,11 @@ from typing import Final, Literal
 
 Target = Literal["own", "other", "foreign"]
 TARGETS: Final[tuple[Target, ...]] = ("own", "other", "foreign")
+"""Where the object of a call is.
+
+``own`` is the location that restricted credentials have, ``other`` another location of the same
+organization, and ``foreign`` a location of another organization.
+"""
 
 OPERATIONS: Final = """\
 | operations | key reads | key writes | viewer's key writes | owner's session \
@@ -33,7 +39,7 @@ OPERATIONS: Final = """\
 | retail reads | 401 | 401 | 401 | 401 | 401 | 401 | 401 | yes | yes | 401 |
 | retail writes | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 403 | yes | 401 |
 """
-"""Rows are kinds of operations, columns credentials."""
+"""Rows are kinds of operations, columns are kinds of credentials."""
 
 LOCATIONS: Final = """\
 | what is named | own | other | foreign | cut: own | cut: other | cut: foreign |
@@ -54,9 +60,10 @@ LOCATIONS: Final = """\
 | a link of support, to end | yes | – | 404 | 403 | – | 404 |
 | one's organization | yes | – | 404 | yes | – | 404 |
 """
-"""For an operation that the other table permits. Rows are the objects that a call names or lists.
-Columns are their owners, for a credential of every location and for one that is restricted to its
-own.
+"""The result of an operation that `OPERATIONS` permits.
+
+Rows are the objects that a call names or lists. Columns are the targets, see ``TARGETS``. The
+columns with ``cut`` are for a credential that is restricted to its own location.
 """
 
 
@@ -65,7 +72,7 @@ def allowed(operations: str, column: str) -> str:
 
 
 def at(rule: str, target: Target, *, is_cut: bool) -> str:
-    """Return the value of the location's table; ``–`` if the case does not exist."""
+    """Return a value of `LOCATIONS`; ``–`` if the case does not exist."""
     return _LOCATIONS[rule][f"cut: {target}" if is_cut else target]
 
 

@@ -20,7 +20,9 @@ from tests.unit.controlplane.web.observability.test_metrics import Samples, samp
 __all__ = ["database"]  # a fixture
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 
 
