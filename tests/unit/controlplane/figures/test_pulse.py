@@ -55,7 +55,7 @@ def naive(  # noqa: C901, PLR0912 - one simple function
         age = (today - there.date()).days
         if is_sale and 1 <= age <= 28:
             orders[there.isoweekday(), there.hour] += 1
-        # The list of currencies includes those of sales later today. No figure includes them.
+        # A currency is listed even if its only sales are later today. No figure includes these.
         if age in {0, 1}:
             recent.add(currency)
         if age == 0 and (there.hour < local.hour or (there.hour == local.hour and at <= now)):

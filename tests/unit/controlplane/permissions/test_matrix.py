@@ -114,7 +114,7 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
             if not (cell.call.writes and cell.is_answered):
                 wrong += await judge.mistakes(cell, values, mark)
         if database.read(digest) != before:
-            wrong.append(f"{credential.name}: a call that was refused, or reads, changed something")
+            wrong.append(f"{credential.name}: a refused call or a read changed the database")
         for cell, values, mark in pairs:
             if cell.call.writes and cell.is_answered:
                 wrong += await judge.mistakes(cell, values, mark)

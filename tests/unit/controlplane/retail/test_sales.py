@@ -1,4 +1,4 @@
-"""Tests of sales: pages, orders, bounds and fields."""
+"""Tests of listed sales: their fields, pages, sort orders and time filters."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

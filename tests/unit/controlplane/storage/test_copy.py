@@ -1,4 +1,4 @@
-"""Tests of copies between databases: all rows and columns, and positions that continue."""
+"""Tests of copies of databases: all rows and columns are copied, and positions continue."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -109,7 +109,7 @@ async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> N
             assert newest[name] == expected[name][-1]["position"] + 1
 
 
-@pytest.mark.large  # the next test copies the same rows to another database
+@pytest.mark.large  # usually, the next test is enough: it copies the same rows
 async def test_every_row_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
     await _copied_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
 

@@ -1,4 +1,4 @@
-"""Tests of the life of a token: inspected, confirmed, ended or expired; and of what is visible."""
+"""Tests of support tokens and links: their states, who sees them, and when they are deleted."""
 
 import logging
 from datetime import timedelta
@@ -62,7 +62,7 @@ async def test_the_same_again_gets_the_same_reply(service: RunningService, desk:
     token = desk.token()
     colleague = service.make_key()
     confirmed = await desk.confirm(token)
-    service.clock.advance(40 * DAY_S)  # longer than any token is kept
+    service.clock.advance(40 * DAY_S)  # longer than an ended token is kept
     desk.token()
     for caller in (None, colleague):
         assert (await desk.confirm(token, caller=caller)).content == confirmed.content
@@ -192,7 +192,7 @@ async def test_contact_lists_the_channels_of_support(service: RunningService, de
 async def test_channels_are_few(service: RunningService, desk: Desk) -> None:
     for number in range(CHANNELS_MAX):
         desk.reached_by("phone", str(number))
-    desk.reached_by("phone", "0", "always")  # not a new one
+    desk.reached_by("phone", "0", "always")  # changes an existing channel
     assert not service.database.write(
         lambda session: set_channel(session, kind="phone", address="x", hours=None)
     )
