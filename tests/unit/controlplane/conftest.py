@@ -44,7 +44,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Settings without a rate limit. Tests of a setting override this."""
+    """Settings without a rate limit. Tests that need other settings override this fixture."""
     return Settings(rate_per_s=0)
 
 

@@ -11,7 +11,7 @@ from agent.wire import routes
 
 
 class SimulatedDevice:
-    """Most methods return the response to one call. ``enrolled`` makes all calls to enrol."""
+    """Most methods return the response to a call. ``enrolled`` enrols and returns the device."""
 
     def __init__(
         self, http: httpx2.AsyncClient, api_key: str, location_id: str = "loc-0001"

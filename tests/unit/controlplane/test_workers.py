@@ -43,7 +43,7 @@ async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
 
 
 def workers_of(process: Process) -> list[int]:
-    """Return the process ids of the workers. The service has another child that cleans up."""
+    """Return the process ids of the workers, without the resource tracker of multiprocessing."""
     results = []
     for child in psutil.Process(process.fork.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -53,7 +53,7 @@ def workers_of(process: Process) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process runs. A zombie does not: it has ended, and its parent must wait."""
+    """Return whether a process runs. A zombie has ended, but its parent did not wait for it yet."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -104,7 +104,7 @@ class Fleet:
 @pytest.fixture
 async def fleet(service: RunningService) -> Fleet:
     made = Fleet(service)
-    await made.run(4)  # devices can be offline only 3 min after monitoring began
+    await made.run(4)  # no device counts as offline in the first 3 min
     return made
 
 

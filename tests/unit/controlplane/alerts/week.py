@@ -1,4 +1,4 @@
-"""A simulated week of 500 devices, with every heartbeat.
+"""A simulated week of a fleet, with every heartbeat of each device.
 
 From the service it uses only the types for opening hours and maintenance.
 """
@@ -157,7 +157,7 @@ def _trouble(chance: random.Random, device: PlayedDevice) -> None:
             down, up = chance.uniform(200, 1500), chance.uniform(90, 1500)
             device.downs.append((at, min(until, at + down)))
             at += down + up
-    elif kind < 0.40:  # dead for days
+    elif kind < 0.40:  # offline for days
         start = chance.uniform(0, 3 * 86400)
         device.downs.append((start, start + chance.uniform(86400, 3 * 86400)))
     if chance.random() < 0.15:

@@ -39,7 +39,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 def pulse(*path: str | int, to: Any) -> httpx2.Response:
-    """Return a reply with a valid pulse, except for the value at ``path``."""
+    """Return a reply with a valid pulse in which the value at ``path`` is replaced."""
     body = copy.deepcopy(PULSE)
     place: Any = body
     for step in path[:-1]:

@@ -98,7 +98,7 @@ def test_on_a_full_disk_there_is_no_key_at_all(
     full_after: int,
 ) -> None:
     """The command calls fsync five times: for three keys, the manifest and the directory."""
-    assert main(["keys", "create"]) == 0  # creates the database
+    assert main(["keys", "create"]) == 0  # creates the database and its first key
     synced: list[int] = []
 
     def fsync(handle: int) -> None:

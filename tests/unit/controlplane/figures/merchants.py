@@ -24,9 +24,9 @@ from controlplane.storage.merchant.merchant_tables import Location, PaymentMetho
 
 ORGANIZATION = "org-0001"
 ZONES = (
-    "Pacific/Pago_Pago",  # -11
-    "Pacific/Kiritimati",  # +14
-    "Asia/Kathmandu",  # +5:45
+    "Pacific/Pago_Pago",  # UTC-11
+    "Pacific/Kiritimati",  # UTC+14
+    "Asia/Kathmandu",  # UTC+5:45
     "Europe/Berlin",  # has days of 23 and 25 hours
     "America/New_York",
     "America/St_Johns",  # changed its clocks at 00:01 until 2011
@@ -81,7 +81,10 @@ class SalePlan:
     currency: str
     is_resolved: bool
     lines: tuple[tuple[int, int, int, int], ...] | None
-    """Index in ``ARTICLES``, quantity, unit price, discount in percent. None: no line is stored."""
+    """For each line: index in ``ARTICLES``, quantity, unit price, discount in percent.
+
+    None means that the service stores no lines of the sale.
+    """
     total: int
     discount_percent: int
     fee: int

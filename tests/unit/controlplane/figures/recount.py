@@ -70,7 +70,7 @@ class Venue:
 
 
 class Recount:
-    """All rows of an organization, and its figures. ``types`` are the payment types to count."""
+    """All rows of an organization, and its figures. ``types`` are payment types; None means all."""
 
     def __init__(self, session: Session, organization: str, now: datetime) -> None:
         self.now = now

@@ -1,4 +1,4 @@
-"""Tests of amounts in whole minor units: splits lose nothing, and rounding is exact."""
+"""Tests of amounts in whole minor units: splits lose nothing, and halves are rounded up."""
 
 from fractions import Fraction
 

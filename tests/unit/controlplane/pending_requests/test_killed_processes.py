@@ -69,7 +69,7 @@ async def anywhere(
     work: Callable[[SimulatedDevice], Awaitable[bool]],
     like: SimulatedDevice,
 ) -> bool:
-    """Do ``work`` at a random process. Return its result; False if the process does not answer."""
+    """Call ``work`` with a device that calls a random process. False if there is no reply."""
     url = random.choice(served).url
     try:
         async with httpx2.AsyncClient(base_url=url, timeout=5) as http:

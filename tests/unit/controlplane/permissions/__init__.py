@@ -1,1 +1,1 @@
-"""Tests that the service grants each credential the permissions of two tables."""
+"""Tests of the permissions of every kind of credential, which two tables define."""

@@ -25,7 +25,7 @@ ROLES: Final[tuple[Role, ...]] = ("owner", "manager", "viewer")
 ORIGIN: Final = "http://service"
 PASSWORD_HASH: Final = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 LONG_AGO: Final = timedelta(days=40)
-NOBODY: Final = "none, rubbish, ended"
+NOBODY: Final = "none, invalid, ended"
 Headers = dict[str, str]
 
 
@@ -199,7 +199,7 @@ def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iter
     user, is_cut = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
-        # Only one of the two is restricted: the owner, or the key. Restricted keys of owners and
+        # At most one of the owner and the key is restricted. Restricted keys of owners and
         # viewers are enough, so managers have none.
         is_plain = is_cut or role == "manager"
         for key_where in ((),) if is_plain else ((), maker.own_location):
@@ -293,7 +293,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
 
 
 def _removed(maker: Maker) -> dict[str, Headers]:
-    """Return credentials of two removed members: one is a member of another organization."""
+    """Return credentials of two removed members. One is a member of another organization."""
     headers: dict[str, Headers] = {}
     for name in ("a member elsewhere", "a member nowhere"):
         user = maker.add_user("owner")

@@ -26,9 +26,17 @@ from tests.unit.controlplane.permissions.world import (
 
 Json = Any
 NEW_KEY: Final = {"name": "test", "canWrite": False, "locations": []}
-THING, SELLS, NAME = "a thing at a location", "a location that sells", "a location by its name"
-LIST, ORGANIZATION_LIST = "a list, of locations", "a list, of the organization"
-NOTHING, NEWEST, OWN = "nothing", "the newest device of the key", "one's own"
+THING, SELLS, NAME = (
+    "an object of a location",
+    "a location with sales",
+    "a location id that need not exist",
+)
+LIST, ORGANIZATION_LIST = "a list of objects of locations", "a list of objects of the organization"
+NOTHING, NEWEST, OWN = (
+    "nothing",
+    "the newest device of the key",
+    "a session, key or grant of a user",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,7 @@ class Case:
         return own if own is not None and target == "own" else self.others[target]
 
     def device(self, target: Target) -> Bound:
-        """Return the device that the credential enrolled; if none, the device of another key."""
+        """Return the device that the credential enrolled, or else a device of another key."""
         return self.credential.devices.get(target, self.spot(target).device)
 
 
@@ -177,7 +185,7 @@ PROFILE_CALLS: Final = {
     f"{PROFILE}/choose-organization": (
         (
             "profile",
-            "one's organization",
+            "an organization, or a good of it",
             lambda c, p: {"organizationId": c.spot(p).organization_id},
         ),
     ),
@@ -226,19 +234,19 @@ MEMBER_CALLS: Final = {
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),
     support.INSPECT: (
-        ("a link of support", lambda c, p: {"token": c.spot(p).linked}, None),
+        ("a support link to read", lambda c, p: {"token": c.spot(p).linked}, None),
         (NOTHING, lambda c, _p: {"token": c.new_link()}, None),
     ),
     support.CONFIRM: (
         (
-            "an organization, to speak for",
+            "an organization to link with support",
             lambda c, p: {"token": c.new_link(), "organizationId": c.spot(p).organization_id},
             None,
         ),
     ),
     support.DISCONNECT: (
         (
-            "a link of support, to end",
+            "a support link to end",
             lambda c, p: {"token": c.new_link(c.spot(p).organization_id)},
             None,
         ),
@@ -294,7 +302,7 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
     "read_catalog": ((ORGANIZATION_LIST, _nothing, _row("Good")),),
     "set_catalog_availability": (
         (
-            "the catalog, to write in it",
+            "a catalog entry to change",
             lambda c, p: {"goodId": str(c.spot(p).catalog["Good"]), "status": "active"},
             None,
         ),
@@ -314,7 +322,7 @@ RETAIL_CALLS: Final[Mapping[tuple[str, str], tuple[str, Body, Mark | None]]] = {
     ),
     ("GET", retail.SALE): (THING, lambda c, p: {"sale_id": c.spot(p).sale_id}, None),
     ("GET", retail.GOOD): (
-        "one's organization",
+        "an organization, or a good of it",
         lambda c, p: {"good_id": c.spot(p).catalog["Good"]},
         None,
     ),

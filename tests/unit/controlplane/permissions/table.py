@@ -20,7 +20,7 @@ organization, and ``foreign`` a location of another organization.
 OPERATIONS: Final = """\
 | operations | key reads | key writes | viewer's key writes | owner's session \
 | manager's session | viewer's session | OAuth token \
-| retail reads | retail writes | none, rubbish, ended |
+| retail reads | retail writes | none, invalid, ended |
 |---|---|---|---|---|---|---|---|---|---|---|
 | device reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
 | device writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
@@ -42,23 +42,23 @@ OPERATIONS: Final = """\
 """Rows are kinds of operations, columns are kinds of credentials."""
 
 LOCATIONS: Final = """\
-| what is named | own | other | foreign | cut: own | cut: other | cut: foreign |
+| object of the call | own | other | foreign | cut: own | cut: other | cut: foreign |
 |---|---|---|---|---|---|---|
 | nothing | yes | – | – | yes | – | – |
-| a thing at a location | yes | yes | 404 | yes | 403 | 404 |
-| a location that sells | yes | yes | 404 | yes | 403 | 403 |
-| a location by its name | yes | yes | yes | yes | 403 | 403 |
-| a list, of locations | shown | shown | hidden | shown | hidden | hidden |
+| an object of a location | yes | yes | 404 | yes | 403 | 404 |
+| a location with sales | yes | yes | 404 | yes | 403 | 403 |
+| a location id that need not exist | yes | yes | yes | yes | 403 | 403 |
+| a list of objects of locations | shown | shown | hidden | shown | hidden | hidden |
 | the newest device of the key | hidden | shown | hidden | shown | hidden | hidden |
-| a list, of the organization | shown | – | hidden | shown | – | hidden |
-| the catalog, to write in it | yes | – | 404 | 403 | – | 403 |
-| an organization, to speak for | yes | – | 403 | 403 | – | 403 |
+| a list of objects of the organization | shown | – | hidden | shown | – | hidden |
+| a catalog entry to change | yes | – | 404 | 403 | – | 403 |
+| an organization to link with support | yes | – | 403 | 403 | – | 403 |
 | a member or an invitation | yes | – | 404 | 403 | – | 403 |
 | the organization | yes | – | – | 403 | – | – |
-| one's own | yes | 404 | 404 | yes | 404 | 404 |
-| a link of support | yes | – | 404 | yes | – | 404 |
-| a link of support, to end | yes | – | 404 | 403 | – | 404 |
-| one's organization | yes | – | 404 | yes | – | 404 |
+| a session, key or grant of a user | yes | 404 | 404 | yes | 404 | 404 |
+| a support link to read | yes | – | 404 | yes | – | 404 |
+| a support link to end | yes | – | 404 | 403 | – | 404 |
+| an organization, or a good of it | yes | – | 404 | yes | – | 404 |
 """
 """The result of an operation that `OPERATIONS` permits.
 

@@ -27,7 +27,7 @@ from tests.unit.controlplane.test_process import Process, start, stop
 
 TIMEOUT_S: Final = 300
 POLL_INTERVAL_S: Final = 0.1
-"""Each key makes two calls in an interval. The rate limit is 20 calls a second."""
+"""Seconds between repeated calls. A key repeats two of them, and may make 20 calls a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
     pytest.mark.medium,
@@ -93,7 +93,7 @@ class Ending:
 
 
 async def test_a_removed_membership_ends_all_calls_and_streams(process: Process) -> None:
-    """Two of three users are removed. One of the two is a member of another organization."""
+    """Two of three users are removed. One of these is also a member of another organization."""
     database = Database(process.database)
     limits = httpx2.Limits(max_connections=100)
     try:

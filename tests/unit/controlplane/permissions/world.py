@@ -53,7 +53,7 @@ CATALOG: Final = (Good, Category, FeeItem, PaymentMethod, UnitOfMeasure)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An enrolled device."""
+    """An enrolled device, and the id of a request to it."""
 
     instance_id: UUID
     binding_id: UUID
@@ -138,7 +138,7 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
 
 
 def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
-    """Return the token of a new support link, which ``organization_id`` has confirmed if set."""
+    """Create a support link, confirmed for ``organization_id`` if it is set. Return its token."""
     made = make_link(session, channel="chat", requested_by="support", now=now)
     session.flush()
     if organization_id is not None:

@@ -1,4 +1,4 @@
-"""Tests of each field of each request body of remoteControl: is it required, and its limits.
+"""Tests of every field of every request body of remoteControl: required fields, and limits.
 
 A refusal names a field exactly if the value of the field is not permitted.
 """

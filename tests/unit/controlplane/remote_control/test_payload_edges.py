@@ -125,7 +125,7 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
         refused = await device.submit(changed(payload, path, outside), kind=kind)
         assert refused.status_code == 400, (path, bound)
         named = "report." + ".".join(map(str, path))
-        whole = named.rpartition(".")[0]  # for anyOf, the refusal names the whole object
+        whole = named.rpartition(".")[0]  # for an anyOf, the refusal names the whole value
         errors = refused.json()["errors"]
         assert any(each == whole or each.startswith(named) for each in errors), (path, bound)
 

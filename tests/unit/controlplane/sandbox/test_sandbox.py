@@ -1,4 +1,4 @@
-"""Tests of sandboxes: one seed makes one merchant, with every unusual case and later sales."""
+"""Tests of sandboxes: the same seed gives the same merchant, with every unusual case."""
 
 import json
 from collections.abc import Iterator

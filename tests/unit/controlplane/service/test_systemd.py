@@ -16,7 +16,7 @@ from controlplane.service.program import quoted, require_safe_program
 from controlplane.service.systemd import Output, ServiceState, SystemdService, unit_text
 from controlplane.settings import Settings
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the test uses paths of systemd")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the test uses POSIX users")
 EXPOSURE_MAX = 1.5
 LOADED = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=12\nNRestarts=1\n"
 

@@ -46,7 +46,7 @@ async def source(tmp_path: Path) -> Path:
 
 
 def _fill_the_others(session: Session) -> None:
-    """Write a row with all values into each empty table."""
+    """Write a row with a value in every column into each empty table."""
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:
             session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])

@@ -38,7 +38,7 @@ OWN = {"schema_version", "alembic_version"}
     params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
 )
 def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Yield the URL of a database that 0.1.0 wrote."""
+    """Yield the URL of a database that release 0.1.0 wrote."""
     dump = f"service-0.1.0.{request.param}.sql"
     if request.param == "sqlite":
         file = tmp_path / "service.db"

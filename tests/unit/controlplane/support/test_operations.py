@@ -62,7 +62,7 @@ async def test_the_same_again_gets_the_same_reply(service: RunningService, desk:
     token = desk.token()
     colleague = service.make_key()
     confirmed = await desk.confirm(token)
-    service.clock.advance(40 * DAY_S)  # longer than an ended token is kept
+    service.clock.advance(40 * DAY_S)  # ended links would be deleted by now
     desk.token()
     for caller in (None, colleague):
         assert (await desk.confirm(token, caller=caller)).content == confirmed.content
@@ -93,7 +93,7 @@ async def test_a_token_that_waits_can_be_declined(service: RunningService, desk:
     assert declined.json()["state"] == "disconnected"
     assert declined.json()["organizationId"] is None
     assert refused(await desk.confirm(token)) == (409, "token_used")
-    service.clock.advance(2 * DAY_S)  # it was declined before it expired
+    service.clock.advance(2 * DAY_S)  # after the expiry of a token that nobody declined
     assert (await desk.ask(routes.DISCONNECT, token=token)).content == declined.content
 
 

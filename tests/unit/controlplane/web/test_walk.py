@@ -1,4 +1,4 @@
-"""Tests of the number of modules that one call runs, from the HTTP protocol to the SQL.
+"""Tests of how many modules run during one call, from the HTTP protocol to the SQL.
 
 A module counts if one of its functions runs before the last SQL statement of the call. Each call is
 made twice, and only the second one counts: then modules are imported, and the credential is cached.

@@ -160,7 +160,7 @@ async def let_read(
 
 
 async def reads(service: RunningService, token: str) -> Caller | None:
-    """Return the caller that the agent protocol identifies by a token, None if it refuses it."""
+    """Return the caller that the agent protocol identifies by a token; None if it is refused."""
     scope = {
         "type": "http",
         "method": "POST",

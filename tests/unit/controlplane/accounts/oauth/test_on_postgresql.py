@@ -73,7 +73,7 @@ async def test_many_refreshes_with_one_token_leave_no_grant(
 async def test_a_code_is_exchanged_while_the_membership_ends(
     service: RunningService, asking: Asking
 ) -> None:
-    """No grant and no token remain, whether the exchange or the removal is first."""
+    """No grant or token remains, whether the exchange or the end of the membership is first."""
     user = make_user(service)
     make_user(service, organization_id="org-2")
     program, visitor = asking

@@ -22,7 +22,7 @@ pytestmark = [
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "service.db"
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(path))
-    monkeypatch.delenv("COLUMNS", raising=False)  # output to a pipe has whole ids
+    monkeypatch.delenv("COLUMNS", raising=False)  # without a width, ids are not shortened
     return path
 
 

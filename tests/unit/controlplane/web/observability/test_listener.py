@@ -39,7 +39,7 @@ def scraped(url: str) -> Samples:
 
 
 def current(process: Process, times: int) -> None:
-    """Call the operation ``current``. Each call has a new connection, which any worker accepts."""
+    """Call the operation ``current``. Each call has a new connection, so any worker may get it."""
     headers = {"Authorization": f"Bearer {process.api_key}"}
     limits = httpx2.Limits(max_keepalive_connections=0)
     with httpx2.Client(
