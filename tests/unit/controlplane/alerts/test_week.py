@@ -93,8 +93,8 @@ def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
     for _, location, device, condition, is_flapping, is_resolved in result:
         what = (location, device, condition, is_flapping)
         open_now[what] += -1 if is_resolved else 1
-        assert open_now[what] in {0, 1}, "no alert fires twice"
-    assert not +open_now, "no alert stays open"
+        assert open_now[what] in {0, 1}, "an alert fired twice, or resolved twice"
+    assert not +open_now, "an alert did not resolve"
     kinds = Counter((condition, is_flapping) for _, _, _, condition, is_flapping, _ in result)
     assert set(kinds) >= {
         ("offline", False), ("offline", True), ("broken", False), ("site_outage", False),

@@ -22,7 +22,7 @@ from tests.unit.controlplane.figures.test_recount import CALLER, MERCHANTS, PHAS
 __all__ = ["empty"]
 
 
-def naive(  # noqa: C901, PLR0912 - one simple function
+def naive(  # noqa: C901, PLR0912 - one function is easier to check
     recount: Recount, venue: Venue, now: datetime
 ) -> Json:
     local = now.astimezone(venue.zone)

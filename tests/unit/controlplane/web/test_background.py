@@ -66,7 +66,7 @@ class FlakyDatabase(Database):
     def write(self, work: Callable[..., Any]) -> Any:
         self._uses += 1
         if self._uses == 1:
-            raise OSError("the disk is away")
+            raise OSError("the disk is not available")
         self._used_again()
         return 0, 0
 

@@ -401,7 +401,7 @@ class Counted:
     ) -> Snapshot:
         self.polls.append((len(changed), len(visible), len(keys)))
         if self.is_away:
-            raise unavailable("the database is away")
+            raise unavailable("the database is not available")
         return await self._read_snapshot(changed, visible, keys)
 
 
