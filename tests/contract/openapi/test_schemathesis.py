@@ -39,7 +39,7 @@ WITHIN_S = 3600
 pytestmark = [
     pytest.mark.medium,
     pytest.mark.skipif(
-        sys.platform == "win32", reason="the test stops the service with a POSIX signal"
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Fixtures of the service."""
+"""Fixtures that run the service for the tests."""
 
 import functools
 import os
@@ -16,13 +16,14 @@ from tests.unit.controlplane.running_service import RunningService, running_serv
 
 __all__ = ["quick_databases"]  # a fixture
 
-# httpx2 tries to import it for every call of an ASGI application. This avoids the search.
+# httpx2 tries to import sniffio for every call of an ASGI application. With this entry, the
+# import fails without a search.
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_parser() -> Iterator[None]:
-    """Build the command line's parser once: `main` needs more time to build it than to run."""
+    """Build the parser of the command line once, because that is the slowest part of `main`."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
         yield
@@ -43,7 +44,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Settings without a rate limit. Tests of a setting override this."""
+    """Settings without a rate limit. Tests that need other settings override this fixture."""
     return Settings(rate_per_s=0)
 
 

@@ -1,4 +1,4 @@
-"""The service in this process, with a database and a clock of the test."""
+"""Runs the service in the process of the tests, with a database and a clock of the test."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -105,9 +105,7 @@ class RunningService:
 
 @asynccontextmanager
 async def running_service(database: Database, settings: Settings) -> AsyncIterator[RunningService]:
-    """Empty ``database`` and run the service on it. Creating a new one would take longer than the
-    test.
-    """
+    """Empty ``database`` and run the service on it. Creating a new database would be slower."""
     database.write(_empty)
     async with beside(database, settings, FakeClock()) as service:
         yield service
@@ -117,8 +115,9 @@ async def running_service(database: Database, settings: Settings) -> AsyncIterat
 async def beside(
     database: Database, settings: Settings, clock: FakeClock, **timers: Callable[[], float]
 ) -> AsyncIterator[RunningService]:
-    """Run a service on a database without emptying it, such as that of another service. ``timers``
-    are Core's.
+    """Run a service on a database that is not emptied, such as the database of another service.
+
+    ``timers`` are arguments of `Core`.
     """
     core = Core(database, settings, clock, monotonic=clock.monotonic, **timers)
     transport = httpx2.ASGITransport(app=build_app(core))
@@ -146,9 +145,9 @@ async def _conforms(response: httpx2.Response) -> None:
 
 
 def _empty(session: Session) -> None:
-    """Delete all rows and restart the positions at 1. Most tests write few of the tables."""
+    """Delete all rows, and restart the positions at 1. Tables without rows are skipped."""
     for name in session.execute(_WRITTEN).scalars().all():
         session.execute(text(f"DELETE FROM {name}"))
-    # SQLite continues from the highest position that exists.
+    # SQLite restarts the positions of an empty table by itself.
     if session.get_bind().dialect.name == "postgresql":
         session.execute(_RESTART)

@@ -1,4 +1,4 @@
-"""A simulated device for the service: it has a key, signs, and calls the facade."""
+"""A simulated device, which has a key pair and calls the public API of the service."""
 
 import uuid
 from typing import Any
@@ -11,7 +11,7 @@ from agent.wire import routes
 
 
 class SimulatedDevice:
-    """Each call returns the response; ``enrolled`` goes through the whole enrolment."""
+    """Most methods return the response to a call. ``enrolled`` enrols and returns the device."""
 
     def __init__(
         self, http: httpx2.AsyncClient, api_key: str, location_id: str = "loc-0001"

@@ -1,4 +1,4 @@
-"""Every report that was answered with 200 is stored exactly once, even if a process is killed."""
+"""Tests that an accepted report is stored exactly once, even if a process is killed."""
 
 import asyncio
 import json
@@ -27,14 +27,14 @@ from tests.unit.controlplane.test_workers import workers_of
 SUBMISSIONS = sizes.amount(medium=30, large=200)
 AT_ONCE = 8
 KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)[-sizes.amount(medium=1, large=3) :]
-"""Number of answered reports at the time of the kill. The other reports in progress are
-interrupted.
-"""
+"""Numbers of accepted reports at which the test kills a process. This interrupts submissions."""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform != "linux", reason="kills by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="the test kills processes with POSIX signals"
+    ),
 ]
 
 
@@ -57,7 +57,10 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 class Reports:
-    """Reports that one device submits. ``taken`` maps the report's id to the reply."""
+    """Reports that one device submits.
+
+    ``taken`` maps the ids of accepted reports to the replies. ``cut`` counts failed submissions.
+    """
 
     def __init__(self, device: SimulatedDevice) -> None:
         self.device = device
@@ -72,8 +75,9 @@ class Reports:
         return await self.device.submit(self.payload(report_id), reportId=report_id)
 
     async def submit_all(self, kill: Callable[[], None], kill_at: int | None) -> None:
-        """Submit the reports that were not accepted yet. Kill once ``kill_at`` were accepted. Ends
-        when none is left or no process answers.
+        """Submit each report that is not accepted yet, once.
+
+        Calls ``kill`` when ``kill_at`` reports are accepted.
         """
         left = [each for each in self.bodies if each not in self.taken]
 
@@ -126,7 +130,7 @@ class Reports:
 
 
 def busiest(workers: list[int]) -> int:
-    """Return the process with the most connections: the other may have none of the test's."""
+    """Return the worker with the most connections. The others may have none of this test."""
     return max(workers, key=lambda pid: len(psutil.Process(pid).net_connections()))
 
 
@@ -159,7 +163,7 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
 @pytest.mark.large
 @pytest.mark.parametrize("victim", ["worker", "backend"])
 async def test_what_was_answered_outlives_the_kill_of_a_part(server: str, victim: str) -> None:
-    """Kills one of two worker processes, or one of PostgreSQL's, which then recovers all data."""
+    """The test kills a worker process, or a process of PostgreSQL, which then recovers its data."""
     process = start(server, "--rate", "0", "--workers", "2")
 
     def kill() -> None:

@@ -1,4 +1,4 @@
-"""The service as a process, called over loopback by a device and by `venue-control`."""
+"""Tests of a process of the service that a device and `venue-control` call over loopback."""
 
 import asyncio
 import json
@@ -33,7 +33,9 @@ REPORT = json.loads(encode(small_venue()))
 SNAPSHOT = json.loads(encode(application_snapshot()))
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 
 
@@ -232,7 +234,7 @@ def test_a_key_is_revoked_by_its_id(
 
 
 def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
-    """Also: it stops by SIGTERM with exit code 0 while a command stream is open."""
+    """SIGTERM stops the service with exit code 0, even while a command stream is open."""
     process = start(str(tmp_path / "service.db"))
 
     async def enroll_and_listen() -> tuple[SimulatedDevice, int]:
@@ -263,7 +265,7 @@ def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
 
 
 async def test_output_of_the_service_is_flushed_at_once() -> None:
-    """asyncio sets TCP_NODELAY on accepted connections only if the listener's protocol is TCP."""
+    """asyncio sets TCP_NODELAY only if the listening socket was created with IPPROTO_TCP."""
     accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -287,7 +289,7 @@ def test_an_address_in_use_is_a_plain_line(process: Process) -> None:
     assert len(failed.stderr.splitlines()) == 1
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX only")
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the test requires POSIX")
 def test_help_needs_none_of_the_large_libraries() -> None:
     code = (
         "import sys\n"

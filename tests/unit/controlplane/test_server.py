@@ -1,4 +1,4 @@
-"""The number of streams that a process accepts."""
+"""Tests of the number of streams that a process accepts. The limit on open files bounds it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Several processes on one socket and one PostgreSQL."""
+"""Tests of several workers, which are processes that share a socket and a PostgreSQL database."""
 
 import asyncio
 import contextlib
@@ -20,7 +20,7 @@ from tests.unit.controlplane.test_process import TIMEOUT_S, Process, run, start,
 pytestmark = [
     pytest.mark.medium,
     pytest.mark.needs("postgresql"),
-    pytest.mark.skipif(sys.platform != "linux", reason="reads proc(5)"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc"),
 ]
 
 
@@ -31,7 +31,7 @@ def database() -> Iterator[str]:
 
 
 async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
-    """Open a command stream and return its first request."""
+    """Open a command stream. Return the id of its first request."""
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
         async for line in stream.aiter_lines():
@@ -43,7 +43,7 @@ async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
 
 
 def workers_of(process: Process) -> list[int]:
-    """Return the worker processes. The children also include a cleanup process."""
+    """Return the process ids of the workers, without the resource tracker of multiprocessing."""
     results = []
     for child in psutil.Process(process.fork.pid).children():
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -53,7 +53,7 @@ def workers_of(process: Process) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether the process runs. A process that ended is a zombie until its parent waits."""
+    """Return whether a process runs. A zombie has ended, but its parent did not wait for it yet."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

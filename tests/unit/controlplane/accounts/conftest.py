@@ -1,4 +1,4 @@
-"""The service with a fast password hash."""
+"""Settings of the account tests: no rate limit, and a password hash with minimum cost."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Create users in a test, and sign in with a browser."""
+"""Helpers that create users, change their memberships, and sign them in with a browser."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from controlplane.storage.account_tables import Role, User
 from tests.unit.controlplane.running_service import RunningService
 
 MEMORY_KIB, PASSES = 8, 1
-"""The minimum parameters of argon2, because there are many tests."""
+"""Memory and passes of argon2: the minimum, because many tests compute hashes."""
 PASSWORD = "correct horse battery"
 ORIGIN = "http://service"
 SIGN_IN = "/api/auth/sign-in/email"
@@ -81,7 +81,7 @@ def remove(service: RunningService, account: UserAccount, organization_id: str) 
 
 
 class Browser:
-    """Sends the requests of a browser on the service's own pages. Headers can be replaced."""
+    """Sends requests as a browser does from the service's own pages. Tests can change headers."""
 
     def __init__(self, service: RunningService) -> None:
         self._http = service.http
@@ -104,7 +104,7 @@ class Browser:
         if self.token:
             sent["cookie"] = f"{COOKIE}={self.token}"
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        # The client's own jar would send cookies by itself.
+        # Otherwise httpx2 would also send the cookies of its own cookie jar.
         self._http.cookies.clear()
         reply = await self._http.post(path, content=json.dumps(body or {}), headers=sent)
         self._http.cookies.clear()

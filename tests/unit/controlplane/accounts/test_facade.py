@@ -1,4 +1,4 @@
-"""Tests of sessions at the facade: the membership of the user limits them."""
+"""Tests of session cookies at the public API: the user's membership limits the access."""
 
 import pytest
 

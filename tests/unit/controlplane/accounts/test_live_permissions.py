@@ -1,6 +1,6 @@
-"""Tests of changed memberships: keys, sessions and open streams follow within 5 s.
+"""Tests of changed memberships: they apply to keys, sessions and open streams within 5 s.
 
-The tests call ``poll_changes``, which the service does every 2.5 s.
+The tests call ``poll_changes``, which a running service calls every 2.5 s.
 """
 
 import asyncio
@@ -117,7 +117,7 @@ async def test_a_removed_member_s_key_ends_with_the_next_poll(service: RunningSe
 async def test_a_key_does_not_come_back_with_the_membership(service: RunningService) -> None:
     user = make_user(service)
     key = own_key(service, user)
-    make_user(service, organization_id="org-0002")  # the account stays
+    make_user(service, organization_id="org-0002")  # so the account is not deleted
     remove(service, user, ORGANIZATION)
     change(service, user, "owner", ())
     assert await status(service, key) == 401
@@ -295,7 +295,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
         service.database.write(lambda session: end_by_token(session, browser.token))
         async with asyncio.timeout(TIMEOUT_S):
             await poll_changes(service.core)
-            # Well before the full check, which is due 5 s after the previous one.
+            # The timeout is shorter than the stream's own check of its rows, which runs every 5 s.
             async with asyncio.timeout(4):
                 while not stream.is_ended:
                     await stream.next(4)

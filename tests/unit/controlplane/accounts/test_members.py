@@ -1,4 +1,4 @@
-"""Tests of members and invitations: what owners can do, and what others cannot."""
+"""Tests of members and invitations: owners can manage them, other users cannot."""
 
 import uuid
 from typing import Any
@@ -116,7 +116,7 @@ async def test_members_are_listed_changed_and_removed(service: RunningService) -
 async def test_the_last_owner_of_everything_stays_one(service: RunningService) -> None:
     ada = make_user(service)
     browser = await signed_in(service)
-    # Neither an owner of some locations nor a manager may create another owner.
+    # Neither an owner of some locations nor a manager counts as a second owner.
     make_user(service, "bob@example.com", locations=["loc-0001"])
     make_user(service, "eve@example.com", role="manager")
     this = {"userId": str(ada.id)}

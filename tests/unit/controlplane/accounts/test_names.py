@@ -1,4 +1,4 @@
-"""Tests of the names of organizations and locations, in every record that has one."""
+"""Tests of the names, time zones and opening hours of organizations and locations."""
 
 import uuid
 from typing import Any
@@ -15,7 +15,7 @@ AT = ("org-0001", "loc-0001")
 
 
 async def named(service: RunningService) -> tuple[Any, Any]:
-    """Return the names in a device's record, after checking that both lists have the same."""
+    """Return the names of a device's location and organization. Fails if its records differ."""
     listed = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
     console_device = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
     body = f'{{"instanceId": "{listed["instanceId"]}"}}'

@@ -1,4 +1,4 @@
-"""Tests of two services on one PostgreSQL: a change of a user applies at both."""
+"""Tests of users and members with two services that share a PostgreSQL database."""
 
 import asyncio
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ async def test_changes_at_once_are_all_counted(service: RunningService) -> None:
 
 
 async def test_one_address_is_one_account(service: RunningService) -> None:
-    """Letter case does not matter, also for simultaneous calls."""
+    """The database refuses a second account whose address differs only in letter case."""
 
     def add(email: str) -> None:
         service.database.write(
@@ -90,7 +90,8 @@ async def test_one_owner_remains_if_two_remove_each_other_at_once(service: Runni
         ada.post(f"{MEMBERS}/remove", {"userId": str(people[1].id)}),
         eve.post(f"{MEMBERS}/remove", {"userId": str(people[0].id)}),
     )
-    # The second caller is no longer a member, or is the last owner.
+    # The second request is refused: its user is no longer a member (401) or is the last
+    # owner (409).
     assert sorted(each.status_code for each in replies)[0] == 200
     assert sorted(each.status_code for each in replies)[1] in {401, 409}
     with service.database.read(lambda session: session) as session:

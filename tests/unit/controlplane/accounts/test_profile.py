@@ -115,7 +115,7 @@ async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningServi
         ("revoke-key", {"keyId": made["key"]["id"]}),
         ("end-session", {"sessionId": session_id}),
     ):
-        # The same refusal as for an unknown id.
+        # The refusal is the same as for an id that does not exist.
         refused = await eve.post(f"{PROFILE}/{path}", body)
         unknown = await eve.post(f"{PROFILE}/{path}", dict.fromkeys(body, str(uuid.uuid4())))
         assert refused.status_code == unknown.status_code == 404
@@ -193,7 +193,7 @@ async def test_a_session_is_of_one_organization_at_a_time(service: RunningServic
     chosen = await browser.post(choose, {"organizationId": "org-0002"})
     assert chosen.json() == {"organizationId": "org-0002"}
     assert (await browser.post(OVERVIEW)).json()["canWrite"] is False
-    # Leaving the other organization ends nothing here. This session ends with its own membership.
+    # The session is for org-0002. It ends with the membership in org-0002 only.
     remove(service, user, "org-0001")
     assert (await browser.post(OVERVIEW)).status_code == 200
     remove(service, user, "org-0002")

@@ -108,7 +108,7 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
 async def test_each_sign_in_creates_a_new_session(
     service: RunningService,
 ) -> None:
-    """Against session fixation, a planted token is not used and its session ends."""
+    """A token that an attacker planted is not used: this prevents session fixation."""
     make_user(service)
     browser = Browser(service)
     browser.token = planted = "A" * 43
@@ -158,7 +158,7 @@ async def test_an_unknown_address_costs_the_same_hash(
 
 
 def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
-    """The algorithm, its parameters and the lengths are equal, and so is the work."""
+    """Both hashes have the same algorithm, parameters and length, so both need the same time."""
     passwords = Passwords(memory_kib=8, passes=1)
     try:
         dummy = passwords._dummy_hash
@@ -257,7 +257,7 @@ async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningServ
 
 
 async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
-    """The owner of an account cannot use it to guess passwords of others without limit."""
+    """A sign-in to one's own account does not reset the limit on guesses at other accounts."""
     make_user(service)
     make_user(service, "eve@example.com")
     for _ in range(FAILURES_MAX - 1):

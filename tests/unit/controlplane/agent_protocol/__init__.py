@@ -1,1 +1,1 @@
-"""The agent protocol, compared with the contract."""
+"""Tests of the agent protocol against its contract."""

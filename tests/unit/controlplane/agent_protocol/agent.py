@@ -1,4 +1,4 @@
-"""Calls the service by JSON-RPC, and validates each reply against the contract's envelope."""
+"""A client that calls the service by JSON-RPC, and validates replies against the contract."""
 
 import functools
 import json
@@ -55,7 +55,7 @@ class Agent:
     async def send(
         self, content: bytes | str, api_key: str | None = None, **headers: str
     ) -> httpx2.Response:
-        """Post a body; a JSON-RPC reply is validated against the envelope."""
+        """Post a body. Validate a reply with status 200 against the JSON-RPC envelope."""
         reply = await self.service.post(PATH, content, api_key=api_key, **headers)
         if reply.status_code == 200:
             assert reply.headers["content-type"] == "application/json"
@@ -75,7 +75,7 @@ class Agent:
         return answered
 
     async def call(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
-        """Return the result of a tool after validation against its schema."""
+        """Call a tool. Return its result after validation against the tool's output schema."""
         params = {"name": tool, "arguments": arguments}
         answered = await self.ask("tools/call", params, api_key)
         assert "result" in answered, answered
@@ -87,7 +87,7 @@ class Agent:
         return structured
 
     async def mistake(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:
-        """Return the error text that a model receives."""
+        """Call a tool with a mistake. Return the error text that a model receives."""
         params = {"name": tool, "arguments": arguments}
         result = (await self.ask("tools/call", params, api_key))["result"]
         assert result["isError"], result
@@ -95,7 +95,7 @@ class Agent:
         return str(result["content"][0]["text"])
 
     async def refused(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
-        """Return the JSON-RPC error of a call."""
+        """Call a tool. Return the JSON-RPC error that refuses the call."""
         params = {"name": tool, "arguments": arguments}
         error: Json = (await self.ask("tools/call", params, api_key))["error"]
         return error

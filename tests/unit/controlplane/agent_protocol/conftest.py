@@ -1,4 +1,4 @@
-"""A merchant whose data agents query."""
+"""Fixtures: a database with a merchant's sales, and an agent that queries it."""
 
 from collections.abc import AsyncIterator, Iterator
 

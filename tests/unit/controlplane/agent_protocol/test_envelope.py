@@ -1,4 +1,4 @@
-"""Every envelope of a request that the contract permits is served."""
+"""Tests that the service accepts every request envelope that the contract permits."""
 
 import json
 from typing import Any

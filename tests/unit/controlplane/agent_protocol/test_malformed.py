@@ -1,6 +1,6 @@
-"""Invalid requests: each is answered as the contract defines, none with a 5xx status.
+"""Tests of invalid requests: each gets the error that the contract defines, never a 5xx status.
 
-`Agent.send` validates the answers against the envelope.
+`Agent.send` validates the replies against the envelope.
 """
 
 import json
@@ -32,7 +32,7 @@ def without(name: str) -> str:
 
 
 MISTAKES: list[tuple[bytes | str, int, bool]] = [
-    # the body, the error's code, and whether the reply has the request's id
+    # Each row: the body, the code of the error, and whether the reply has the id of the request.
     (b"", PARSE, False),
     (b"   ", PARSE, False),
     (b"{", PARSE, False),

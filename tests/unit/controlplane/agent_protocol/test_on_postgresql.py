@@ -1,4 +1,4 @@
-"""The tools answer on PostgreSQL as they do on SQLite."""
+"""Tests that each tool returns the same on PostgreSQL as on SQLite."""
 
 import uuid
 from contextlib import closing
@@ -46,7 +46,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def answers(database: Database) -> list[dict[str, Any]]:
-    """Return the answers of all tools. One of the tools changes data."""
+    """Return the results of `CALLS`, then of two calls of the tool that changes data."""
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
 
     def ask(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Methods, credentials, versions and notifications of the protocol, before any tool is called."""
+"""Tests of the protocol without tool calls: methods, versions, notifications, credentials."""
 
 from typing import Any
 

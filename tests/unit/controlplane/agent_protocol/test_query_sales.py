@@ -1,4 +1,4 @@
-"""query_sales agrees with the dashboard, in every grouping."""
+"""Tests that `query_sales` returns the figures of the dashboard in every grouping."""
 
 import json
 from collections import defaultdict

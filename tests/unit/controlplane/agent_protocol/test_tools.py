@@ -1,4 +1,4 @@
-"""Each tool: its answers, its refusals, and its error texts for a model."""
+"""Tests of each tool: its results, its refusals, and the error texts that a model receives."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The expected alerts of a week, computed slowly from the text of docs/alerts.md.
+"""The expected alerts of a week: a second, slow implementation of docs/alerts.md.
 
 It stores only the value of each condition at each evaluation, and searches that history for each
 answer. It shares no code with the service: opening hours are computed minute by minute.
@@ -27,7 +27,7 @@ BEFORE_S = 9 * 86400
 ACTIVE, INACTIVE, UNKNOWN = "active", "inactive", "unknown"
 
 Event = tuple[float, str, str, str, bool, bool]
-"""Time, location, device or "", condition, whether about flapping, whether resolved."""
+"""Time in s, location, device ("" for the location), condition, is flapping, is resolved."""
 
 
 def expected(week: Week, step_s: int) -> list[Event]:
@@ -112,7 +112,10 @@ def _offline(
     now: float,
     settled: Callable[[float], bool],
 ) -> tuple[str, float | None]:
-    """Return the value for a device that is not online, and since when it is offline."""
+    """Return the value of the offline condition for a device that is not online.
+
+    The second item is the time since which the device is offline; None if that is not known.
+    """
     if not settled(now):
         return UNKNOWN, None
     if _in(windows, now):
@@ -139,7 +142,10 @@ def _settled(ticks: list[float]) -> Callable[[float], bool]:
 
 
 def _opening(location: PlayedLocation) -> Callable[[float], float | None]:
-    """Check the local clock at each minute, and store since when the location has been open."""
+    """Return a function from a time to the last opening of the location; None while it is closed.
+
+    It checks the local clock at each minute of the week.
+    """
     if not location.lines:
         return lambda now: None
     zone = ZoneInfo(location.zone)
@@ -171,7 +177,7 @@ def _in(stretches: list[Stretch], now: float) -> bool:
 
 
 class Story:
-    """One condition: its value at each evaluation, and its alerts until then."""
+    """The history of one condition: its value at each evaluation, and the alerts it caused."""
 
     def __init__(self, location: str, device: str, condition: str, ticks: list[float]) -> None:
         self.who = (location, device, condition)
@@ -212,7 +218,7 @@ class Story:
         return known == ACTIVE or self.is_open or self.is_flapping
 
     def _is_long_inactive(self) -> bool:
-        """It was inactive for longer than any rule considers."""
+        """Return whether it was inactive for over 2 h. No rule considers an older value."""
         at = len(self.values) - 1
         first = max(0, at - self.inactive_count + 1)
         return self.ticks[at] - self.ticks[first] > 2 * HOUR
@@ -226,7 +232,7 @@ class Story:
         return -1 if began is None else now - began
 
     def _inactive_for(self, now: float) -> float:
-        """Return the time since it became inactive after it was last active."""
+        """Return for how many seconds the condition has been inactive; -1 if it is not."""
         inactive = None
         for at in range(len(self.values) - 1, self.fired_at_index, -1):
             if self.values[at] == ACTIVE:
@@ -236,7 +242,7 @@ class Story:
         return -1 if inactive is None else now - inactive
 
     def _changes(self, now: float) -> list[float]:
-        """Return the changes of the last hour."""
+        """Return the times of the last hour at which the condition began or ended."""
         first = bisect_left(self.ticks, now - HOUR + 0.001)
         before = next((v for v in reversed(self.values[:first]) if v != UNKNOWN), INACTIVE)
         results = []

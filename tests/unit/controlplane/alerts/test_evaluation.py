@@ -1,4 +1,4 @@
-"""From heartbeats to the webhook through the database: each alert fires once and resolves once."""
+"""Tests of alerts from heartbeats to the webhook: each fires once and resolves once."""
 
 import base64
 import hashlib
@@ -47,7 +47,7 @@ def settings() -> Settings:
 
 
 class Fleet:
-    """Devices that send a heartbeat each minute unless they are in ``offline``, and a webhook."""
+    """A webhook, and devices. Those that are not in ``offline`` send a heartbeat each minute."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
@@ -62,7 +62,7 @@ class Fleet:
         return added
 
     async def run(self, minutes: float) -> list[dict[str, Any]]:
-        """Advance the time. Returns the bodies that the webhook received meanwhile."""
+        """Advance the time. Return the bodies that the webhook received in that time."""
         before = len(self.webhook.received)
         for _ in range(int(minutes * 60 / STEP_S)):
             self.service.clock.advance(STEP_S)
@@ -74,7 +74,7 @@ class Fleet:
         return [json.loads(each.content) for each in self.webhook.received[before:]]
 
     async def send_heartbeats(self) -> None:
-        """Store the heartbeats of a minute as the endpoint stores those that arrive together."""
+        """Store a heartbeat of each online device in one batch, as the endpoint does."""
         core, caller = self.service.core, self.service.caller(self.service.write_key)
         heartbeats = [
             DeviceHeartbeat(
@@ -104,7 +104,7 @@ class Fleet:
 @pytest.fixture
 async def fleet(service: RunningService) -> Fleet:
     made = Fleet(service)
-    await made.run(4)  # monitoring has just begun
+    await made.run(4)  # no device counts as offline in the first 3 min
     return made
 
 
@@ -164,7 +164,7 @@ async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
             ["Mon-Sun 08:00-12:30", "Mon-Sun 15:00-20:00"],
             fleet.service.clock(),
         )
-    )  # the clock shows noon
+    )  # it is 12:00 UTC
     await fleet.run(24)
     fleet.offline = {device}
     assert await fleet.run(120) == []

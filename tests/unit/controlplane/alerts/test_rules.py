@@ -1,4 +1,4 @@
-"""Single rules of alerts, without a database."""
+"""Tests of single alert rules, without a database."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""A week of 500 devices: exactly the expected alerts fire and resolve, once each."""
+"""Tests of a week of a fleet: exactly the expected alerts fire, and each one resolves."""
 
 import os
 from collections import Counter
@@ -24,13 +24,13 @@ from tests.unit.controlplane.alerts.week import (
 WINDOW_S = 180
 WINDOW = timedelta(seconds=WINDOW_S)
 LONG = os.environ.get("WEEKS", "")
-"""`make test-week`: several weeks, evaluated every 30 s."""
+"""The number of weeks that `make test-week` tests, every 30 s; "" in other runs."""
 STEP_S = 30 if LONG else 60
 SEEDS = range(1, 1 + int(LONG or 1))
 
 
 def events(week: Week, step_s: int) -> list[Event]:
-    """Return the alerts of the service's rules."""
+    """Return the alerts that the rules of the service produce, in order of time."""
     return sorted(each for location in week.locations for each in _events(location, week, step_s))
 
 
@@ -52,7 +52,7 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
         with_state = {key.instance_id for key in states}
         bound = []
         for device, last, want in zip(location.devices, lasts, wanted, strict=True):
-            # The service does not evaluate devices without a problem or a maintenance window.
+            # The service evaluates devices with a problem, a maintenance window or a stored state.
             if want[index] or (with_state and device.instance_id in with_state):
                 is_broken = any(start <= at < end for start, end in device.broken)
                 bound.append(BoundDevice(device.instance_id, time_at(last[index]), is_broken))
@@ -72,7 +72,7 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
 def _wanted(
     location: PlayedLocation, device: PlayedDevice, last: list[float], ticks: list[float]
 ) -> list[bool]:
-    """Return at which evaluations a device is offline, broken or in maintenance."""
+    """Return for each evaluation whether the device is offline, broken or in maintenance."""
     stretches = device.broken + device.maintenance + location.maintenance
     return [
         at - online > WINDOW_S or any(start <= at < end for start, end in stretches)
@@ -93,8 +93,8 @@ def test_a_week_has_exactly_the_expected_alerts(seed: int) -> None:
     for _, location, device, condition, is_flapping, is_resolved in result:
         what = (location, device, condition, is_flapping)
         open_now[what] += -1 if is_resolved else 1
-        assert open_now[what] in {0, 1}, "no alert fires twice"
-    assert not +open_now, "no alert stays open"
+        assert open_now[what] in {0, 1}, "an alert fired twice, or resolved twice"
+    assert not +open_now, "an alert did not resolve"
     kinds = Counter((condition, is_flapping) for _, _, _, condition, is_flapping, _ in result)
     assert set(kinds) >= {
         ("offline", False), ("offline", True), ("broken", False), ("site_outage", False),

@@ -1,4 +1,4 @@
-"""A week of a fleet in virtual time: every heartbeat of 500 devices.
+"""A simulated week of a fleet, with every heartbeat of each device.
 
 From the service it uses only the types for opening hours and maintenance.
 """
@@ -32,7 +32,7 @@ HOURS = (
 )
 
 Stretch = tuple[float, float]
-"""Start and end in seconds since the beginning."""
+"""Start and end, in seconds since ``BEGINS``."""
 
 
 @dataclass
@@ -44,7 +44,7 @@ class PlayedDevice:
     maintenance: list[Stretch] = field(default_factory=list)
 
     def heartbeats(self, service_downs: list[Stretch]) -> list[float]:
-        """Return the times of heartbeats. The first one is before the week."""
+        """Return the times of the heartbeats, in s. The first one is before the week begins."""
         heartbeats, at = [], self.phase - HEARTBEAT_S
         for start, end in (*sorted(self.downs + service_downs), (SECONDS, SECONDS)):
             while at < start:
@@ -83,7 +83,7 @@ class Week:
     service_downs: list[Stretch]
 
     def ticks(self, step_s: int) -> Iterator[float]:
-        """Return the times of evaluations: none while the service is down."""
+        """Return the times at which the service evaluates alerts. It does not while it is down."""
         for at in range(0, SECONDS, step_s):
             if not any(start <= at < end for start, end in self.service_downs):
                 yield at
@@ -98,7 +98,7 @@ def last_before(heartbeats: list[float], at: float) -> float:
 
 
 def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
-    """Return the time of the last heartbeat at each of these times."""
+    """Return for each tick the time of the last heartbeat until then."""
     result, index = [], 0
     for at in ticks:
         while index + 1 < len(heartbeats) and heartbeats[index + 1] <= at:
@@ -108,7 +108,7 @@ def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
 
 
 def played_week(seed: int) -> Week:
-    """Return a week with every kind of trouble."""
+    """Return a week with offline devices, faults, power cuts, maintenance and service outages."""
     chance = random.Random(seed)
     sizes = [1, 2, 3, 4]
     while sum(sizes) < DEVICES - 24:
@@ -157,7 +157,7 @@ def _trouble(chance: random.Random, device: PlayedDevice) -> None:
             down, up = chance.uniform(200, 1500), chance.uniform(90, 1500)
             device.downs.append((at, min(until, at + down)))
             at += down + up
-    elif kind < 0.40:  # dead for days
+    elif kind < 0.40:  # offline for days
         start = chance.uniform(0, 3 * 86400)
         device.downs.append((start, start + chance.uniform(86400, 3 * 86400)))
     if chance.random() < 0.15:
@@ -171,7 +171,7 @@ def _trouble(chance: random.Random, device: PlayedDevice) -> None:
 
 
 def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
-    """Return some hours of each day, independent of local night."""
+    """Switch the device off for five hours of each day, from midnight UTC."""
     for day in range(DAYS - 1):
         start = day * 86400 + chance.uniform(0, 1200)
         device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))
@@ -181,7 +181,7 @@ def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
     start = chance.uniform(3600, SECONDS - STABLE_END_S - 5 * 3600)
     length = chance.uniform(300, 4 * 3600)
     for device in location.devices:
-        if chance.random() < 0.95:  # one may have a battery
+        if chance.random() < 0.95:  # a device may have a battery
             device.downs.append((start, start + length + chance.uniform(0, 400)))
 
 

@@ -1,4 +1,4 @@
-"""The ten operations over HTTP: permissions, errors and deprecation."""
+"""Tests of the ten operations that return figures: permissions, errors and deprecation."""
 
 import json
 from collections.abc import AsyncIterator
@@ -121,7 +121,7 @@ async def test_figures_require_a_key(merchant: RunningService, path: str) -> Non
     [
         ({"locationId": ""}, "locationId"),
         ({"locationId": None}, "locationId"),
-        ({"locationId": "loc-0001\x00"}, "locationId"),  # PostgreSQL refuses to compare it
+        ({"locationId": "loc-0001\x00"}, "locationId"),  # PostgreSQL refuses NUL in a text
         ({"locationId": "\ud800"}, "locationId"),
         ({"locationID": "loc-0001"}, "locationID"),
         ({"first": "2026-01-01"}, "first"),
@@ -221,7 +221,7 @@ async def test_dashboard_and_summary_agree(merchant: RunningService) -> None:
         assert dashboard["financial"][part] == summed[part]
 
 
-# ---------------------------------------------------------------------------- the console's list
+# ----------------------------------------------------------------------- locations of the console
 
 
 async def venues(service: RunningService, api_key: str | None = None) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tests of the transcribed document of figures: it refuses everything that it does not define."""
+"""Tests of the schemas of figures, which refuse everything that the contract does not define."""
 
 import copy
 from typing import Any
@@ -39,7 +39,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 def pulse(*path: str | int, to: Any) -> httpx2.Response:
-    """Return a valid pulse with one change."""
+    """Return a reply with a valid pulse in which the value at ``path`` is replaced."""
     body = copy.deepcopy(PULSE)
     place: Any = body
     for step in path[:-1]:

@@ -1,4 +1,4 @@
-"""The service with a fast password hash."""
+"""Settings with a password hash of minimum cost."""
 
 from tests.unit.controlplane.accounts.conftest import settings
 

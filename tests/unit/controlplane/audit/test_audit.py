@@ -1,4 +1,4 @@
-"""Tests of the audit log of calls: actor, credential, operation, address, and who can read it."""
+"""Tests of the audit log: which calls have an entry, what it contains, and who can read it."""
 
 from datetime import timedelta
 from typing import Any
@@ -152,7 +152,7 @@ async def test_no_secret_is_in_it(service: RunningService) -> None:
     planted = (key, code, new, PASSWORD, "wrong old password", "a wrong password", browser.token)
     for secret in planted:
         assert not any(secret in value for value in values), secret
-    # Of a key its end is known, and no more.
+    # The log contains the last four characters of a key, and no more.
     assert not any(key[-5:] in value for value in values)
     assert key[-4:] in values
 
@@ -224,7 +224,7 @@ async def test_old_lines_go_in_small_steps(
 
     assert delete() == 2
     service.clock.advance(400 * 86_400 - 86_400)
-    # The service deletes the other old entries itself, by its retention setting.
+    # The background job deletes all due entries, by the retention of the settings.
     keep_s = service.core.settings.keep_audit_s
     await background._delete_old(service.core, "entries", retention.delete_old_entries, keep_s)
     assert len(lines(service)) == 2
@@ -237,7 +237,7 @@ async def test_old_lines_go_in_small_steps(
 async def test_a_change_that_is_not_made_leaves_no_line(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The entry is in the transaction of the change."""
+    """The entry is written in the same transaction as the change."""
     browser = await owner(service)
     monkeypatch.setattr(key_store, "add_keys", _fail)
     body = {"name": "till", "canWrite": True, "locations": []}

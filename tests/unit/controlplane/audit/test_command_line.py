@@ -1,4 +1,4 @@
-"""Tests of the audit log and the command line: it writes entries and lists them."""
+"""Tests of the command line, which writes entries of the audit log and lists them."""
 
 import csv
 import io

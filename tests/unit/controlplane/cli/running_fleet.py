@@ -1,4 +1,4 @@
-"""A service in a process of its own, with simulated devices of several venues."""
+"""Helpers that run the service in another process, and devices that answer its requests."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ async def enroll(http: httpx2.AsyncClient, key: str, name: str, **changes: Any) 
 async def answering(
     devices: Sequence[SimulatedDevice], outcome: str = "completed"
 ) -> AsyncIterator[list[str]]:
-    """Let each device answer its requests inside the context. Yield the requests."""
+    """Let the devices answer requests inside the context. Yield a list of the answered ids."""
     served: list[str] = []
     tasks = [asyncio.create_task(_answer(device, outcome, served)) for device in devices]
     try:
@@ -91,7 +91,7 @@ async def answering(
 
 
 async def _answer(device: SimulatedDevice, outcome: str, served: list[str]) -> None:
-    """Answer the requests of one device. A stream has those of all devices, which share a key."""
+    """Answer the requests of one device. The stream has the requests of all devices of its key."""
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream(
         "POST", routes.ON_COMMANDS, json={}, headers=headers, timeout=None

@@ -1,4 +1,4 @@
-"""Tests of the errors of `venue-control`: wrong usage, and replies of other services."""
+"""Tests of the errors of `venue-control`: wrong usage, and unexpected replies of a service."""
 
 import json
 from collections.abc import Callable

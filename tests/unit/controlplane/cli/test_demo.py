@@ -1,4 +1,4 @@
-"""Tests of `venue-control demo` where it cannot run. `make demo` runs it."""
+"""Tests of the errors of `venue-control demo` if it cannot run. `make demo` runs a demo."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests of the filters of devices."""
+"""Tests of the options of `venue-control devices` that filter devices."""
 
 from datetime import UTC, datetime
 from uuid import UUID

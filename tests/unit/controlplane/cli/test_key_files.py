@@ -63,7 +63,7 @@ def test_a_rollout_has_a_file_for_each_key(
     assert sorted(path.name for path in out.parent.iterdir()) == ["keys"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes")
+@pytest.mark.skipif(sys.platform == "win32", reason="the test reads POSIX file modes")
 def test_only_the_owner_may_read_them(database: str, tmp_path: Path) -> None:
     out = tmp_path / "keys"
     before = os.umask(0)
@@ -97,8 +97,8 @@ def test_on_a_full_disk_there_is_no_key_at_all(
     monkeypatch: pytest.MonkeyPatch,
     full_after: int,
 ) -> None:
-    """Three keys, their list and the directory are synced one by one."""
-    assert main(["keys", "create"]) == 0  # there is a database
+    """The command calls fsync five times: for three keys, the manifest and the directory."""
+    assert main(["keys", "create"]) == 0  # creates the database and its first key
     synced: list[int] = []
 
     def fsync(handle: int) -> None:

@@ -23,14 +23,19 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 NAMES = ("bar-till", "kitchen-till", "=cmd|' /C calc'!A0")
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
-    """Three devices. The first has two network reports and one application report."""
+    """Run a service with three devices.
+
+    The first device has two network reports and one application report.
+    """
     database = tmp_path_factory.mktemp("service") / "service.db"
     with service_process(database, "--rate", "0") as process:
         asyncio.run(filled(process))

@@ -1,4 +1,4 @@
-"""Tests of listings: tables on wide terminals, lists on narrow ones, and whole ids in pipes."""
+"""Tests of lists: tables on wide terminals, lines on narrow terminals, whole ids in pipes."""
 
 import re
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Tests of the client: it waits as Retry-After requires, with a maximum, and repeats no write."""
+"""Tests of the client: how long it waits before it repeats a call, and which calls it repeats."""
 
 import random
 from datetime import UTC, datetime
@@ -129,7 +129,7 @@ def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
 
 
 def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client sends a preference, which other services may ignore (RFC 7240)."""
+    """The client sends its preference in a header that a service may ignore (RFC 7240)."""
     from controlplane.client.connection import connect
 
     seen: list[httpx2.Headers] = []

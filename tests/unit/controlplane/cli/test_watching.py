@@ -1,4 +1,4 @@
-"""`venue-control` commands for locations, pending requests and timelines."""
+"""Tests of `venue-control` commands for locations, pending requests and timelines."""
 
 import re
 import sys
@@ -16,7 +16,9 @@ from tests.unit.controlplane.test_process import Process, serve_one_command, sta
 
 pytestmark = pytest.mark.medium
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals")
+posix = pytest.mark.skipif(
+    sys.platform == "win32", reason="the test stops the service with POSIX signals"
+)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Runs `venue-control` in a process in which a library cannot be imported.
 
-A process of its own is required: in this one, the library may be imported already.
+Another process is required, because the process of the tests may have imported the library.
 """
 
 import subprocess

@@ -1,1 +1,1 @@
-"""The typed clients."""
+"""Tests of the typed clients of the service."""

@@ -1,4 +1,4 @@
-"""The typed client of the retail API with errors and unusual answers of a service."""
+"""Tests of the typed client of the retail API with errors and unusual replies of a service."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ GOOD = GivenGood(
 
 @dataclass
 class Service:
-    """Returns the queued answers of a path, then an empty page. It always issues tokens."""
+    """Returns the queued replies of a path. After them, it returns tokens or an empty page."""
 
     queued: dict[str, list[httpx2.Response | Exception]] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ def test_a_refused_refresh_falls_back_to_the_api_key(
     service.now_s = 7200
     service.queued[routes.REFRESH] = [httpx2.ReadTimeout("late")]
     list(client.goods())
-    # The token that may have been used is not sent again.
+    # The service may have accepted the refresh token, so the client does not send it again.
     assert (service.calls(routes.REFRESH), service.calls(routes.TOKENS)) == (2, 3)
 
 
@@ -151,11 +151,11 @@ def test_creating_is_tried_once(
     client: RetailClient, service: Service, status: int, kind: type[Exception]
 ) -> None:
     service.queued[routes.GOODS] = [refusal(status)] * 2
-    if status == 429:  # the service did nothing
+    if status == 429:  # the client does not wait that long
         service.queued[routes.GOODS] = [refusal(429, retry_after="1000")]
     with pytest.raises(kind):
         client.create_good(GOOD)
-    # The service checks the token before it does anything.
+    # After a 401, the client repeats the call with a new token: no good was created.
     assert service.calls(routes.GOODS) == (2 if status == 401 else 1)
     assert service.waits == []
 

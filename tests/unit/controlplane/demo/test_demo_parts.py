@@ -1,4 +1,4 @@
-"""The parts of the demo: its spooler, its directory, its LAN."""
+"""Tests of the parts of the demo: its print spooler, its directory and its simulated LAN."""
 
 import fcntl
 import ipaddress

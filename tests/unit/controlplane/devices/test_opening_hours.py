@@ -1,4 +1,4 @@
-"""Opening hours in local time: parsing, formatting, and daylight saving changes."""
+"""Tests of opening hours in local time: parsing, formatting, and changes of the clock."""
 
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -17,7 +17,7 @@ from controlplane.devices.locations.opening_hours import (
 
 ZONES = ("Europe/Riga", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "UTC")
 MINUTE = timedelta(minutes=1)
-YEARS = (datetime(2026, 1, 1), datetime(2027, 12, 31))  # noqa: DTZ001 - UTC is put in
+YEARS = (datetime(2026, 1, 1), datetime(2027, 12, 31))  # noqa: DTZ001 - the tests add UTC
 
 
 @st.composite
@@ -31,7 +31,7 @@ def hours(draw: st.DrawFn) -> OpeningHours:
 
 
 def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
-    """Compare with the local clock. This is correct except on days with a clock change."""
+    """Return whether the local time is in an interval. Wrong on days with a clock change."""
     local = timestamp.astimezone(ZoneInfo(opening.zone))
     minute = local.hour * 60 + local.minute
     for each in opening.intervals:
@@ -72,7 +72,7 @@ def test_spans_are_disjoint_in_order_and_within(
     flat = [at_time for span in spans for at_time in span]
     assert flat == sorted(set(flat))
     assert all(since <= at_time <= until for at_time in flat)
-    # Two halves give the same result.
+    # The spans of the two halves have the same total length.
     middle = since + (until - since) / 2
     halves = opening.spans(since, middle) + opening.spans(middle, until)
     assert sum((end - start for start, end in halves), timedelta()) == sum(
@@ -97,7 +97,7 @@ def test_formatted_hours_are_read_as_the_same(opening: OpeningHours) -> None:
             "Sun 03:30-03:45",
             date(2026, 10, 25),
             1.25,
-        ),  # the hour occurs twice: from the first to the second
+        ),  # each time occurs twice: from the first 03:30 to the second 03:45
     ],
 )
 def test_days_on_which_clocks_are_changed(line: str, day: date, length_h: float) -> None:

@@ -1,4 +1,4 @@
-"""The operations that read have no side effects."""
+"""Tests that operations that read do not change the database."""
 
 from typing import Any
 

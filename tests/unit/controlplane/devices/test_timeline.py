@@ -1,4 +1,4 @@
-"""The timeline of thirty days: online, offline, closed and unknown time."""
+"""Tests of the timeline of 30 days: online, offline, closed and unknown time."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo

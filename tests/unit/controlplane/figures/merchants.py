@@ -1,4 +1,4 @@
-"""Merchants that hypothesis generates: few sales, at times around clock changes."""
+"""Merchants that hypothesis generates. They have few sales, at times near clock changes."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ from controlplane.storage.merchant.merchant_tables import Location, PaymentMetho
 
 ORGANIZATION = "org-0001"
 ZONES = (
-    "Pacific/Pago_Pago",  # -11
-    "Pacific/Kiritimati",  # +14
-    "Asia/Kathmandu",  # +5:45
-    "Europe/Berlin",  # 23 and 25 hours
+    "Pacific/Pago_Pago",  # UTC-11
+    "Pacific/Kiritimati",  # UTC+14
+    "Asia/Kathmandu",  # UTC+5:45
+    "Europe/Berlin",  # has days of 23 and 25 hours
     "America/New_York",
-    "America/St_Johns",  # until 2011 at one minute past midnight
-    "Australia/Lord_Howe",  # by half an hour
-    "Pacific/Apia",  # left out 30 December 2011
+    "America/St_Johns",  # changed its clocks at 00:01 until 2011
+    "Australia/Lord_Howe",  # changes its clocks by half an hour
+    "Pacific/Apia",  # skipped 30 December 2011
     "Asia/Dubai",
     "Mars/Olympus_Mons",
     None,
@@ -69,7 +69,7 @@ WAYS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "
 class RefundPlan:
     later: timedelta | None
     lines: tuple[int, ...] | None
-    """The refunded lines; None: unknown."""
+    """Indexes of the refunded lines; None if they are not known."""
     amount_percent: int
     way: int
 
@@ -81,7 +81,10 @@ class SalePlan:
     currency: str
     is_resolved: bool
     lines: tuple[tuple[int, int, int, int], ...] | None
-    """Article, quantity, unit price, discount in percent; None: no snapshot."""
+    """For each line: index in ``ARTICLES``, quantity, unit price, discount in percent.
+
+    None means that the service stores no lines of the sale.
+    """
     total: int
     discount_percent: int
     fee: int
@@ -184,7 +187,7 @@ def queries(draw: st.DrawFn, merchant: Merchant) -> Query:
 
 
 def write(session: Session, merchant: Merchant) -> None:
-    """Write a merchant. Sales and refunds are written as by the service."""
+    """Write a merchant to the database, its sales and refunds with functions of the service."""
     locations = [
         session.execute(
             insert(Location)

@@ -1,7 +1,7 @@
-"""Figures counted from all rows: slow, simple, and without code of the service.
+"""Computes figures from all rows: slowly, simply, and without code of the service.
 
-This follows the definitions in docs/figures.md. It reads rows with plain SQL and compares the JSON
-of replies.
+It follows the definitions in docs/figures.md, and reads rows with plain SQL. The results have the
+form of the replies in JSON.
 """
 
 from collections import defaultdict
@@ -70,7 +70,7 @@ class Venue:
 
 
 class Recount:
-    """All rows of an organization, and its figures. ``types`` limits the types of payment."""
+    """All rows of an organization, and its figures. ``types`` are payment types; None means all."""
 
     def __init__(self, session: Session, organization: str, now: datetime) -> None:
         self.now = now
@@ -182,7 +182,7 @@ class Recount:
                         into["refundCount"] += 1
         return [hours[key] for key in sorted(hours)]
 
-    def items(  # noqa: C901 - counts two things in one walk
+    def items(  # noqa: C901 - counts sales and refunds in one loop
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> dict[str, list[Json]]:
         sums: dict[str, dict[tuple[Any, ...], Json]] = defaultdict(dict)
@@ -340,7 +340,7 @@ class Recount:
 
 
 class Part:
-    """The sales and refunds of one figure, and what is unknown about them."""
+    """The sales and refunds that one set of figures counts, and those with unknown data."""
 
     def __init__(self) -> None:
         self.sold: list[Sale] = []

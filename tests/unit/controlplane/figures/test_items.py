@@ -1,4 +1,4 @@
-"""Tests of items: articles are identified by variation, and the highest nets are listed."""
+"""Tests of items: a variation is one item, and the items with the most revenue are listed."""
 
 from controlplane.figures.items import ITEMS_MAX, Article, items
 from controlplane.figures.sums import ItemSums

@@ -1,4 +1,4 @@
-"""Tests of local days: they have 23, 24 or 25 hours, are skipped, or have two intervals."""
+"""Tests of local days near clock changes. A day may be longer, shorter, skipped or split."""
 
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -46,7 +46,7 @@ def test_days_last_as_long_as_clocks_make_them(zone: str, day: date, hours: floa
 
 
 def test_a_day_in_two_pieces() -> None:
-    """At 00:01 of the 7th, the clocks of St. John's were set back to 23:01 of the 6th."""
+    """At 00:01 on the 7th, the clocks of St. John's were set back to 23:01 on the 6th."""
     zone, day = ZoneInfo("America/St_Johns"), day_of(date(2010, 11, 6))
     assert len(intervals(zone, day, day)) == 2
     assert len(intervals(zone, day, day + 1)) == 1

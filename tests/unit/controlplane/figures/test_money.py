@@ -1,4 +1,4 @@
-"""Tests of amounts: whole minor units, of which none is lost."""
+"""Tests of amounts in whole minor units: splits lose nothing, and halves are rounded up."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Tests of the pulse: it equals a recount of the rows of generated merchants."""
+"""Tests of the pulse of generated merchants: it equals a recount of all their rows."""
 
 import json
 from collections import defaultdict
@@ -22,7 +22,7 @@ from tests.unit.controlplane.figures.test_recount import CALLER, MERCHANTS, PHAS
 __all__ = ["empty"]
 
 
-def naive(  # noqa: C901, PLR0912 - one walk, as plain as can be
+def naive(  # noqa: C901, PLR0912 - one function is easier to check
     recount: Recount, venue: Venue, now: datetime
 ) -> Json:
     local = now.astimezone(venue.zone)
@@ -55,7 +55,7 @@ def naive(  # noqa: C901, PLR0912 - one walk, as plain as can be
         age = (today - there.date()).days
         if is_sale and 1 <= age <= 28:
             orders[there.isoweekday(), there.hour] += 1
-        # No figure includes sales later today.
+        # A currency is listed even if its only sales are later today. No figure includes these.
         if age in {0, 1}:
             recent.add(currency)
         if age == 0 and (there.hour < local.hour or (there.hour == local.hour and at <= now)):

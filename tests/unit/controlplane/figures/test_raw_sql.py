@@ -1,4 +1,4 @@
-"""Tests of the dashboard's sums: they equal one SQL statement over the rows, on SQLite and DuckDB.
+"""Tests of the dashboard's sums: one SQL statement gives the same, in SQLite and in DuckDB.
 
 This is the short form of `make bench-figures`.
 """

@@ -1,4 +1,4 @@
-"""Tests of all figures: they equal a recount of the rows of generated merchants.
+"""Tests of all figures of generated merchants: they equal a recount of all their rows.
 
 Rebuilt rollups equal those that were updated with each sale. `make test-figures` uses 2,000
 merchants.
@@ -34,7 +34,7 @@ from tests.unit.controlplane.figures.recount import Json, Recount
 
 MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-"""All phases except shrinking, because each step writes a merchant."""
+"""All phases except shrinking, which is slow: each of its steps writes a merchant."""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 

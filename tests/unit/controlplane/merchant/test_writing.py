@@ -1,4 +1,4 @@
-"""Inconsistent sales and refunds are refused. A new time zone changes all local hours."""
+"""Tests of writing sales and refunds, of changed time zones, and of rebuilt rollups."""
 
 import uuid
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A device sends one report, even if two processes on one database are killed meanwhile."""
+"""Tests that a pending request leads to one report, even if the service is killed repeatedly."""
 
 import asyncio
 import random
@@ -20,14 +20,14 @@ from tests.unit.controlplane.test_process import write_key
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="ends by SIGKILL"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the test sends SIGKILL"),
 ]
 WITHIN_S = 300
 KILLS = amount(medium=2, large=6)
 
 
 class Served:
-    """A process that is killed and restarted at another port."""
+    """A process of the service that tests can kill, and start again on another port."""
 
     def __init__(self, database: str) -> None:
         self._database = database
@@ -69,7 +69,7 @@ async def anywhere(
     work: Callable[[SimulatedDevice], Awaitable[bool]],
     like: SimulatedDevice,
 ) -> bool:
-    """Send the call to either process. Return whether one answered."""
+    """Call ``work`` with a device that calls a random process. False if there is no reply."""
     url = random.choice(served).url
     try:
         async with httpx2.AsyncClient(base_url=url, timeout=5) as http:

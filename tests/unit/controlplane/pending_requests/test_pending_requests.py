@@ -1,4 +1,4 @@
-"""A pending request becomes exactly one request, however often its device goes offline."""
+"""Tests that a pending request leads to one report, however often its device goes offline."""
 
 from datetime import timedelta
 from typing import Any
@@ -82,7 +82,7 @@ async def test_a_request_that_the_device_never_received_is_dispatched_again(
 ) -> None:
     device = await gone_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
-    for turn in range(1, 4):  # it is online for a short time
+    for turn in range(1, 4):  # the device is online for a short time
         await device.heartbeat()
         await poll_changes(service.core)
         assert len(await requests_of(device)) == turn
@@ -94,7 +94,7 @@ async def test_a_request_that_the_device_never_received_is_dispatched_again(
     await device.acknowledge(command["requestId"], "received")
     service.clock.advance(service.core.settings.request_ttl_s + 1)
     await poll_changes(service.core)
-    # The device received the request and answers late: no second request is created.
+    # The device has received the request and answers late: no further request is created.
     await device.heartbeat()
     await poll_changes(service.core)
     assert (await device.submit(requestId=command["requestId"])).status_code == 200

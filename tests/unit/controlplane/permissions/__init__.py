@@ -1,1 +1,1 @@
-"""The permissions of every credential: the service agrees with one table."""
+"""Tests of the permissions of every kind of credential, which two tables define."""

@@ -1,5 +1,7 @@
-"""Every operation of the service, with a call for each place. The operations come from the
-service's registries, so a new operation without a row here fails.
+"""The calls of every operation of the service.
+
+The operations come from the registries of the service. A new operation fails the tests until
+`rows.py` has calls of it.
 """
 
 import json
@@ -37,16 +39,19 @@ from tests.unit.controlplane.permissions.rows import (
 
 PUBLIC_PREFIXES: Final = ("/.well-known/", "/api/auth/", "/api/v1/auth/")
 PUBLIC: Final = {"/", "/healthz", "/readyz", "/openapi.json", retail.DOCUMENT, "/console/sign-in"}
-"""Calls without a credential, and exchanges of one credential for another. They have their own
-tests.
-"""
+"""Paths that need no credential, or exchange one credential for another. Other tests call them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of an operation. ``operations`` and ``rule`` are rows of the tables. ``mark`` is the
-    value in a list that identifies a place. The ``path`` of GET is formatted with the values that
-    ``body`` returns.
+    """A call of an operation.
+
+    Args:
+        operations: The row of ``table.OPERATIONS`` for this call.
+        rule: The row of ``table.LOCATIONS`` for this call.
+        path: The path. For GET, the values that ``body`` returns are put into it.
+        body: Returns the arguments for a target.
+        mark: Returns a value that a list contains if it contains the object of a target.
     """
 
     name: str
@@ -67,7 +72,7 @@ FACADE_CALLS: Final = {
 
 
 def all_calls() -> Iterator[Call]:
-    """Return every call of every operation. Fails for an operation without a row above."""
+    """Return every call of every operation. Fails for an operation without calls in `rows.py`."""
     yield from _facade_calls()
     yield from _figure_lists()
     for path, rows in CONSOLE_CALLS.items():
@@ -131,7 +136,7 @@ def is_public(path: str) -> bool:
 
 
 def content_of(call: Call, values: Json) -> tuple[str, str, bytes]:
-    """Return path, query and body."""
+    """Return the path, the query string and the body of a call with these arguments."""
     if call.tool:
         params = {"name": call.tool, "arguments": values}
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}

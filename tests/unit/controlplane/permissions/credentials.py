@@ -25,7 +25,7 @@ ROLES: Final[tuple[Role, ...]] = ("owner", "manager", "viewer")
 ORIGIN: Final = "http://service"
 PASSWORD_HASH: Final = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 LONG_AGO: Final = timedelta(days=40)
-NOBODY: Final = "none, rubbish, ended"
+NOBODY: Final = "none, invalid, ended"
 Headers = dict[str, str]
 
 
@@ -45,8 +45,13 @@ class Belongings:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """``key_id`` is its id in the database, None if it has none. ``devices`` were enrolled with it,
-    one at each place.
+    """A credential, and the objects that belong to it.
+
+    Args:
+        column: Its column in ``table.OPERATIONS``.
+        is_cut: Whether it is restricted to one location.
+        key_id: Its id in the database; None if it has none.
+        devices: Devices that were enrolled with it, one for each target.
     """
 
     name: str
@@ -146,7 +151,7 @@ class Maker:
         )
 
     def devices(self, key_id: UUID) -> Mapping[Target, Bound]:
-        """Enrol devices with one key, one at every place. The last one is the newest."""
+        """Enrol a device for each target with one key, in the order of ``TARGETS``."""
         return {
             target: self.enroller.bound(
                 key_id, ORGANIZATION_AT[target], self.spots[target].location_id
@@ -164,7 +169,7 @@ def cookie(token: str) -> Headers:
 
 
 def strangers(maker: Maker) -> Mapping[Target, Belongings]:
-    """Return the objects of other users: of the same organization, and of another one."""
+    """Return for each target the objects of a user who has none of the tested credentials."""
     results: dict[Target, Belongings] = {}
     for target in TARGETS:
         user = maker.add_user("owner", organization=ORGANIZATION_AT[target])
@@ -194,8 +199,8 @@ def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iter
     user, is_cut = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
-        # Either the owner or the key itself is restricted. The kind of owner makes no difference
-        # then.
+        # At most one of the owner and the key is restricted. Restricted keys of owners and
+        # viewers are enough, so managers have none.
         is_plain = is_cut or role == "manager"
         for key_where in ((),) if is_plain else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)
@@ -288,7 +293,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
 
 
 def _removed(maker: Maker) -> dict[str, Headers]:
-    """Return credentials of two removed members: one is still a member elsewhere, one is not."""
+    """Return credentials of two removed members. One is a member of another organization."""
     headers: dict[str, Headers] = {}
     for name in ("a member elsewhere", "a member nowhere"):
         user = maker.add_user("owner")

@@ -1,4 +1,4 @@
-"""The arguments of each operation for each place, by path. Written by hand."""
+"""The arguments of each operation for each target, by path. Written by hand."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -26,16 +26,22 @@ from tests.unit.controlplane.permissions.world import (
 
 Json = Any
 NEW_KEY: Final = {"name": "test", "canWrite": False, "locations": []}
-THING, SELLS, NAME = "a thing at a location", "a location that sells", "a location by its name"
-LIST, ORGANIZATION_LIST = "a list, of locations", "a list, of the organization"
-NOTHING, NEWEST, OWN = "nothing", "the newest device of the key", "one's own"
+THING, SELLS, NAME = (
+    "an object of a location",
+    "a location with sales",
+    "a location id that need not exist",
+)
+LIST, ORGANIZATION_LIST = "a list of objects of locations", "a list of objects of the organization"
+NOTHING, NEWEST, OWN = (
+    "nothing",
+    "the newest device of the key",
+    "a session, key or grant of a user",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """The caller and the objects of a call. ``others`` are the objects of other users at each
-    place.
-    """
+    """The caller and the objects of a call. ``others`` are objects of other users, by target."""
 
     maker: Maker
     credential: Credential
@@ -52,7 +58,7 @@ class Case:
         return own if own is not None and target == "own" else self.others[target]
 
     def device(self, target: Target) -> Bound:
-        """Return the device that this key enrolled, otherwise the device of another key."""
+        """Return the device that the credential enrolled, or else a device of another key."""
         return self.credential.devices.get(target, self.spot(target).device)
 
 
@@ -112,7 +118,7 @@ DEVICE_CALLS: Final = {
     routes.ACKNOWLEDGE: ((THING, _acknowledge, None),),
     routes.SUBMIT_RESULT: (
         (THING, lambda c, p: submission(c.spot(p).device.binding_id), None),
-        # An existing one is checked by itself, independent of the binding.
+        # The service checks access to an existing report, independent of the binding.
         (
             THING,
             lambda c, p: submission(c.spot(p).device.binding_id, c.spot(p).report_id),
@@ -179,7 +185,7 @@ PROFILE_CALLS: Final = {
     f"{PROFILE}/choose-organization": (
         (
             "profile",
-            "one's organization",
+            "an organization, or a good of it",
             lambda c, p: {"organizationId": c.spot(p).organization_id},
         ),
     ),
@@ -189,7 +195,7 @@ PROFILE_CALLS: Final = {
     ),
 }
 PROFILE_LAST: Final = {
-    # The call ends the other sessions of the user.
+    # This call is the last one, because it ends the other sessions of the user.
     CHANGE_PASSWORD: (
         (
             "profile",
@@ -201,7 +207,7 @@ PROFILE_LAST: Final = {
 
 
 def _member(case: Case, target: Target) -> str:
-    """Return a member that no other test needs."""
+    """Return the id of a member that the call may remove: a new one, or another user."""
     if target == "own" and case.credential.owned is not None:
         return str(case.maker.add_user("viewer"))
     return str(case.others[target].user_id)
@@ -228,19 +234,19 @@ MEMBER_CALLS: Final = {
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),
     support.INSPECT: (
-        ("a link of support", lambda c, p: {"token": c.spot(p).linked}, None),
+        ("a support link to read", lambda c, p: {"token": c.spot(p).linked}, None),
         (NOTHING, lambda c, _p: {"token": c.new_link()}, None),
     ),
     support.CONFIRM: (
         (
-            "an organization, to speak for",
+            "an organization to link with support",
             lambda c, p: {"token": c.new_link(), "organizationId": c.spot(p).organization_id},
             None,
         ),
     ),
     support.DISCONNECT: (
         (
-            "a link of support, to end",
+            "a support link to end",
             lambda c, p: {"token": c.new_link(c.spot(p).organization_id)},
             None,
         ),
@@ -296,7 +302,7 @@ TOOL_CALLS: Final[Mapping[str, tuple[tuple[str, Body, Mark | None], ...]]] = {
     "read_catalog": ((ORGANIZATION_LIST, _nothing, _row("Good")),),
     "set_catalog_availability": (
         (
-            "the catalog, to write in it",
+            "a catalog entry to change",
             lambda c, p: {"goodId": str(c.spot(p).catalog["Good"]), "status": "active"},
             None,
         ),
@@ -316,7 +322,7 @@ RETAIL_CALLS: Final[Mapping[tuple[str, str], tuple[str, Body, Mark | None]]] = {
     ),
     ("GET", retail.SALE): (THING, lambda c, p: {"sale_id": c.spot(p).sale_id}, None),
     ("GET", retail.GOOD): (
-        "one's organization",
+        "an organization, or a good of it",
         lambda c, p: {"good_id": c.spot(p).catalog["Good"]},
         None,
     ),

@@ -1,8 +1,9 @@
 """The permissions of every kind of credential: two tables written by hand, as in docs/accounts.md.
 
-``yes`` means an answer, a number is the status of the refusal. ``as cut`` means the value of the
-other table for a restricted credential. The agent protocol and its tools return 403 and 404 as an
-error of JSON-RPC.
+``yes`` means that the call succeeds. A number is the HTTP status of the refusal. ``as cut`` means
+that `LOCATIONS` decides, as for a credential that is restricted to one location. ``shown`` and
+``hidden`` mean that a list contains the object or not. The tools of the agent protocol return 403
+and 404 as a JSON-RPC error.
 """
 
 from collections.abc import Mapping
@@ -10,11 +11,16 @@ from typing import Final, Literal
 
 Target = Literal["own", "other", "foreign"]
 TARGETS: Final[tuple[Target, ...]] = ("own", "other", "foreign")
+"""Where the object of a call is.
+
+``own`` is the location that restricted credentials have, ``other`` another location of the same
+organization, and ``foreign`` a location of another organization.
+"""
 
 OPERATIONS: Final = """\
 | operations | key reads | key writes | viewer's key writes | owner's session \
 | manager's session | viewer's session | OAuth token \
-| retail reads | retail writes | none, rubbish, ended |
+| retail reads | retail writes | none, invalid, ended |
 |---|---|---|---|---|---|---|---|---|---|---|
 | device reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
 | device writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
@@ -33,30 +39,31 @@ OPERATIONS: Final = """\
 | retail reads | 401 | 401 | 401 | 401 | 401 | 401 | 401 | yes | yes | 401 |
 | retail writes | 401 | 401 | 401 | 401 | 401 | 401 | 401 | 403 | yes | 401 |
 """
-"""Rows are kinds of operations, columns credentials."""
+"""Rows are kinds of operations, columns are kinds of credentials."""
 
 LOCATIONS: Final = """\
-| what is named | own | other | foreign | cut: own | cut: other | cut: foreign |
+| object of the call | own | other | foreign | cut: own | cut: other | cut: foreign |
 |---|---|---|---|---|---|---|
 | nothing | yes | – | – | yes | – | – |
-| a thing at a location | yes | yes | 404 | yes | 403 | 404 |
-| a location that sells | yes | yes | 404 | yes | 403 | 403 |
-| a location by its name | yes | yes | yes | yes | 403 | 403 |
-| a list, of locations | shown | shown | hidden | shown | hidden | hidden |
+| an object of a location | yes | yes | 404 | yes | 403 | 404 |
+| a location with sales | yes | yes | 404 | yes | 403 | 403 |
+| a location id that need not exist | yes | yes | yes | yes | 403 | 403 |
+| a list of objects of locations | shown | shown | hidden | shown | hidden | hidden |
 | the newest device of the key | hidden | shown | hidden | shown | hidden | hidden |
-| a list, of the organization | shown | – | hidden | shown | – | hidden |
-| the catalog, to write in it | yes | – | 404 | 403 | – | 403 |
-| an organization, to speak for | yes | – | 403 | 403 | – | 403 |
+| a list of objects of the organization | shown | – | hidden | shown | – | hidden |
+| a catalog entry to change | yes | – | 404 | 403 | – | 403 |
+| an organization to link with support | yes | – | 403 | 403 | – | 403 |
 | a member or an invitation | yes | – | 404 | 403 | – | 403 |
 | the organization | yes | – | – | 403 | – | – |
-| one's own | yes | 404 | 404 | yes | 404 | 404 |
-| a link of support | yes | – | 404 | yes | – | 404 |
-| a link of support, to end | yes | – | 404 | 403 | – | 404 |
-| one's organization | yes | – | 404 | yes | – | 404 |
+| a session, key or grant of a user | yes | 404 | 404 | yes | 404 | 404 |
+| a support link to read | yes | – | 404 | yes | – | 404 |
+| a support link to end | yes | – | 404 | 403 | – | 404 |
+| an organization, or a good of it | yes | – | 404 | yes | – | 404 |
 """
-"""For an operation that the other table permits. Rows are the objects that a call names or lists.
-Columns are their owners, for a credential of every location and for one that is restricted to its
-own.
+"""The result of an operation that `OPERATIONS` permits.
+
+Rows are the objects that a call names or lists. Columns are the targets, see ``TARGETS``. The
+columns with ``cut`` are for a credential that is restricted to its own location.
 """
 
 
@@ -65,7 +72,7 @@ def allowed(operations: str, column: str) -> str:
 
 
 def at(rule: str, target: Target, *, is_cut: bool) -> str:
-    """Return the value of the location's table; ``–`` if the case does not exist."""
+    """Return a value of `LOCATIONS`; ``–`` if the case does not exist."""
     return _LOCATIONS[rule][f"cut: {target}" if is_cut else target]
 
 

@@ -1,4 +1,4 @@
-"""Every operation × every credential × every place agrees with the two tables."""
+"""Tests that each call with each credential has the result that two tables define."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,9 +42,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 CELLS_MIN = sizes.amount(medium=2000, large=6000)
 SHARE = sizes.amount(medium=3, large=1)
-"""In a medium run each credential calls a third of the operations, and the next credential another
-third.
-"""
+"""In a medium run, each credential makes a third of the calls, and the next one another third."""
 
 
 @pytest.fixture
@@ -67,7 +65,7 @@ def settings() -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of the matrix: the value of the tables, and the call that checks it."""
+    """The call of one credential for one target, and the result that the tables define."""
 
     call: Call
     target: Target
@@ -104,7 +102,7 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
     others = database.write(lambda session: strangers(maker(session)))
     assert {each.column for each in credentials} == set(COLUMNS)
     assert len({each.name for each in credentials}) == len(credentials)
-    await poll_changes(service.core)  # keys are cached from here on
+    await poll_changes(service.core)  # the service caches keys after its first poll
     wrong, cells = list[str](), 0
     for number, credential in enumerate(credentials):
         queries = list(_cells(credential, list(all_calls())[number % SHARE :: SHARE]))
@@ -116,7 +114,7 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
             if not (cell.call.writes and cell.is_answered):
                 wrong += await judge.mistakes(cell, values, mark)
         if database.read(digest) != before:
-            wrong.append(f"{credential.name}: a call that was refused, or reads, changed something")
+            wrong.append(f"{credential.name}: a refused call or a read changed the database")
         for cell, values, mark in pairs:
             if cell.call.writes and cell.is_answered:
                 wrong += await judge.mistakes(cell, values, mark)
@@ -126,8 +124,10 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
 
 
 def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
-    """Return a credential's part of the matrix. An unknown credential calls each operation once: it
-    is refused before the place and the arguments are read.
+    """Return the cells of one credential.
+
+    An operation that does not accept the credential is called once: the service refuses the call
+    before it reads the arguments.
     """
     unknown: set[tuple[str, str, str]] = set()
     for call in calls:
@@ -152,7 +152,7 @@ def _with_bodies(
     cells: Sequence[Cell],
     session: Session,
 ) -> list[tuple[Cell, Any, str]]:
-    """Return each cell with the values of its call, and the mark of its place in a list."""
+    """Return each cell with the arguments and the mark of its call; "" if it has no mark."""
     made = maker(session)
     case = Case(made, credential, others)
     return [
@@ -167,14 +167,14 @@ def _with_bodies(
 
 @dataclass(slots=True)
 class Judge:
-    """Makes the calls of one credential. A reading call is made once for all places of its list."""
+    """Makes the calls of one credential. Equal calls that only read are made once."""
 
     app: ASGIApp
     credential: Credential
     replies: dict[tuple[str, bytes], tuple[int, str]] = field(default_factory=dict)
 
     async def mistakes(self, cell: Cell, values: Any, mark: str) -> list[str]:
-        """Return the errors of a reply; empty if it is correct."""
+        """Make a call. Return a message if the result is wrong; an empty list if it is right."""
         call = cell.call
         status, text = await self._reply(call, values)
         result = _outcome(call, status, text)
@@ -193,7 +193,7 @@ class Judge:
         if call.writes or key not in self.replies:
             headers = dict(self.credential.headers)
             if call.tool:
-                headers.pop("origin", None)  # no page of the service calls these
+                headers.pop("origin", None)  # the pages of the service call no tools
             until = b"event: device" if call.is_stream else b""
             question = Question(call.method, path, query, headers, content, until)
             self.replies[key] = await ask(self.app, question)

@@ -27,11 +27,13 @@ from tests.unit.controlplane.test_process import Process, start, stop
 
 TIMEOUT_S: Final = 300
 POLL_INTERVAL_S: Final = 0.1
-"""Fewer calls than a key may make in a second."""
+"""Seconds between repeated calls. A key repeats two of them, and may make 20 calls a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 
 
@@ -43,7 +45,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
 
 
 class Ending:
-    """The calls and the open streams of one member, until they end."""
+    """Repeats calls and reads streams of members until the service refuses or ends them."""
 
     def __init__(self, http: httpx2.AsyncClient, instance_id: str) -> None:
         self._http = http
@@ -91,7 +93,7 @@ class Ending:
 
 
 async def test_a_removed_membership_ends_all_calls_and_streams(process: Process) -> None:
-    """One user stays a member elsewhere, one is deleted, and a third one is not changed."""
+    """Two of three users are removed. One of these is also a member of another organization."""
     database = Database(process.database)
     limits = httpx2.Limits(max_connections=100)
     try:

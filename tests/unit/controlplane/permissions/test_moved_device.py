@@ -1,4 +1,4 @@
-"""A report stays at the location where it was created, even if its device has moved."""
+"""Tests that a report belongs to the location of its creation, even if its device moved."""
 
 import json
 

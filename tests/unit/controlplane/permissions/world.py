@@ -1,4 +1,4 @@
-"""Two organizations with objects at three locations, which the calls refer to."""
+"""Creates two organizations with objects at three locations, for the calls of the tests."""
 
 import json
 import uuid
@@ -53,7 +53,7 @@ CATALOG: Final = (Good, Category, FeeItem, PaymentMethod, UnitOfMeasure)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An enrolled device."""
+    """An enrolled device, and the id of a request to it."""
 
     instance_id: UUID
     binding_id: UUID
@@ -79,7 +79,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Enroller:
-    """Enrols devices as a key without a restriction."""
+    """Enrols devices in the name of a key that may write at all locations."""
 
     session: Session
     settings: Settings
@@ -90,7 +90,7 @@ class Enroller:
         return RequestContext(self.session, caller, self.now, self.settings, b"k" * 32)
 
     def bound(self, key_id: UUID, organization_id: str, location_id: str) -> Bound:
-        """Enrol a device with a waiting request."""
+        """Enrol a device, and create a request to it."""
         context = self.context(key_id, organization_id)
         device = new_device(location_id)
         private = Ed25519PrivateKey.generate()
@@ -106,7 +106,7 @@ class Enroller:
     def answer_to_challenge(
         self, key_id: UUID, organization_id: str, location_id: str
     ) -> dict[str, Any]:
-        """Create a challenge for the key; return the body of `enroll`."""
+        """Create a challenge for the key. Return the body of the `enroll` call that answers it."""
         private = Ed25519PrivateKey.generate()
         described = codec.validate(new_device(location_id) | _public(private), DescribedDevice)
         query = challenge(self.context(key_id, organization_id), described)
@@ -116,7 +116,7 @@ class Enroller:
 
 
 def new_device(location_id: str) -> dict[str, Any]:
-    """Return the body of `challenge` with an unknown public key."""
+    """Return the body of a `challenge` call for a new device with a new key pair."""
     return {
         "instanceId": str(uuid.uuid4()),
         "platform": "linux",
@@ -138,7 +138,7 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
 
 
 def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
-    """Return the token of a pending support link, or of one of an organization."""
+    """Create a support link, confirmed for ``organization_id`` if it is set. Return its token."""
     made = make_link(session, channel="chat", requested_by="support", now=now)
     session.flush()
     if organization_id is not None:
@@ -154,13 +154,13 @@ def make_world(session: Session, settings: Settings, now: datetime) -> dict[Targ
             until=now.date(), organization_id=organization_id,
         )  # fmt: skip
         load(session, plan, now)
-    # The first location of a sandbox has the same name in every organization.
+    # The first location of a sandbox has the same id in every organization.
     session.execute(
         update(Location)
         .where(Location.organization_id == OTHER_ORGANIZATION)
         .values(id="loc-foreign")
     )
-    # The retail API shows sales of one currency.
+    # The retail API lists only sales in this currency.
     session.execute(update(Sale).values(currency=CURRENCY))
     locations = {
         organization_id: list(

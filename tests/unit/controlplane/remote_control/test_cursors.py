@@ -1,4 +1,4 @@
-"""A cursor continues its listing at its position; any other text is refused."""
+"""Tests of cursors: a cursor continues its own list, and any other text is refused."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Challenge, enrolment, `current` and heartbeats."""
+"""Tests of enrolment, of the operation `current`, and of heartbeats."""
 
 import asyncio
 import uuid
@@ -176,7 +176,7 @@ async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
     for path in (routes.CREATE_REQUEST, routes.REVOKE, routes.DEVICE_DETAIL):
         answer = await stranger.call(path, instanceId=owner.instance_id, **kind_for(path))
         assert (answer.status_code, answer.json()["code"]) == (404, "device_not_found")
-    # The first device with the id owns it in its organization only.
+    # Two devices of different organizations can have the same id.
     await stranger.enrolled()
     assert stranger.binding_id != owner.binding_id
     assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
@@ -268,8 +268,10 @@ async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningS
 
 
 async def test_concurrent_heartbeats_are_each_answered(service: RunningService) -> None:
-    """In one transaction: active devices, one of them twice, a revoked, an unknown and a foreign
-    one.
+    """One transaction handles the heartbeats of several devices.
+
+    Two devices are active, and one of them sends two heartbeats. The heartbeats of a revoked, an
+    unknown and a foreign device are refused.
     """
     alive, twice, revoked, unknown, foreign = [await service.device().enrolled() for _ in range(5)]
     await service.device().call(routes.REVOKE, instanceId=revoked.instance_id)

@@ -1,6 +1,6 @@
-"""Each field of each request body of remoteControl: whether it is required, and its limits.
+"""Tests of every field of every request body of remoteControl: required fields, and limits.
 
-A refusal never names a permitted value, and always names a forbidden one.
+A refusal names a field exactly if the value of the field is not permitted.
 """
 
 import uuid
@@ -37,7 +37,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "reportDetail": {"reportId": ID},
     "revoke": {"instanceId": ID},
 }  # fmt: skip
-"""A valid body with every field of each operation. The objects that it names do not exist."""
+"""For each operation, a valid body with every field. The ids in it do not exist."""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     # permitted values, forbidden values
@@ -69,7 +69,7 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         if field in {"instanceId", "challengeId", "bindingId", "requestId", "reportId"}
     },
 }
-"""All fields except ``report``, which may have any value until the expected kind is known."""
+"""Values of all fields except ``report``, whose permitted values depend on ``kind``."""
 
 
 def test_every_field_is_here() -> None:
@@ -88,7 +88,7 @@ def _fields(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 async def named(service: RunningService, operation: str, body: dict[str, Any]) -> set[str]:
-    """Return the top-level fields that a refusal names."""
+    """Call an operation. Return the top-level fields that its refusal names."""
     reply = await service.device().call(PREFIX + operation, **body)
     text = reply.json() or {}
     if text.get("code") != "validation_error":

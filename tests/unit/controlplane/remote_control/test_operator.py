@@ -1,4 +1,4 @@
-"""Operators create requests, list objects and revoke devices."""
+"""Tests of the calls of operators, who create requests, list devices and revoke them."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Every limit that the document sets for a report: the last accepted value, the first refused one.
+"""Tests of every limit on the content of a report: the last accepted, the first refused value.
 
 Payloads and limits come from the transcribed schemas.
 """
@@ -22,7 +22,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 KINDS = {"network": NETWORK_PAYLOAD, "application": APPLICATION_PAYLOAD}
 DRAWN = 300
-"""Maximum number of payloads that are drawn to find every limit in one."""
+"""Maximum number of random payloads that are generated to find every limited value."""
 BOUNDS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
@@ -75,7 +75,7 @@ def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
 
 
 def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield each limit of a schema, independent of a payload."""
+    """Yield the path and the name of each limit in a schema."""
     for part in schema.get("anyOf", [schema]):
         yield from ((path, bound) for bound in BOUNDS if bound in part)
         for field, inner in part.get("properties", {}).items():
@@ -125,7 +125,7 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
         refused = await device.submit(changed(payload, path, outside), kind=kind)
         assert refused.status_code == 400, (path, bound)
         named = "report." + ".".join(map(str, path))
-        whole = named.rpartition(".")[0]  # what is one of several shapes is named as a whole
+        whole = named.rpartition(".")[0]  # for an anyOf, the refusal names the whole value
         errors = refused.json()["errors"]
         assert any(each == whole or each.startswith(named) for each in errors), (path, bound)
 
@@ -133,7 +133,7 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 async def test_whatever_the_document_permits_is_taken(service: RunningService, kind: str) -> None:
     device = await service.device().enrolled()
-    for seed in range(DRAWN, DRAWN + 20):  # other errors than those of the limits
+    for seed in range(DRAWN, DRAWN + 20):  # seeds that edges_of() does not use
         payload = made(KINDS[kind], random.Random(seed))
         sent = (await device.submit(payload, kind=kind)).json()
         reply = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])

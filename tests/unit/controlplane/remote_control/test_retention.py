@@ -1,4 +1,4 @@
-"""Old data that is deleted, and data that stays."""
+"""Tests of retention: which old reports and requests are deleted, and which ones stay."""
 
 import json
 from datetime import timedelta
@@ -17,7 +17,7 @@ APPLICATION = json.loads(encode(application_snapshot()))
 
 
 def delete(service: RunningService) -> int:
-    """Delete until nothing is due; return the number of deleted rows."""
+    """Delete until no row is due. Return the number of deleted rows."""
     deleted = 0
     while rows := service.database.write(
         lambda session: retention.delete_old(session, service.clock(), KEEP)
@@ -67,7 +67,7 @@ async def test_a_request_stays_as_long_as_its_report(service: RunningService) ->
     newest = await report(device, requestId=stays)
     service.clock.advance(KEEP.total_seconds() + 1)
     still_open = await device.create_request()
-    await device.create_request()  # finds due requests, and expires them
+    await device.create_request()  # this call expires due requests
     assert expired != still_open
     assert delete(service) == 3
     reports, requests = await kept(device)

@@ -1,4 +1,4 @@
-"""The transcribed remoteControl document is strict: it accepts nothing that the document lacks."""
+"""Tests of the schemas of remoteControl, which refuse what the contract does not define."""
 
 import copy
 import json
@@ -27,13 +27,13 @@ REPLIES = {
 
 def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> httpx2.Response:
     request = httpx2.Request(method, f"http://service{schema.PREFIX}{name}")
-    content = json.dumps(body)  # with json=, None is no body
+    content = json.dumps(body)  # json=None would send no body
     headers = {"content-type": "application/json"}
     return httpx2.Response(status, content=content, headers=headers, request=request)
 
 
 def changed(name: str, *path: str | int, to: Any) -> httpx2.Response:
-    """Return a golden reply with one change."""
+    """Return a golden reply with the value ``to`` at a path."""
     body = copy.deepcopy(golden.document_of(REPLIES[name]))
     place: Any = body
     for step in path[:-1]:

@@ -1,4 +1,4 @@
-"""Public keys and signatures in the forms that devices send."""
+"""Tests of public keys and signatures in the forms that devices send."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Points that the contract leaves open: the service behaves as docs/controlplane.md describes."""
+"""Tests of what the contract leaves open and docs/controlplane.md defines."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Submission of reports."""
+"""Tests of the submission of reports."""
 
 import asyncio
 import hashlib

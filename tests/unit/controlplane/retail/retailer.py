@@ -30,7 +30,7 @@ FOREIGN = UUID(int=99)
 
 @dataclass(frozen=True, slots=True)
 class Retailer:
-    """A client of a company. ``access`` is an access token with write access."""
+    """A client of the retail API of a company. ``access`` is its access token, which may write."""
 
     service: RunningService
     access: str
@@ -84,7 +84,7 @@ async def post(service: RunningService, path: str, body: Any) -> httpx2.Response
 
 
 def fitting(reply: httpx2.Response) -> httpx2.Response:
-    """Return a reply after comparing it with the document."""
+    """Return a reply after validation against the schemas of the contract."""
     require_fitting(reply)
     return reply
 
@@ -100,7 +100,7 @@ async def retailer(service: RunningService) -> Retailer:
 
 
 def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATION) -> int:
-    """Write a company. Return the position of its location."""
+    """Write a company to the database. Return the position of its location."""
     common = {"organization_id": organization}
     made = {"created_at": now, "updated_at": now}
     venue = Location(

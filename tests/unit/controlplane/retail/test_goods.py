@@ -51,7 +51,7 @@ def body(**changes: Any) -> dict[str, Any]:
 
 
 UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
-"""Controls and halves of surrogate pairs."""
+"""Control characters, and halves of surrogate pairs."""
 UNKEPT: tuple[dict[str, Any], ...] = (
     {"a": "\x00"},
     {"a": [1, {"b": "\ud800"}]},
@@ -59,7 +59,7 @@ UNKEPT: tuple[dict[str, Any], ...] = (
     {"\ud800": 1},
     {"a": nested(32)},
 )
-"""Invalid external data: refused for another reason than its id."""
+"""External data that is refused although its id is valid."""
 
 
 async def test_a_good_is_created_and_returned(company: Retailer) -> None:
@@ -104,7 +104,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
-    """Only imported goods have another status or an image: no operation sets them."""
+    """No operation sets the status or the image of a good, but imported goods have them."""
     made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 
@@ -299,7 +299,8 @@ async def test_an_external_id_is_used_once_in_a_body(company: Retailer) -> None:
 
 async def test_another_company_may_use_the_same_external_id(company: Retailer) -> None:
     service = company.service
-    # Fees and units belong to a company. The other company has none, so its good is refused.
+    # The other company has no fees and units. Its good is refused for that reason (400), not
+    # because of the external id (409).
     other = await access_of(service, new_key(service, organization="org-other"))
     taken = body(external_data={"id": "shared"})
     assert (await company.create(taken)).status_code == 201

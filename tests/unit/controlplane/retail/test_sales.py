@@ -1,4 +1,4 @@
-"""Tests of sales: pages, orders, bounds and fields."""
+"""Tests of listed sales: their fields, pages, sort orders and time filters."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -51,7 +51,7 @@ async def pages(company: Retailer, **parameters: str) -> list[Sale]:
             return sales
         assert (len(result.items), len(result.cursor) <= CURSOR_MAX) == (20, True)
         given["cursor"] = result.cursor
-    raise AssertionError("there is always another page")
+    raise AssertionError("the list does not end")
 
 
 def add(company: Retailer, sale: rows.Sale, *lines: dict[str, Any]) -> UUID:

@@ -1,4 +1,4 @@
-"""Tests of the transcribed document: it refuses everything that it does not define."""
+"""Tests of the schemas of the retail API, which refuse what the contract does not define."""
 
 import json
 from typing import Any

@@ -24,7 +24,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 @pytest.fixture
 def settings() -> Settings:
-    """The cache is off: each call reads the database."""
+    """Settings without a cache of keys: each call reads the key from the database."""
     return Settings(rate_per_s=0, key_cached_s=0)
 
 
@@ -110,7 +110,7 @@ async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
 
 
 def forged(service: RunningService, **changes: Any) -> str:
-    """Return a token with the service's own signature and claims that it never issues."""
+    """Return a token that the service's key signed, with changed claims."""
     keys = service.database.read(signing_keys.load)
     assert keys is not None
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())

@@ -1,4 +1,4 @@
-"""The figures of a merchant are the same on PostgreSQL and SQLite."""
+"""Tests that the figures of a merchant are the same on PostgreSQL and SQLite."""
 
 import json
 import uuid
@@ -54,7 +54,10 @@ def answers(database: Database) -> dict[str, Any]:
 
 
 def play(database: Database) -> list[dict[str, int]]:
-    """Load, add sales, change the zone of a location. Return the differences of each rebuild."""
+    """Load a merchant, add sales, and change a time zone.
+
+    Return what a rebuild of the rollups corrected after the second and after the third step.
+    """
     database.write(lambda session: load(session, PLAN, SINCE))
     going = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
     database.write(lambda session: continue_sales(session, *going, SINCE, NOW))

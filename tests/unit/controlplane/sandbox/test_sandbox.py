@@ -1,4 +1,4 @@
-"""A sandbox is the same for the same seed, has every unusual case, and continues as planned."""
+"""Tests of sandboxes: the same seed gives the same merchant, with every unusual case."""
 
 import json
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def test_a_different_seed_makes_a_different_merchant(database: Database) -> None
 
 
 def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> None:
-    """Memory does not grow with the rows: the session never has those of all goods at once."""
+    """Memory does not grow with the catalog: the session never has the rows of all goods."""
     plan = Plan(locations=1, days=1, sales_per_day=1, goods=900, until=NOW.date())
     sizes: list[int] = []
 
@@ -133,7 +133,7 @@ def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> N
     assert len(catalog.offers) == count(database, "SELECT COUNT(*) FROM good_variations")
     assert database.read(lambda session: find_catalog(session, plan)) == catalog
     unknown = replace(plan, seed=9)
-    with pytest.raises(KeyError):  # never an article without a position
+    with pytest.raises(KeyError):  # it returns no article without a position
         database.read(lambda session: find_catalog(session, unknown))
 
 
@@ -144,7 +144,7 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
 
 @pytest.mark.medium
 def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
-    """Sales that are added one by one, in three steps, give the same merchant as one load."""
+    """A load and three later steps that add sales give the same merchant as one longer load."""
     now = NOW - timedelta(days=2)
     plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date())
     whole, parts = (Database(str(tmp_path / name)) for name in ("whole.db", "parts.db"))

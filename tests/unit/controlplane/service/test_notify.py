@@ -1,4 +1,4 @@
-"""Messages to systemd over its socket."""
+"""Tests of the messages that the service sends to the socket of systemd."""
 
 import os
 import socket
@@ -9,11 +9,11 @@ import pytest
 
 from agent.wire.sd_notify import Notifier
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uses a local datagram socket")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the test uses a Unix socket")
 
 
 def test_systemd_receives_ready_and_watchdog_messages(tmp_path: Path) -> None:
-    address = os.path.relpath(tmp_path / "notify")  # the path of a socket is bounded (unix(7))
+    address = os.path.relpath(tmp_path / "notify")  # a short path: its length is limited (unix(7))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(address)
         notifier = Notifier({"NOTIFY_SOCKET": address})
@@ -21,7 +21,7 @@ def test_systemd_receives_ready_and_watchdog_messages(tmp_path: Path) -> None:
         notifier.alive()
         assert manager.recv(99) == b"READY=1\nSTATUS=listening on http://127.0.0.1:1"
         assert manager.recv(99) == b"WATCHDOG=1"
-    notifier.alive()  # nothing receives it any more
+    notifier.alive()  # the socket is closed: this raises no error
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The example configurations of proxies fit the limits of the service."""
+"""Tests that the example configurations of proxies fit the limits of the service."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""`venue-control service` against a systemctl that only records its arguments."""
+"""Tests of `venue-control service` with system commands that only record their arguments."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ from controlplane.service.program import quoted, require_safe_program
 from controlplane.service.systemd import Output, ServiceState, SystemdService, unit_text
 from controlplane.settings import Settings
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uses systemd's paths and modes")
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the test uses POSIX users")
 EXPOSURE_MAX = 1.5
 LOADED = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=12\nNRestarts=1\n"
 
@@ -26,7 +26,7 @@ def output(code: int, stdout: str = "", stderr: str = "") -> Output:
 
 
 class FakeSystem:
-    """Records the command lines. ``answers`` are by the first two words."""
+    """Records command lines. ``answers`` maps their first two words to their output."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, ...]] = []
@@ -58,7 +58,7 @@ def service(system: FakeSystem, tmp_path: Path) -> SystemdService:
 
 @pytest.fixture(autouse=True)
 def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the check of the program. Other users may write to the directories of the tests."""
+    """Skip the check that only root can change the program. In a test, other users can."""
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 

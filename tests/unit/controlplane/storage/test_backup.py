@@ -1,4 +1,4 @@
-"""Tests of backups: they contain everything that was answered before they began."""
+"""Tests of backups: they contain every report that was accepted before they began."""
 
 import asyncio
 import contextlib
@@ -125,7 +125,7 @@ def test_a_damaged_backup_is_refused(path: Path, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+@pytest.mark.skipif(sys.platform == "win32", reason="the test reads POSIX file modes")
 def test_a_backup_is_complete_or_absent_and_private(tmp_path: Path) -> None:
     file = tmp_path / "backup.db"
     with contextlib.suppress(OSError), complete_or_absent(file) as out:

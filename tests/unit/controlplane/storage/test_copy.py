@@ -1,4 +1,4 @@
-"""Tests of copies between databases: all rows and columns, and positions that continue."""
+"""Tests of copies of databases: all rows and columns are copied, and positions continue."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -46,7 +46,7 @@ async def source(tmp_path: Path) -> Path:
 
 
 def _fill_the_others(session: Session) -> None:
-    """Write a row with all values into each empty table."""
+    """Write a row with a value in every column into each empty table."""
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:
             session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])
@@ -92,7 +92,7 @@ def empty_postgresql() -> Iterator[str]:
 async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> None:
     with closing(Database(str(source))) as first, closing(Database(middle)) as second:
         expected = rows_of(first)
-        assert all(expected.values()), "each table has rows"
+        assert all(expected.values()), "a table has no rows"
         counts = copy_rows(first, second, lambda *_: None)
         assert counts == {name: len(rows) for name, rows in expected.items()}
         assert rows_of(second) == expected
@@ -109,7 +109,7 @@ async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> N
             assert newest[name] == expected[name][-1]["position"] + 1
 
 
-@pytest.mark.large  # the next test copies the same rows to another database
+@pytest.mark.large  # usually, the next test is enough: it copies the same rows
 async def test_every_row_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
     await _copied_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
 

@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "service.db"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no POSIX file modes")
 def test_only_the_owner_can_read_the_file(path: Path) -> None:
     Database(str(path)).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -93,7 +93,7 @@ def test_a_collision_is_tried_again_a_bounded_number_of_times(path: Path) -> Non
 
 
 def test_writers_of_two_processes_take_turns(path: Path) -> None:
-    """Each reads and then writes; without BEGIN IMMEDIATE updates would be lost or refused."""
+    """Each transaction reads, then writes. BEGIN IMMEDIATE prevents lost and refused updates."""
     databases = [Database(str(path)) for _ in range(3)]
     databases[0].write(lambda session: session.execute(text("CREATE TABLE counter (n INTEGER)")))
     databases[0].write(lambda session: session.execute(text("INSERT INTO counter VALUES (0)")))
@@ -142,6 +142,6 @@ def test_the_layout_is_sound_for_postgresql() -> None:
         ({"HOME": "/h"}, True, "/var/lib/venue-control/venue-control.db"),
     ],
 )
-@pytest.mark.skipif(sys.platform != "linux", reason="the places of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the paths are those of Linux")
 def test_default_database(environment: dict[str, str], is_root: bool, expected: str) -> None:
     assert default_database(environment, is_root=is_root) == expected

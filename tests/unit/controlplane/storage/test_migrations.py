@@ -1,4 +1,4 @@
-"""Tests of the conversion of a database of release 0.1.0: no row is lost."""
+"""Tests of migrations: an old database gets the newest layout and keeps its rows."""
 
 import json
 import shutil
@@ -26,8 +26,10 @@ from tests.paths import FIXTURES
 from tests.postgresql import new_database
 
 DUMPS = FIXTURES / "databases"
-"""Data of a service of 0.1.0: devices, one of them revoked, requests in each state, reports of both
-kinds, keys of two organizations.
+"""Dumps of databases.
+
+The dumps of release 0.1.0 contain devices, one of them revoked, requests in each state, reports of
+both kinds, and keys of two organizations.
 """
 OWN = {"schema_version", "alembic_version"}
 
@@ -36,7 +38,7 @@ OWN = {"schema_version", "alembic_version"}
     params=["sqlite", pytest.param("postgresql", marks=pytest.mark.needs("postgresql"))]
 )
 def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Yield the URL of a database that 0.1.0 wrote."""
+    """Yield the URL of a database that release 0.1.0 wrote."""
     dump = f"service-0.1.0.{request.param}.sql"
     if request.param == "sqlite":
         file = tmp_path / "service.db"
@@ -82,7 +84,7 @@ def content(url: str, of: Columns | None = None) -> dict[str, list[Any]]:
 
 
 def schema(url: str) -> dict[str, Any]:
-    """Return columns, keys, constraints and indexes of each table, without the columns' order."""
+    """Return the columns, keys, constraints and indexes of each table. Columns are sorted."""
     engine = create_engine(url)
     with engine.connect() as connection:
         inspector = inspect(connection)
@@ -153,7 +155,7 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
-        # This table prevents Alembic from creating one with the same name.
+        # Alembic creates a table with this name, so the step fails.
         connection.execute("CREATE TABLE _alembic_tmp_devices (n INTEGER)")
     connection.close()
     url = f"sqlite:///{file}"
@@ -273,7 +275,8 @@ def test_steps_run_between_later_layouts_only(
     monkeypatch.setattr(upgrade, "HEAD", "0013")
     monkeypatch.setattr(upgrade, "LAYOUTS", ("0012", "0013"))
     monkeypatch.setattr(upgrade, "__file__", str(directory / "upgrade.py"))
-    # The models have what a step does: old and empty databases get it from them.
+    # The models have the newest layout. Old and empty databases get it from the models, without
+    # steps.
     for file, runs_step in ((first, False), (later, True), (empty, False)):
         engine = create_engine(f"sqlite:///{file}")
         with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""Tests of two services on one PostgreSQL: each notifies the streams of the other."""
+"""Tests of notifications between two services that share a PostgreSQL database."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -37,13 +37,13 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Polls are rare, so that only notifications reach the other service."""
+    """Settings with rare polls, so that only notifications reach the other service."""
     return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=3600)
 
 
 @asynccontextmanager
 async def other_process(service: RunningService) -> AsyncIterator[RunningService]:
-    """Run a second service on the same database. Yield it when it listens."""
+    """Run a second service on the same database. Yield it when it receives notifications."""
     settings, clock = service.core.settings, service.clock
     async with (
         beside(service.database, settings, clock) as other,
@@ -90,7 +90,7 @@ class TestLostNotifications:
                 assert ended == [True]
                 request_id = await device.create_request()
                 assert request_id in (await anext(pieces)).decode()
-            # It reconnects by itself.
+            # The service reconnects by itself.
             while not await other.core.read(lambda session: session.scalars(LISTENERS).all()):
                 pass
         assert "cannot receive messages of the other processes" in caplog.text

@@ -1,4 +1,4 @@
-"""The service, and the tools of support."""
+"""Fixtures of the support tests: settings of the service, and the tools of support."""
 
 import pytest
 

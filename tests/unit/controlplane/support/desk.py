@@ -1,4 +1,4 @@
-"""The tools of support on a running service, and calls with the tokens that it creates."""
+"""The tools of support on a running service, and calls with the tokens of support links."""
 
 import json
 from typing import Any, Final
@@ -38,7 +38,7 @@ class Desk:
     async def ask(
         self, path: str, caller: str | Browser | None = None, **body: Any
     ) -> httpx2.Response:
-        """Call as a signed-in user, or with an API key, by default one with write access."""
+        """Call as a signed-in user or with an API key. The default key may write."""
         if isinstance(caller, Browser):
             return await caller.post(path, body)
         return await self._service.post(path, json.dumps(body), api_key=caller)
@@ -58,7 +58,7 @@ class Desk:
         return [each["channel"] for each in reply.json()["links"]]
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Return all stored links."""
+        """Return all stored links and channels."""
         with self._service.database.read(lambda session: session) as session:
             return [
                 tuple(row)
@@ -72,6 +72,6 @@ def refused(reply: httpx2.Response) -> tuple[int, str]:
 
 
 def words_of(reply: httpx2.Response) -> dict[str, Any]:
-    """Return a refusal without its parts that differ each time."""
+    """Return a refusal without its trace id, which differs each time."""
     body: dict[str, Any] = reply.json()
     return {name: value for name, value in body.items() if name != "trace_id"}

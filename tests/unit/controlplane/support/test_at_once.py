@@ -76,7 +76,8 @@ async def test_confirmed_and_ended_at_once_it_is_ended(service: RunningService, 
             )
             assert ended.status_code == 200
             assert confirmed.status_code in {200, 409}
-            # The reply shows which call was first: it ended a link, or a token without a link.
+            # The reply shows which call was first. It names the organization if the link was
+            # confirmed before it ended.
             assert (ended.json()["organizationId"] == HOME) is (confirmed.status_code == 200)
             inspection = (await desk.ask(routes.INSPECT, token=token)).json()
             assert inspection == ended.json() | {"organizations": []}

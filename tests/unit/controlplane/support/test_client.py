@@ -20,7 +20,7 @@ async def test_a_client_reads_each_state_of_a_token(service: RunningService, des
     }
 
     def answer(request: httpx2.Request) -> httpx2.Response:
-        """Call the service of this event loop, in the client's thread."""
+        """Call the service in the event loop of the test, from the thread of the client."""
         called = service.http.post(request.url.path, content=request.read(), headers=headers)
         reply = asyncio.run_coroutine_threadsafe(called, loop).result()
         return httpx2.Response(reply.status_code, headers=reply.headers, content=reply.content)

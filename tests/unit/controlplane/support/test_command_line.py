@@ -73,7 +73,7 @@ def test_support_ends_a_link_by_the_start_of_its_id(database: str, capsys: Captu
 
 
 def make_17(session: Session) -> None:
-    """Create 17 links: two of their ids begin with the same digit."""
+    """Create 17 links, so that at least two ids begin with the same hexadecimal digit."""
     for _ in range(17):
         make_link(session, channel="chat", requested_by="Ada", now=system_clock())
 

@@ -1,4 +1,4 @@
-"""Tests of calls in any order: a token has only the transitions of docs/support.md."""
+"""Tests that calls in any order give the states and refusals of docs/support.md."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -40,7 +40,7 @@ CALLS: Final = st.tuples(
 
 @dataclass(slots=True)
 class Model:
-    """A token and its expected state. Times are hours since its creation."""
+    """The expected state of a token. ``hours`` is the time since its creation."""
 
     hours: int = 0
     organization: str | None = None
@@ -119,7 +119,7 @@ def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str
 
 
 def _reply_to(context: RequestContext, call: str, token: str, organization: str) -> Link | str:
-    """Return the reply, or the code of the refusal."""
+    """Call an operation. Return its reply, or the code of its refusal."""
     try:
         if call == "confirm":
             body = ConfirmRequest(token=token, organization_id=organization)

@@ -1,4 +1,4 @@
-"""Tests of the life of a token: inspected, confirmed, ended or expired; and of what is visible."""
+"""Tests of support tokens and links: their states, who sees them, and when they are deleted."""
 
 import logging
 from datetime import timedelta
@@ -62,7 +62,7 @@ async def test_the_same_again_gets_the_same_reply(service: RunningService, desk:
     token = desk.token()
     colleague = service.make_key()
     confirmed = await desk.confirm(token)
-    service.clock.advance(40 * DAY_S)  # longer than any token is kept
+    service.clock.advance(40 * DAY_S)  # ended links would be deleted by now
     desk.token()
     for caller in (None, colleague):
         assert (await desk.confirm(token, caller=caller)).content == confirmed.content
@@ -93,7 +93,7 @@ async def test_a_token_that_waits_can_be_declined(service: RunningService, desk:
     assert declined.json()["state"] == "disconnected"
     assert declined.json()["organizationId"] is None
     assert refused(await desk.confirm(token)) == (409, "token_used")
-    service.clock.advance(2 * DAY_S)  # it was declined before it expired
+    service.clock.advance(2 * DAY_S)  # after the expiry of a token that nobody declined
     assert (await desk.ask(routes.DISCONNECT, token=token)).content == declined.content
 
 
@@ -192,7 +192,7 @@ async def test_contact_lists_the_channels_of_support(service: RunningService, de
 async def test_channels_are_few(service: RunningService, desk: Desk) -> None:
     for number in range(CHANNELS_MAX):
         desk.reached_by("phone", str(number))
-    desk.reached_by("phone", "0", "always")  # not a new one
+    desk.reached_by("phone", "0", "always")  # changes an existing channel
     assert not service.database.write(
         lambda session: set_channel(session, kind="phone", address="x", hours=None)
     )

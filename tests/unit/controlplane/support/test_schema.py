@@ -1,4 +1,4 @@
-"""Tests of the transcribed document of support: it is strict, and accepts the service's bodies."""
+"""Tests of the schemas of support, which refuse what the contract does not define."""
 
 import copy
 from typing import Any

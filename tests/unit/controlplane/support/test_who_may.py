@@ -85,7 +85,7 @@ async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, des
 async def test_a_user_chooses_one_of_their_organizations(
     service: RunningService, desk: Desk
 ) -> None:
-    """The session is of the first organization, where the user can only read."""
+    """The session belongs to the first organization, where the user can only read."""
     make_user(service, role="viewer")
     service.clock.advance(1)
     make_user(service, role="manager", organization_id=OTHER)
@@ -100,7 +100,7 @@ async def test_a_user_chooses_one_of_their_organizations(
     links = (await browser.post(routes.CONTACT)).json()["links"]
     assert {each["organizationId"] for each in links} == {HOME, OTHER}
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 200
-    # Its own key belongs to one organization.
+    # An API key belongs to one organization, so a key of HOME finds no token of OTHER.
     key = service.make_key()
     reply = await desk.ask(routes.INSPECT, key, token=token)
     assert refused(reply) == (404, "token_not_found")

@@ -1,4 +1,7 @@
-"""Tasks for the process that reads large bodies. It imports this module, so this imports little."""
+"""Tasks for the process that parses large bodies.
+
+The process imports this module, so the module has few imports.
+"""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Checks of every call: headers, keys, grants, types, sizes, rates, and the form of refusals."""
+"""Tests of the checks of every call: keys, grants, media types, sizes and rates."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The background loops of the service, on loopback."""
+"""Tests of the background loops of the service."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def tracker_status(device: Any, report_id: str) -> str:
 
 
 class FlakyDatabase(Database):
-    """A database that fails the first time, and reports its next use."""
+    """A database whose first write fails. Each later write calls ``used_again``."""
 
     def __init__(self, used_again: Callable[[], object]) -> None:
         self._used_again = used_again
@@ -66,7 +66,7 @@ class FlakyDatabase(Database):
     def write(self, work: Callable[..., Any]) -> Any:
         self._uses += 1
         if self._uses == 1:
-            raise OSError("the disk is away")
+            raise OSError("the disk is not available")
         self._used_again()
         return 0, 0
 

@@ -1,4 +1,4 @@
-"""Untrusted bodies result in a model, or in a refusal that names the field."""
+"""Tests that an untrusted body gives a model, or a refusal that names the field."""
 
 import json
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def refused_report(payload: Any) -> dict[str, tuple[str, ...]]:
 
 
 def outcome_of(parse: Callable[[], Any]) -> Any:
-    """Return what was parsed, or the refusal; anything else raised fails the test."""
+    """Return the parsed value or the refusal. Any other exception fails the test."""
     try:
         return parse()
     except Refusal as refusal:

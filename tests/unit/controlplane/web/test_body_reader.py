@@ -1,4 +1,4 @@
-"""The process that reads large bodies."""
+"""Tests of the process that parses large bodies."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ from tests.unit.controlplane.web.body_parsers import die, niceness, own_pid, ref
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform != "linux", reason="reads proc(5)"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc"),
 ]
 
 TIMEOUT_S = 20.0
@@ -125,7 +125,7 @@ class TestService:
     async def test_a_wrong_small_body_does_not_wait_for_a_database_thread(
         self, service: RunningService
     ) -> None:
-        await poll_changes(service.core)  # the cache of keys requires a poll
+        await poll_changes(service.core)  # keys are cached only after a poll
         assert (await service.post(routes.LIST_DEVICES)).status_code == 200
         released = threading.Event()
         threads = service.core.settings.worker_threads

@@ -1,4 +1,4 @@
-"""`onCommands` as a stream of server-sent events."""
+"""Tests of `onCommands` as a stream of server-sent events."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ TIMEOUT_S = 300
 
 @pytest.fixture
 def settings() -> Settings:
-    """Only notifications wake a stream."""
+    """Settings with rare keep-alive messages, so that only notifications wake a stream."""
     return Settings(rate_per_s=0, keep_alive_s=3600)
 
 
@@ -57,7 +57,7 @@ class Stream:
         return str(command["requestId"])
 
     async def has_ended(self) -> bool:
-        """Return whether the stream ends without an event other than the first one."""
+        """Return whether the stream ends before any event other than keep-alive messages."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 while await self.piece() == KEEP_ALIVE % RECONNECT_MIN_MS:
@@ -146,7 +146,7 @@ def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
 
 
 class TestQuickPolls:
-    """With the loop that polls for changes of other processes."""
+    """Tests with the background loop that polls for changes of other processes."""
 
     @pytest.fixture
     def settings(self) -> Settings:

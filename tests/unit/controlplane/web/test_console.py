@@ -1,4 +1,4 @@
-"""The web console: its files and its security policy."""
+"""Tests of the web console: its files, its security policy, and its sign-in by a link."""
 
 import json
 import re

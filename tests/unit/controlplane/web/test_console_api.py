@@ -1,4 +1,4 @@
-"""The console's own calls: access, order, and changes."""
+"""Tests of the calls that only the console uses: access, order of devices, and changes."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ TIMEOUT_S = 300
 
 
 async def mark_offline(core: Core) -> None:
-    """Update the liveness of devices, without the alert rules."""
+    """Mark devices without recent heartbeats as offline. Alert rules are not evaluated."""
     now, window = core.clock(), core.settings.offline_window
     moved = await core.write(lambda session: update_liveness(session, now, window))
     for organization_id, positions in moved.items():
@@ -55,7 +55,7 @@ async def ask(service: RunningService, call: str, key: str | None = None, **body
 
 
 async def listed(service: RunningService, key: str | None = None, **filters: Any) -> list[str]:
-    """Return the names of the devices, in their order, from pages of two."""
+    """Return the names of the listed devices in order. The list is read in pages of two."""
     names, cursor = list[str](), dict[str, str]()
     while True:
         page = await ask(service, "overview", key, size=2, **filters, **cursor)
@@ -74,7 +74,7 @@ async def enrolled(service: RunningService, name: str, **changes: Any) -> Simula
 
 
 async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
-    """A device in each state."""
+    """Enroll a device for each state. Return the devices by their names."""
     made = {
         "never": await enrolled(service, "never", platform="windows"),
         "gone": await enrolled(service, "gone", location="loc-0002"),
@@ -277,7 +277,7 @@ async def test_a_device_has_a_line_for_each_report(service: RunningService) -> N
 
 
 class Console:
-    """Reads the events of a stream from the server's code, without a connection."""
+    """Reads the events of a stream directly from the endpoint, without a connection."""
 
     def __init__(self, events: AsyncIterator[bytes]) -> None:
         self._events = events
@@ -389,7 +389,7 @@ async def test_the_stream_ends_with_the_service(
 
 
 class Counted:
-    """Reads snapshots, and records the arguments of each poll."""
+    """Polls as the service does, and records the number of arguments of each poll."""
 
     def __init__(self, service: RunningService) -> None:
         self._read_snapshot = service.core._poll_console
@@ -401,14 +401,14 @@ class Counted:
     ) -> Snapshot:
         self.polls.append((len(changed), len(visible), len(keys)))
         if self.is_away:
-            raise unavailable("the database is away")
+            raise unavailable("the database is not available")
         return await self._read_snapshot(changed, visible, keys)
 
 
 async def test_one_poll_serves_all_consoles(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The poll must not be quicker than the notifications.
+    # Regular polls are rare, so that only notifications cause the polls of this test.
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     device = await enrolled(service, "till")
     other = await enrolled(service, "other", location="loc-0002")

@@ -1,4 +1,4 @@
-"""A report in the console: the changes since the previous one, and its tables."""
+"""Tests of reports in the console: changes since the previous report, and tables."""
 
 import csv
 import io

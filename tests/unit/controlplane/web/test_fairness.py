@@ -1,4 +1,4 @@
-"""The share of one caller is limited, and the others keep theirs."""
+"""Tests of limits on calls, processor time and streams of a caller, which protect others."""
 
 import uuid
 from contextlib import ExitStack

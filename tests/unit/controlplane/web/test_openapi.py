@@ -1,4 +1,4 @@
-"""The address of the OpenAPI document and its access. tests/contract/openapi tests its content."""
+"""Tests of access to the OpenAPI documents. tests/contract/openapi tests their content."""
 
 import pytest
 

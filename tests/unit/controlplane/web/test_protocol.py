@@ -1,4 +1,4 @@
-"""Limits for incomplete request heads: time, size and number of connections."""
+"""Tests of limits on incomplete request heads: time, size and number of connections."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ async def app(scope: dict[str, object], receive: object, send: object) -> None:
 
 @asynccontextmanager
 async def served(limit: int) -> AsyncIterator[int]:
-    """Serve with this limit of connections without a complete head; yield the port."""
+    """Serve with a limit on connections that have sent no complete head. Yield the port."""
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
     make = partial(bounded_protocol(limit), config=config, server_state=ServerState(), app_state={})

@@ -1,4 +1,4 @@
-"""The token bucket."""
+"""Tests of the rate limit, which is a token bucket."""
 
 import uuid
 

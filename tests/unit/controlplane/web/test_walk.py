@@ -1,7 +1,7 @@
-"""Counts the modules of the service that one call passes, from the HTTP protocol to the SQL.
+"""Tests of how many modules run during one call, from the HTTP protocol to the SQL.
 
-Functions that run are counted, up to the last SQL statement of the call. The service is warm: its
-modules are imported, and the credential is in the cache.
+A module counts if one of its functions runs before the last SQL statement of the call. Each call is
+made twice, and only the second one counts: then modules are imported, and the credential is cached.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ CALLS: dict[str, tuple[str, str, Any, str]] = {
 
 
 class Walk:
-    """The functions that ran, with ``SQL`` for each statement, in order."""
+    """The modules of the functions that ran, in order, with ``SQL`` for each statement."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -63,7 +63,7 @@ class Walk:
 
     @property
     def modules(self) -> list[str]:
-        """The modules up to the last statement, each once."""
+        """The modules that ran before the last SQL statement, each once."""
         last = len(self.steps) - self.steps[::-1].index("SQL")
         return list(dict.fromkeys(each for each in self.steps[:last] if each != "SQL"))
 
@@ -86,7 +86,7 @@ def walked() -> Iterator[Walk]:
 
 @asynccontextmanager
 async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
-    """Serve with the service's protocol class; yield a client."""
+    """Serve with the protocol class of the service. Yield a client."""
     app = build_app(service.core)
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
@@ -103,7 +103,7 @@ async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
 async def test_a_call_passes_few_modules(service: RunningService, interface: str) -> None:
     method, path, body, answers = CALLS[interface]
     content = None if body is None else json.dumps(body)
-    # The threads of the service start in the context.
+    # The threads of the service start inside the context, so their functions are recorded.
     with walked() as walk:
         credential = service.write_key
         if interface == "retail API":

@@ -1,4 +1,4 @@
-"""The service with the address that browsers use, behind TLS."""
+"""Fixtures of the OAuth tests: a service with an https origin, and a signed-in user."""
 
 import pytest
 

@@ -40,7 +40,7 @@ def parameters_of(reply: httpx2.Response) -> dict[str, str]:
 
 
 class Visitor:
-    """A browser on the service's pages. It has a cookie after the sign-in."""
+    """The browser of a user. After `sign_in`, it sends the session cookie."""
 
     def __init__(self, service: RunningService) -> None:
         self._http = service.http
@@ -87,7 +87,7 @@ def hidden(page: httpx2.Response) -> dict[str, str]:
 
 
 class Program:
-    """A client that follows the standards, unless a test changes it."""
+    """An OAuth client. Its requests are valid, unless a test changes their parameters."""
 
     def __init__(self, service: RunningService, redirect_uri: str = REDIRECT) -> None:
         self._http = service.http
@@ -149,7 +149,7 @@ class Program:
 async def let_read(
     service: RunningService, email: str = "ada@example.com"
 ) -> tuple[Program, Visitor, dict[str, Any]]:
-    """Register, sign in, consent, and exchange the code."""
+    """Register a client, sign its user in, consent, and exchange the code for tokens."""
     program, visitor = Program(service), Visitor(service)
     await program.register()
     await visitor.sign_in(program.query(), email)
@@ -160,7 +160,7 @@ async def let_read(
 
 
 async def reads(service: RunningService, token: str) -> Caller | None:
-    """Return the user of a token at the agent protocol, None if it is refused."""
+    """Return the caller that the agent protocol identifies by a token; None if it is refused."""
     scope = {
         "type": "http",
         "method": "POST",
@@ -181,7 +181,7 @@ async def reads(service: RunningService, token: str) -> Caller | None:
 
 
 Asking = tuple[Program, Visitor]
-"""A client, and a signed-in user who has not decided yet."""
+"""A registered client, and the browser of a signed-in user who has not consented yet."""
 
 
 async def code_of(asking: Asking, **changes: str | None) -> str:

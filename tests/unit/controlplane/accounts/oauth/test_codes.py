@@ -1,4 +1,4 @@
-"""Tests of codes that are stolen, used twice, or requested without PKCE."""
+"""Tests of authorization codes that are stolen, used twice, or requested without PKCE."""
 
 import asyncio
 

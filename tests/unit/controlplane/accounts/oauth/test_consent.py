@@ -1,4 +1,4 @@
-"""Tests of consents that no user gave, and of pages that are not trusted."""
+"""Tests that only a signed-in user can consent, and only on the service's own page."""
 
 import pytest
 
@@ -24,7 +24,7 @@ async def test_consent_requires_a_signed_in_user(service: RunningService) -> Non
 
 
 async def test_no_decision_without_the_page(asking: Asking) -> None:
-    """Opening the page changes nothing, and a form without its proof is refused."""
+    """A form is refused without the proof that the consent page contains."""
     program, visitor = asking
     for made_up in ("", "0" * 64, "ü"):
         fields = {"query": program.query(), "proof": made_up, "decision": "allow"}

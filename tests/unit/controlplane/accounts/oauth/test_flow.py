@@ -151,7 +151,9 @@ async def test_nothing_that_is_kept_is_a_secret(
 
 
 async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
-    """A client that requests a secret gets none, and the reply shows it (RFC 7591, 3.2.1)."""
+    """The service gives no secret to clients. The reply lists what it registered instead of the
+    requested values (RFC 7591, 3.2.1).
+    """
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",
         token_endpoint_auth_method="client_secret_basic",

@@ -1,4 +1,4 @@
-"""Tests of concurrent exchanges: two services on one PostgreSQL."""
+"""Tests of concurrent exchanges at two services that share a PostgreSQL database."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,14 +26,14 @@ def database() -> Iterator[Database]:
 
 
 def at(service: RunningService, program: Program) -> Program:
-    """Return the same client for another service."""
+    """Return a client that has the same client id and calls another service."""
     same = Program(service)
     same.client_id = program.client_id
     return same
 
 
 def left(service: RunningService) -> tuple[int, int]:
-    """Return the number of grants and tokens."""
+    """Return the number of grants and of tokens in the database."""
 
     def work(session: object) -> tuple[int, int]:
         count = [select(func.count()).select_from(each) for each in (OAuthGrant, OAuthToken)]
@@ -73,7 +73,7 @@ async def test_many_refreshes_with_one_token_leave_no_grant(
 async def test_a_code_is_exchanged_while_the_membership_ends(
     service: RunningService, asking: Asking
 ) -> None:
-    """In either order, no grant and no token remain."""
+    """No grant or token remains, whether the exchange or the end of the membership is first."""
     user = make_user(service)
     make_user(service, organization_id="org-2")
     program, visitor = asking

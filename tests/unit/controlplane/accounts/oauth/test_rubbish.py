@@ -1,4 +1,4 @@
-"""Tests of clients that call too often, or with invalid requests."""
+"""Tests of OAuth clients that send too many requests, or invalid ones."""
 
 from typing import Any
 from urllib.parse import urlencode

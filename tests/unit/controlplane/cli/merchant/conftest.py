@@ -1,4 +1,4 @@
-"""A small sandbox, and a process that serves it."""
+"""Fixtures: a process of the service with a small sandbox."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ PLAN = (
 
 @dataclass(frozen=True, slots=True)
 class SandboxMerchant:
-    """A sandbox. ``keys`` are the variables that ``sandbox load`` printed, by name."""
+    """A running service with a sandbox.
+
+    ``keys`` maps the environment variables that ``sandbox load`` printed to the keys.
+    """
 
     service: ServiceProcess
     keys: dict[str, str]
@@ -28,7 +31,7 @@ class SandboxMerchant:
         return self.service.as_environment() | self.keys
 
     def ask(self, query: str) -> int:
-        """Return a number from the database, by SQL."""
+        """Run an SQL query on the database of the service, and return the number that it yields."""
         database = Database(self.service.database, connections=1)
         try:
             return database.read(lambda session: int(session.execute(text(query)).scalar_one()))
@@ -51,7 +54,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxMerchan
 
 @pytest.fixture
 def as_newcomer(sandbox: SandboxMerchant, monkeypatch: pytest.MonkeyPatch) -> SandboxMerchant:
-    """Set the variables that ``sandbox load`` prints."""
+    """Set the environment variables that name the service and the keys of the sandbox."""
     for name, value in sandbox.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("COLUMNS", raising=False)

@@ -20,7 +20,9 @@ from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
     pytest.mark.usefixtures("as_newcomer"),
 ]
 DAYS = ("--from", "2026-11-11", "--to", "2026-11-20")

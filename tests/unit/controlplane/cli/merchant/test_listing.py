@@ -18,7 +18,9 @@ from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
     pytest.mark.usefixtures("as_newcomer"),
 ]
 COMPLETED = "SELECT COUNT(*) FROM sales WHERE status = 'completed' AND currency = 'AED'"

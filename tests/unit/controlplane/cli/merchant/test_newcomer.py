@@ -1,4 +1,4 @@
-"""Tests of the README's commands for a sandbox: each is run as it is printed."""
+"""Tests of the commands and the code in the README's section about the sandbox."""
 
 import os
 import re
@@ -16,13 +16,15 @@ from tests.unit.controlplane.cli.running_fleet import TIMEOUT_S
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 LINES = 5
 
 
 def block(language: str) -> str:
-    """Return the first block of a language in the README's section about the sandbox."""
+    """Return the only code block of a language in the README's section about the sandbox."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     part = readme.partition("\n## Sandbox\n")[2].partition("\n## ")[0]
     (result,) = re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)

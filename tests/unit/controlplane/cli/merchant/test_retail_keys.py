@@ -12,7 +12,9 @@ from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 
 
@@ -20,7 +22,7 @@ pytestmark = [
 def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "service.db"
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(path))
-    monkeypatch.delenv("COLUMNS", raising=False)  # ids are not shortened
+    monkeypatch.delenv("COLUMNS", raising=False)  # without a width, ids are not shortened
     return path
 
 
@@ -98,7 +100,7 @@ def test_rotation_leaves_one_key_that_signs(
         assert next(client.sales())
         assert main(["retail", "rotate-signing-key"]) == 0
         signs = capsys.readouterr().out.removeprefix("new signing key: ").strip()
-        # A running client continues without an error, now and when its token is refused.
+        # The rotation revoked the token of the client, which requests a new one.
         assert next(client.sales())
     in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
     assert as_newcomer.ask(f"{in_use} AND retired_at IS NULL") == 1

@@ -1,4 +1,4 @@
-"""Commands and acknowledgements."""
+"""Tests of requests: their delivery to devices as commands, and their acknowledgement."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""The table of states, and the rules in its docstring."""
+"""Tests of the states of a request: the table of transitions, and the rules of `lifecycle`."""
 
 from datetime import UTC, datetime, timedelta
 

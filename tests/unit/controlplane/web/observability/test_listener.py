@@ -1,4 +1,4 @@
-"""`serve --metrics` with one process, and with several that sum their counters."""
+"""Tests of `serve --metrics` with one process, and with several whose counters are added up."""
 
 import os
 import signal
@@ -20,7 +20,9 @@ from tests.unit.controlplane.web.observability.test_metrics import Samples, samp
 __all__ = ["database"]  # a fixture
 pytestmark = [
     pytest.mark.medium,
-    pytest.mark.skipif(sys.platform == "win32", reason="stops by POSIX signals"),
+    pytest.mark.skipif(
+        sys.platform == "win32", reason="the test stops the service with POSIX signals"
+    ),
 ]
 
 
@@ -37,7 +39,7 @@ def scraped(url: str) -> Samples:
 
 
 def current(process: Process, times: int) -> None:
-    """Make a number of calls, each on a connection of its own: any worker may accept it."""
+    """Call the operation ``current``. Each call has a new connection, so any worker may get it."""
     headers = {"Authorization": f"Bearer {process.api_key}"}
     limits = httpx2.Limits(max_keepalive_connections=0)
     with httpx2.Client(
@@ -95,7 +97,7 @@ def shared(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 def test_metrics_are_summed_over_workers(shared: Process, tmp_path: Path) -> None:
     url = metrics_url(shared)
     current(shared, 40)
-    # Every worker answers with the metrics of all.
+    # Every worker returns the sums over all workers.
     assert {answered(scraped(url)) for _ in range(10)} == {40}
     family = {shared.fork.pid, *workers_of(shared)}
     resident = sum(resident_bytes(pid) for pid in family)
@@ -130,7 +132,7 @@ def test_counters_of_a_dead_worker_stay_and_its_open_streams_do_not(
             os.kill(pid, signal.SIGKILL)
         until(lambda: len(set(workers_of(shared)) - set(before)) == 2, TIMEOUT_S)
         assert answered(scraped(url)) == 20
-        # The replacement of a dead worker removes its streams at the start.
+        # The worker that replaces a dead one removes the streams of the dead one from the metrics.
         until(
             lambda: value(scraped(url), "streams_open", kind="commands") == 0,
             TIMEOUT_S,

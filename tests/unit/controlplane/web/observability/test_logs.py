@@ -1,4 +1,4 @@
-"""Log records of calls: their content, their format, and data that is never logged."""
+"""Tests of log records of calls: their content, their format, and data that is never logged."""
 
 import json
 import logging

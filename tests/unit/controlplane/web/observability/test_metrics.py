@@ -1,4 +1,4 @@
-"""`/metrics`: its content, its access, and its bounded size with untrusted input."""
+"""Tests of `/metrics`: its content, its access, and its bounded size with untrusted input."""
 
 import asyncio
 import json

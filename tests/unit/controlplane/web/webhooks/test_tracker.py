@@ -1,4 +1,4 @@
-"""The webhook that receives reports."""
+"""Tests of the webhook that the service calls for each report."""
 
 import json
 from collections.abc import AsyncIterator, Callable
