@@ -25,7 +25,9 @@ _PERSONAL = re.compile(
     r"phone|computer|desktop|laptop|tablet|head|hands|watch|wearable|cellular|uncat|unknown|misc",
     re.IGNORECASE,
 )
-"""Kinds of devices whose names may contain a user's name. So may those without a kind."""
+"""Kinds of Bluetooth devices whose names often contain a user's name, such as phones. These names
+are left out of the report. So is the name of a device that reports no kind.
+"""
 _APPLE: Final = 0x05AC
 _UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
 _LETTER = re.compile(r"^[a-z]_")
