@@ -1,4 +1,4 @@
-"""The sandbox's catalog: units, fees, categories, goods, and the snapshots that sale lines refer to.
+"""The sandbox's catalog: units, fees, categories, goods, and the snapshots for the lines of sales.
 
 The plan determines every row. Therefore a stored catalog is not read: its rows are generated again,
 and only the positions of its snapshots are read. Rows are processed in batches. A batch is released
@@ -41,7 +41,7 @@ SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
 ROWS_MAX: Final = 1_000
-"""A batch ends after the first good with which it has this number of rows."""
+"""A batch ends after the first good with which it has at least this number of rows."""
 Row = TypeVar("Row", bound=Base)
 
 
