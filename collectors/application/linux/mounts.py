@@ -46,7 +46,7 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
 
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
-    """Return the mounts with data: each file system once, at its shortest path."""
+    """Return the mounts that hold data. Each file system is listed once, at its shortest path."""
     chosen: dict[str, Mount] = {}
     for device_number, device, mount in entries:
         if not _holds_data(device, mount):
