@@ -1,4 +1,4 @@
-"""The wall clock. The service reads it here only."""
+"""The wall clock. No other module of the service reads it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The service process: uvicorn with the application."""
+"""The service process, which serves the application with uvicorn."""
 
 import asyncio
 import gc
@@ -29,15 +29,21 @@ GRACE_S = 5
 IDLE_S = 5
 """Idle connections are closed after this time. A proxy must use a shorter one."""
 FILES_BESIDE = AWAITED_MAX + 512
-"""File descriptors for connections with a request, for idle ones, and for the database."""
+"""File descriptors that are reserved for everything except streams: connections with an incomplete
+request, other calls, idle connections, and the database.
+"""
 BACKLOG = 512
 COLLECT_AFTER = 50_000
-"""Allocations between two garbage collections. With Python's default of 700, the collections while
-a large body is parsed cost more than parsing it."""
+"""Allocations between two garbage collections. With Python's default of 700, the garbage
+collections during the parsing of a large body take more time than the parsing.
+"""
 
 
 class Server(uvicorn.Server):
-    """Reports when it listens, ends streams at shutdown, and exits with 0 on a signal."""
+    """A uvicorn server that calls ``on_listening`` once it listens, and ends streams at shutdown.
+
+    A signal stops it with exit code 0. A worker also stops when its parent process has ended.
+    """
 
     def __init__(
         self, config: uvicorn.Config, core: Core, on_listening: Callable[[], None]
@@ -104,7 +110,10 @@ def url_of(listener: socket.socket) -> str:
 
 
 def announce(listener: socket.socket, metrics: MetricsListener | None = None) -> None:
-    """Print and report to systemd where the service listens. Callers wait for this line."""
+    """Print where the service listens, and report to systemd that it is ready.
+
+    The programs that start the service wait for the printed line.
+    """
     sys.stdout.write(f"listening on {url_of(listener)}\n")
     if metrics is not None:
         sys.stdout.write(f"metrics on {url_of(metrics.socket)}/metrics\n")
@@ -126,7 +135,9 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
 
-    ``others`` are more sockets to serve, and ``links`` sign in browsers.
+    Args:
+        others: Further sockets to serve.
+        links: Links that sign in a browser once.
     """
     set_up_logging(log_level, log_format)
     if metrics is not None and metrics.directory is not None:
@@ -142,8 +153,8 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # every user of this machine could send them
-            date_header=False,  # the middleware sends it, with the service's own clock
+            proxy_headers=False,  # uvicorn would trust them from every user of this machine
+            date_header=False,  # the middleware sends it, from the clock of the service
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=IDLE_S,

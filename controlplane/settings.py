@@ -12,25 +12,27 @@ HEARTBEAT_S: Final = 60
 class Settings:
     """Settings of one process. Durations are in seconds, sizes in bytes.
 
-    Limits apply to one API key, unless their name contains ``organization``. ``streams_max`` is the
-    limit of the whole process. A rate or share of 0 means no limit.
+    A limit applies to one API key, with these exceptions: limits whose names contain
+    ``organization``, and ``pending_requests_max``, apply to one organization. ``streams_max``
+    applies to the whole process. A rate or share of 0 means no limit.
 
     Attributes:
-        poll_interval_s: how often changes by other processes on the database are read.
-        processing_share: share of one processor.
-        keep_reports_s: None keeps them forever.
+        poll_interval_s: interval at which the database is polled for changes by other processes.
+        processing_share: share of one processor that a key may use to have large bodies parsed.
+        keep_reports_s: how long reports are kept. None means forever.
         keep_audit_s: how long entries of the audit log are kept.
-        tracker_url: webhook for reports; None means no webhook.
-        offline_after: number of missed heartbeats; None means as many as the online window has.
+        tracker_url: webhook for reports. None means no webhook.
+        offline_after: number of missed heartbeats after which a device is offline. None means that
+            it is offline at the end of the online window.
         alert_fire_after_s: how long a condition is active before its alert fires.
-        alert_resolve_after_s: how long it is inactive before the alert resolves.
-        notify_url: webhook for alerts; None means no webhook.
-        notify_secret: signs alert notifications.
-        pending_requests_max: limit of one organization.
-        origin: address of the service for browsers behind a proxy, ``https://venue.example``; None
-            means the Host header.
-        trusted_proxies: addresses whose X-Forwarded-For header is used.
-        argon2_memory_kib: for new password hashes, as ``argon2_passes``.
+        alert_resolve_after_s: how long a condition is inactive before its alert resolves.
+        notify_url: webhook for alerts. None means no webhook.
+        notify_secret: key that signs alert notifications.
+        origin: address of the service for browsers behind a proxy, such as
+            ``https://venue.example``. None means that the Host header is used.
+        trusted_proxies: addresses of proxies whose X-Forwarded-For header is used.
+        argon2_memory_kib: memory for hashing a new password.
+        argon2_passes: passes for hashing a new password.
     """
 
     online_window_s: float = 180

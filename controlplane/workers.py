@@ -1,7 +1,8 @@
-"""Several processes that serve the same socket, for a machine with several processors.
+"""Starts and supervises worker processes that serve the same socket, to use several processors.
 
-Each is a complete service. They share the database, which notifies them of each other's requests. A
-worker that dies is started again. All workers end with this process.
+Each worker is a complete service. The workers share the database, which notifies each of them of
+requests that the others created. A worker that dies is replaced. All workers end when this process
+ends.
 """
 
 import contextlib
@@ -21,12 +22,17 @@ from agent.wire.sd_notify import Notifier
 log = logging.getLogger("controlplane.workers")
 GRACE_S = 10
 RESTART_AFTER_S = 1
-"""A process that cannot start is not restarted in a tight loop."""
+"""Wait before a dead worker is replaced, so that one that cannot start is not restarted in a tight
+loop.
+"""
 _spawn = multiprocessing.get_context("spawn")
 
 Work = Callable[[socket.socket, Callable[[], None]], None]
-"""Serves a socket until SIGTERM, and calls the second argument when it listens. It runs in another
-interpreter: a function of a module, or a `functools.partial` of one."""
+"""Serves a socket until SIGTERM, and calls the second argument when it listens.
+
+It runs in another interpreter, so it must be picklable: a function of a module, or a
+`functools.partial` of such a function.
+"""
 
 
 class _Stopped(Exception):
@@ -60,7 +66,7 @@ def parent_sentinel() -> int | None:
 
 
 def _start(work: Work, listener: socket.socket, ready: Event, place: int) -> SpawnProcess:
-    # A replacement has the same name, so that its metrics continue.
+    # A replacement gets the name of the dead worker, so that its metrics continue.
     worker = _spawn.Process(target=work, args=(listener, ready.set), name=f"worker-{place}")
     worker.start()
     return worker
@@ -71,7 +77,7 @@ def _replace_dead(
 ) -> None:
     """Wait until a worker has died, and replace it."""
     notifier = Notifier()
-    # systemd monitors only this process, which is alive if it can replace workers.
+    # systemd's watchdog monitors only this process. It is notified while this loop runs.
     timeout_s = notifier.watchdog_s / 4 or None
     while not connection.wait([worker.sentinel for worker in workers], timeout_s):
         notifier.alive()
@@ -97,7 +103,7 @@ def _end(workers: list[SpawnProcess]) -> None:
 
 @contextlib.contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Turn SIGTERM and SIGINT into an exception, which ends any waiting."""
+    """Raise `_Stopped` on SIGTERM and SIGINT, which interrupts any wait."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise _Stopped

@@ -1,5 +1,5 @@
-"""The application snapshot: the facts that a technician needs first, and the kiosk's browser.
+"""Collects the application snapshot: facts about this machine and its kiosk browser.
 
-Each source declares its keys and runs on its own: one that hangs or fails costs only its own
-fields. docs/application-fields.md lists every key with its type and unit.
+Each source declares its keys and runs independently. If a source hangs or fails, only its own
+fields are missing. docs/application-fields.md lists every key with its type and unit.
 """

@@ -1,4 +1,4 @@
-"""The application snapshot: reads every source at once and puts the facts in a fixed order."""
+"""Takes the application snapshot: reads all sources in parallel and puts the facts in order."""
 
 import sys
 import time
@@ -14,13 +14,14 @@ from collectors.application.source import Reading, Source, all_absent, status_of
 from collectors.contract import ApplicationFacts, ApplicationJob, Failure, FieldStatus, Run
 
 RESERVE_S = 0.3
-"""The part of the job's time that is kept for assembling and writing the facts."""
+"""The part of the job's time that is reserved for assembling and writing the facts."""
 
 
 def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFacts]:
     """Return the function that takes the snapshot of this machine within ``job.max_duration_s``.
 
-    Call this function before the process confines itself, and the returned one after that.
+    Call this function before the process confines itself, because it starts programs that need more
+    rights. Call the returned function after that.
     """
     sources = sources_before_confinement(sys.platform, job)
     return partial(snapshot, sources, job.max_duration_s)
@@ -32,7 +33,7 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
     started = time.monotonic()
 
     def facts(outcomes: Outcomes, *, cancelled: bool = False) -> ApplicationFacts:
-        """Put the readings together in the order of the sources. No key is missing."""
+        """Assemble the facts in the order of the sources. Every declared key is present."""
         readings = [(source, _reading(source, outcomes.get(source.name))) for source in sources]
         return ApplicationFacts(
             started_at=started_at,
@@ -59,7 +60,7 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
 
 
 def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
-    """Return the reading with an absent field for each key of the source that it lacks."""
+    """Return the reading of a source, with an absent field for each of its keys that is missing."""
     reading = outcome if isinstance(outcome, Reading) else Reading()
     status, reason = _why_missing(outcome)
     present = {field.key for field in reading.fields}
@@ -79,7 +80,7 @@ def _why_missing(outcome: Outcome | None) -> tuple[FieldStatus, str]:
 def _failures(sources: Sequence[Source[[]]], outcomes: Outcomes) -> tuple[Failure, ...]:
     """Return a failure for each source that failed in whole or in part.
 
-    A source that the system refused or that does not apply here did not fail.
+    A source does not count as failed if the system denied access or if it does not apply here.
     """
     return tuple(
         Failure(source.name, reason)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """``at`` is on the monotonic clock, in seconds."""
+    """A point in time. ``at`` is a time of the monotonic clock, in seconds."""
 
     at: float
 
@@ -26,5 +26,5 @@ class Deadline:
         """Return the seconds left. Raises TimeoutError if there are none."""
         left = self.remaining_s()
         if left <= 0:
-            raise TimeoutError("no answer within the time for it")
+            raise TimeoutError("no answer within the time limit")
         return left

@@ -1,4 +1,4 @@
-"""JSON of other programs. It may have any shape, and only the expected parts are read."""
+"""Reads the JSON output of other programs. It may have any shape. Unexpected parts are ignored."""
 
 import json
 import re
@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def load_object(data: bytes | str, program: str) -> Object:
-    """Read a JSON object. Raises ValueError for anything else, without quoting it."""
+    """Parse a JSON object. Raises ValueError for other data, without quoting the data."""
     try:
         loaded = json.loads(data)
     except (ValueError, RecursionError):
@@ -22,13 +22,13 @@ def load_object(data: bytes | str, program: str) -> Object:
 
 
 def objects(value: object) -> Iterator[Object]:
-    """Yield the objects of a list, or a single object that some programs write instead."""
+    """Yield the objects of a list. Some programs write one object instead of a list of one."""
     entries = value if isinstance(value, list) else [value]
     return (entry for entry in entries if isinstance(entry, dict))
 
 
 def text(entry: Object, *names: str) -> str | None:
-    """Return the value of the first of ``names`` that is a string and not blank."""
+    """Return the first value of ``names`` that is a non-blank string, without outer blanks."""
     for name in names:
         value = entry.get(name)
         if isinstance(value, str) and value.strip():
@@ -52,6 +52,9 @@ def flag(entry: Object, name: str) -> bool | None:
 
 
 def hexadecimal(written: str | None) -> int | None:
-    """Return 1208 for ``0x04b8  (Seiko Epson Corp.)``, None if it begins with no such number."""
+    """Return the hexadecimal number at the beginning of a text, or None if there is none.
+
+    For example, ``0x04b8  (Seiko Epson Corp.)`` returns 1208.
+    """
     match = re.match(r"\s*0x([0-9a-fA-F]{1,8})\b", written or "")
     return int(match[1], 16) if match else None

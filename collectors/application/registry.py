@@ -47,9 +47,9 @@ _NO_PRESSURE = pressure.read_pressure.unsupported("only Linux accounts for stall
 def sources_for(
     platform: str, job: ApplicationJob, ask_drive: smart.AskDrive = smart.read_health
 ) -> Sources:
-    """Return the sources of ``platform`` (as sys.platform), in the order of their facts.
+    """Return the sources of ``platform`` (a value of sys.platform), in the order of their facts.
 
-    Keys that only other platforms have are unsupported in its snapshot.
+    The last source has the keys that only other platforms can fill. Their status is unsupported.
     """
     linux = linux_sources(job, ask_drive=ask_drive)
     others = {"darwin": macos_sources(job), "win32": windows_sources(job)}
@@ -62,7 +62,10 @@ def sources_for(
 
 
 def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
-    """Return the sources, and start the programs that need rights which the process gives up."""
+    """Return the sources of a platform before the process confines itself.
+
+    On Linux, this also starts smartctl, which must open the drives. A confined process cannot.
+    """
     if platform != "linux":
         return sources_for(platform, job)
     return sources_for(platform, job, smart.start_checks(drives.drives_with_a_verdict(Path("/"))))
@@ -71,7 +74,7 @@ def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
 def linux_sources(
     job: ApplicationJob, root: Path = Path("/"), ask_drive: smart.AskDrive = smart.read_health
 ) -> Sources:
-    """``root`` is the directory that has /proc, /sys, /etc and /run."""
+    """Return the sources of Linux. ``root`` is the directory that has proc, sys, etc and run."""
     return (
         operating_system.read_system.bind(root),
         operating_system.read_boot.bind(root),

@@ -1,7 +1,7 @@
-"""Reads all sources at once, so that one that hangs or fails costs only its own fields.
+"""Reads all sources in parallel, each in a thread.
 
-A thread that never returns is abandoned and its late result ignored: the child process exits
-without waiting for threads.
+If a source hangs or fails, only its own fields are missing. A thread that does not return in time
+is abandoned and its result is ignored. The collector's process exits without waiting for it.
 """
 
 import time
@@ -14,16 +14,16 @@ from collectors.application.source import Reading, Source
 from collectors.shared.background import in_background
 
 POLL_S = 0.05
-"""How often the cancellation is checked. The contract requires a check every 100 ms."""
+"""Interval at which a cancellation is checked. The contract requires at most 100 ms."""
 
 GRACE_S = 0.15
-"""Time after its deadline in which a source can still report what it was waiting for."""
+"""Time after the deadline of a source in which it can still return why it was late."""
 
 Outcome = Reading | Exception
-"""A reading, or the error that prevented it."""
+"""The reading of a source, or the exception that it raised."""
 
 Outcomes = dict[str, Outcome]
-"""By the name of the source. A missing name was not read (yet)."""
+"""Outcomes by the name of the source. A source without an entry has not been read yet."""
 
 
 def read_all(
@@ -32,10 +32,10 @@ def read_all(
     cancelled: Callable[[], bool],
     report: Callable[[Outcomes], None],
 ) -> Outcomes:
-    """Read all sources at once, until each has returned, failed or used up its time.
+    """Read all sources in parallel until each has returned, failed or exceeded its time.
 
-    ``report`` is called with all outcomes so far whenever there are new ones. Returns early, with
-    fewer outcomes, once ``cancelled``.
+    ``report`` is called with all outcomes so far whenever a source has ended. If ``cancelled``
+    returns True, this function returns early, without the outcomes of the remaining sources.
     """
     waiting: dict[Future[Reading], tuple[str, Deadline]] = {}
     for source in sources:
@@ -58,6 +58,6 @@ def read_all(
 
 def _outcome(future: "Future[Reading]") -> Outcome:
     if not future.done():
-        return TimeoutError("no answer within the time for it")
+        return TimeoutError("no answer within the time limit")
     error = future.exception()
     return error if isinstance(error, Exception) else future.result()

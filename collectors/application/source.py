@@ -14,13 +14,16 @@ P = ParamSpec("P")
 Fields = tuple[Field, ...]
 
 LIST_MAX = 256
-"""Items of a list that are kept."""
+"""Maximum number of items in a list. Further items are left out."""
 
 REASON_MAX = 500
 
 
 class Unreadable(Exception):
-    """A source cannot be read here. ``status`` is not ``available``."""
+    """A source cannot be read on this machine.
+
+    ``status`` is the status of its fields. It is never ``available``.
+    """
 
     def __init__(self, status: FieldStatus, reason: str) -> None:
         super().__init__(reason)
@@ -30,7 +33,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The facts of one source. ``limitations`` describe what was left out."""
+    """The facts of one source. ``limitations`` are sentences about facts that were left out."""
 
     fields: Fields = ()
     interfaces: tuple[InterfaceFields, ...] = ()
@@ -47,7 +50,7 @@ def as_reading(facts: Reading | Fields) -> Reading:
 
 
 def left_out(total: int, most: int, items: str) -> tuple[str, ...]:
-    """Return the limitation of a list that was cut to ``most`` items; () if it was not cut."""
+    """Return a limitation if a list of ``total`` items was cut to ``most`` items, otherwise ()."""
     return (f"{total - most} {items} beyond {most} are not listed",) if total > most else ()
 
 
@@ -56,11 +59,12 @@ class Source(Generic[P]):
     """A source of facts.
 
     Args:
-        origin: The source that the fields name if nothing could be read.
-        keys: They are in every snapshot, also if the source fails.
-        read: Returns fields, or a `Reading` if there is more, also with further keys. It may raise
-            any exception, which becomes the reason of the missing fields. The platform's registry
-            binds all arguments but the deadline, and so creates a ``Source[[]]``.
+        origin: The value of ``source`` in the fields of this source if it could not be read.
+        keys: The keys that are in every snapshot, even if the source fails.
+        read: Returns fields, or a `Reading` if it also returns interfaces, peripherals or
+            limitations. It may return further keys. It may raise any exception: the exception
+            becomes the reason of the missing fields. The registry of a platform binds all
+            arguments except the deadline, and thereby creates a ``Source[[]]``.
     """
 
     name: str
@@ -82,7 +86,7 @@ class Source(Generic[P]):
         )
 
     def unsupported(self, reason: str) -> "Source[[]]":
-        """Return the source of a platform that cannot read these keys."""
+        """Return a source with the same keys for a platform that cannot provide them."""
         return unsupported_source(self.name, self.keys, reason)
 
 
@@ -154,9 +158,9 @@ def status_of(error: BaseException) -> tuple[FieldStatus, str]:
 
 
 def _describe(error: BaseException) -> str:
-    """Describe an error. A bug is named by its type too."""
+    """Describe an error. For an unexpected type of exception, include the name of the type."""
     if isinstance(error, OSError) and error.strerror:
-        # The full text has the path, and a path may have a user's name.
+        # str(error) would contain the path, which may contain a user's name.
         return error.strerror
     if isinstance(error, OSError | ValueError) and str(error):
         return str(error)

@@ -1,7 +1,7 @@
-"""The D-Bus system bus, queried with systemd's `busctl` (busctl(1)).
+"""Queries the D-Bus system bus with systemd's `busctl` (busctl(1)).
 
-A separate program can be ended if the bus or a service on it never replies. Queries start no
-service, and call only methods that read.
+A separate program can be killed if the bus or a service on it never replies. The queries call only
+methods that read, and never cause the bus to start a service.
 """
 
 import re
@@ -37,7 +37,7 @@ class UnitState:
 
 Properties = dict[str, Any]
 Objects = dict[str, dict[str, Properties]]
-"""By object path and interface name; property values without their variant wrapping."""
+"""Properties by object path and interface name. Their values are unwrapped from D-Bus variants."""
 
 
 def managed_objects(service: str, path: str, deadline: Deadline) -> Objects:
@@ -47,13 +47,13 @@ def managed_objects(service: str, path: str, deadline: Deadline) -> Objects:
 
 
 def all_properties(service: str, path: str, interface: str, deadline: Deadline) -> Properties:
-    """The properties of one object (org.freedesktop.DBus.Properties)."""
+    """Return the properties of one object (org.freedesktop.DBus.Properties)."""
     method = ("org.freedesktop.DBus.Properties", "GetAll", "s", interface)
     return parse_properties(_call(deadline, service, path, *method))
 
 
 def unit_object(unit: str) -> str:
-    """The object path of a systemd unit (org.freedesktop.systemd1(5), unit objects)."""
+    """Return the object path of a systemd unit (org.freedesktop.systemd1(5), unit objects)."""
     escaped = "".join(
         char if char.isascii() and char.isalnum() else "".join(f"_{b:02x}" for b in char.encode())
         for char in unit
@@ -62,7 +62,7 @@ def unit_object(unit: str) -> str:
 
 
 def unit_states(units: Sequence[str], deadline: Deadline) -> dict[str, UnitState]:
-    """The state of each of ``units`` that is installed."""
+    """Return the state of each installed unit of ``units``."""
     manager = ("org.freedesktop.systemd1", "/org/freedesktop/systemd1")
     method = ("org.freedesktop.systemd1.Manager", "ListUnitsByNames", "as", str(len(units)))
     return parse_unit_states(_call(deadline, *manager, *method, *units))
@@ -72,7 +72,7 @@ def parse_unit_states(data: bytes) -> dict[str, UnitState]:
     """Read the JSON of an ``a(ssssssouso)`` reply. Raises ValueError for another shape."""
     rows = _argument(data)
     if not isinstance(rows, list):
-        raise ValueError("busctl wrote a reply of another shape")
+        raise ValueError("the reply of busctl has an unexpected form")
     whole = [row for row in rows if isinstance(row, list) and len(row) >= 5]
     return {
         str(name): UnitState(str(active), str(sub))
@@ -122,16 +122,16 @@ def _call(deadline: Deadline, *arguments: str) -> bytes:
 
 
 def _argument(data: bytes) -> Any:
-    """Return the only argument of a reply; None if it has none."""
+    """Return the only argument of a reply, or None if the reply has no argument."""
     arguments = load_object(data, "busctl").get("data")
     if not isinstance(arguments, list):
-        raise ValueError("busctl wrote a reply of another shape")
+        raise ValueError("the reply of busctl has an unexpected form")
     return arguments[0] if arguments else None
 
 
 def _items(value: object) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, dict):
-        raise ValueError("busctl wrote a reply of another shape")
+        raise ValueError("the reply of busctl has an unexpected form")
     yield from value.items()
 
 

@@ -1,4 +1,4 @@
-"""Calls to a service over HTTP: waiting, repeating, and decoding of replies."""
+"""Calls a service over HTTP, repeats refused calls after a wait, and decodes the replies."""
 
 from typing import Any, TypeVar
 
@@ -22,16 +22,17 @@ Reply = TypeVar("Reply", bound=Model)
 
 
 class ServiceCalls:
-    """Calls one service. Errors are ``CommandError`` with a text for users.
+    """Calls one service. Every failure raises ``CommandError`` with a text for users.
 
-    After 429 and 503 a call waits and repeats, as long as ``patience`` permits. A call that must
-    not happen twice repeats only after 429, which guarantees that nothing was done.
+    After a reply 429 or 503, the call is repeated after a wait, as long as ``patience`` permits. A
+    call that must not happen twice is repeated only after 429, because a service that replies 429
+    has done nothing.
     """
 
     def __init__(
         self, http: httpx2.Client, patience: Patience | None = None, listed_by: str = "keys list"
     ) -> None:
-        """``listed_by`` is the verb that lists the keys of this interface, for error messages."""
+        """Hints of errors name ``listed_by`` as the verb that lists the API keys."""
         self._http = http
         self._patience = patience or Patience()
         self._listed_by = listed_by

@@ -22,7 +22,7 @@ KEY_MAX = 4096
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """Where a key is read from: the file of the command line option, or else the variable."""
+    """The sources of a key: the file that a command line option names, or else a variable."""
 
     what: str
     variable: str

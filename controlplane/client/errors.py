@@ -7,7 +7,7 @@ CommandError       exit 1: the operation failed
 
 
 class CommandError(Exception):
-    """``hint`` is a second line: what to do."""
+    """An error with a message for users. ``hint`` is a second line that contains what to do."""
 
     exit_code = 1
 

@@ -17,7 +17,7 @@ from controlplane.support import routes as support_at
 
 PAGES_MAX: Final = 500
 PAGE_SIZE: Final = 200
-"""Requested page size. A service may use another one."""
+"""The requested page size. A service may send smaller pages."""
 
 Body = TypeVar("Body", bound=Message)
 Reply = TypeVar("Reply", bound=Message)
@@ -25,7 +25,7 @@ Reply = TypeVar("Reply", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Body, Reply]):
-    """A method of the client that posts a body to a path and returns the reply."""
+    """A descriptor that becomes a method of the client: it posts a body and returns the reply."""
 
     path: str
     body: type[Body]

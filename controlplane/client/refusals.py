@@ -1,4 +1,4 @@
-"""Errors of the clients for refusals and missing replies of the service."""
+"""The errors that the clients raise if the service refuses a call or does not reply."""
 
 from collections.abc import Mapping
 
@@ -24,9 +24,9 @@ class RefusedError(CommandError):
     """An error reply of the service.
 
     Attributes:
-        code: code of the service, or "".
-        errors: messages by field.
-        trace_id: identifies the call in the log of the service.
+        code: error code of the service, or "" if the reply has none.
+        errors: messages by the name of the invalid field.
+        trace_id: id of the call in the log of the service.
     """
 
     def __init__(self, message: str, hint: str, status: int, problem: Problem) -> None:
@@ -38,7 +38,7 @@ class RefusedError(CommandError):
 
 
 class InvalidError(RefusedError):
-    """400, 413, 415 and others: the request is wrong."""
+    """400, 413, 415 and other statuses below 500: the request is invalid."""
 
 
 class UnauthenticatedError(RefusedError):
@@ -50,11 +50,11 @@ class ForbiddenError(RefusedError):
 
 
 class NotFoundError(RefusedError):
-    """404: it does not exist, or the caller has no access."""
+    """404: the object does not exist, or the caller has no access to it."""
 
 
 class ConflictError(RefusedError):
-    """409: it conflicts with the current state."""
+    """409: the call conflicts with the current state of the object."""
 
 
 class RateLimitedError(RefusedError):
@@ -62,7 +62,7 @@ class RateLimitedError(RefusedError):
 
 
 class FailedError(RefusedError):
-    """500 and above: the service cannot reply now."""
+    """500 and above: the service failed to process the call."""
 
 
 class UnreachableError(CommandError):
@@ -83,7 +83,7 @@ _FAMILIES: Mapping[int, type[RefusedError]] = {
 
 
 def refusal(status: int, body: bytes, listed_by: str = "keys list") -> RefusedError:
-    """Return the error for a refusal. ``listed_by`` is the verb that lists keys."""
+    """Return the error for a refusal. Its hint names ``listed_by``, the verb that lists keys."""
     try:
         problem = decode(body, Problem)
     except ValidationError:

@@ -1,7 +1,7 @@
 """A typed client of the retail API (contract: retail public API).
 
-It exchanges the API key for an access token, and renews the token before it expires. Only reads are
-repeated, because creating a good twice would create two goods.
+It exchanges the API key for an access token, and renews the token before it expires. After a 503,
+it repeats reads only: a repeated creation of a good could create two goods.
 """
 
 import os
@@ -47,7 +47,8 @@ from controlplane.retail.models import (
 )
 
 RENEWED_BEFORE_S: Final = 60
-"""Seconds before its expiry at which a token is renewed, so that it does not expire on the way."""
+"""A token is renewed this many seconds before its expiry, so that it does not expire during a call.
+"""
 
 Entry = TypeVar("Entry", bound=Model)
 
@@ -70,9 +71,10 @@ def connect(
 
 
 class RetailClient(ServiceCalls):
-    """Must not be used by several threads at once. ``base_url`` may end in ``/api/v1``.
+    """A client of the retail API. Several threads must not use it at once.
 
-    Refused calls raise the errors of `controlplane.client.refusals`.
+    ``base_url`` may end in ``/api/v1``. Refused calls raise the errors of
+    `controlplane.client.refusals`.
     """
 
     def __init__(
@@ -182,12 +184,12 @@ class RetailClient(ServiceCalls):
         try:
             return call()
         except UnauthenticatedError:
-            # The call was refused before anything was done. A new token may be accepted.
+            # The service refused the call before it did anything. Repeat it with a new token.
             self._renew_at_s = 0.0
             return call()
 
     def _access_token(self) -> str:
-        """Return an access token that is valid for a while."""
+        """Return an access token that is valid for at least `RENEWED_BEFORE_S`."""
         if self._tokens is not None and self._monotonic() < self._renew_at_s:
             return self._tokens.access_token
         requested_at_s = self._monotonic()
@@ -200,7 +202,8 @@ class RetailClient(ServiceCalls):
         if self._tokens is None:
             return None
         body = RefreshRequest(refresh_token=self._tokens.refresh_token)
-        # It is not sent again, whether or not it was used: a second use would end its family.
+        # Never send a refresh token twice, even if the reply is lost: the service treats a second
+        # use as theft and revokes all tokens of its family.
         self._tokens = None
         try:
             return self._issue(routes.REFRESH, body)

@@ -1,4 +1,4 @@
-"""Waiting of a client after 429 and 503."""
+"""How long a client waits after the replies 429 and 503 before it repeats a call."""
 
 import random
 import time
@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Final
 
 WAITED_MAX_S: Final = 120.0
-"""The sum of the waits of one call."""
+"""Maximum of the sum of all waits of one call."""
 _FIRST_S: Final = 1.0
 _LONGEST_S: Final = 20.0
 """First and longest wait without ``Retry-After``. The wait doubles each time."""
@@ -18,12 +18,17 @@ _SPREAD: Final = 0.25
 _SPREAD_MIN_S: Final = 0.1
 _REPEATABLE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _NOTHING_WAS_DONE: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
-"""RFC 6585, section 4: the call was refused. A 503 may be the timeout of a proxy."""
+"""Statuses after which the call certainly had no effect: 429 (RFC 6585, section 4). A 503 may come
+from a proxy that stopped waiting for a service that completed the call.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """``on_wait`` is called with the seconds and the status before each wait."""
+    """How a client waits. ``most_s`` is the maximum of the sum of all waits of one call.
+
+    Before each wait, ``on_wait`` is called with its duration in seconds and the status.
+    """
 
     on_wait: Callable[[float, int], None] = lambda _seconds, _status: None
     sleep: Callable[[float], None] = time.sleep
@@ -46,8 +51,8 @@ class Waits:
     def wait(self, status: int, retry_after: str | None) -> bool:
         """Wait and return True, or return False if the call must not be repeated.
 
-        ``Retry-After`` is waited in full, and up to a quarter more, so that clients that were
-        refused together do not return together.
+        The wait is as long as ``Retry-After`` requires and up to a quarter longer, so that clients
+        that were refused at the same time do not repeat their calls at the same time.
         """
         if status not in self._statuses:
             return False
@@ -66,7 +71,10 @@ class Waits:
 
 
 def seconds_of(retry_after: str | None, now: datetime | None = None) -> float | None:
-    """Return the seconds of a ``Retry-After``, a number or a date (RFC 9110, 10.2.3); else None."""
+    """Return the seconds of a ``Retry-After``: a number or a date (RFC 9110, section 10.2.3).
+
+    Returns None if the header is missing or invalid.
+    """
     text = (retry_after or "").strip()
     if text.isascii() and text.isdecimal():
         return float(text)

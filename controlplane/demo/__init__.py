@@ -1,1 +1,1 @@
-"""A simulated venue in which to try the agent."""
+"""Simulates a venue in which a user can try the agent."""

@@ -2,8 +2,8 @@
 
     python -m controlplane.demo.child MODULE [ARGUMENT ...]
 
-The parent has the other end of standard input, and never writes to it. The program stops when the
-parent closes it. The kernel closes it if the parent is killed.
+Standard input is a pipe to which the parent never writes. The program stops when the parent closes
+its end of the pipe. If the parent is killed, the kernel closes it.
 """
 
 import os
@@ -14,7 +14,7 @@ import threading
 from typing import Final
 
 STOP_WITHIN_S: Final = 12.0
-"""Longer than a clean stop of the agent. After it, the program is ended."""
+"""A program that has not stopped after this time is ended. A clean stop of the agent is shorter."""
 
 
 def _end_with_the_parent() -> None:

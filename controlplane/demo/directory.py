@@ -1,4 +1,4 @@
-"""The directory with all files of a demo. Only one demo can use it at a time."""
+"""Claims the directory with all files of a demo. Only one demo can use it at a time."""
 
 import contextlib
 import os
@@ -13,20 +13,23 @@ from controlplane.client.errors import CommandError
 
 LOCK: Final = "demo.lock"
 ENDS_WITHIN_S: Final = 5.0
-"""The processes of a killed demo end by themselves within this time. They hold the lock."""
+"""The processes of a killed demo end by themselves within this time. Until then they hold the lock
+of its directory.
+"""
 
 _POLL_S: Final = 0.1
 
 
 @contextlib.contextmanager
 def claim_directory(home: Path) -> Iterator[int]:
-    """Create ``home``, or delete what an earlier demo left there.
+    """Create and lock ``home``, and delete the files that an earlier demo left there.
 
     Yields:
-        The descriptor that holds the lock. The lock ends with the last process that has it.
+        The descriptor of the lock file. The directory stays locked until every process that
+        inherited the descriptor has ended.
 
     Raises:
-        CommandError: Another demo uses the directory, or it has other files.
+        CommandError: Another demo uses the directory, or it contains files that are not a demo's.
     """
     try:
         home.mkdir(parents=True, mode=0o700, exist_ok=True)
@@ -42,7 +45,8 @@ def claim_directory(home: Path) -> Iterator[int]:
     try:
         _wait_for_lock(descriptor, home)
         for path in home.iterdir():
-            # The lock stays: without it, the next demo would refuse a half-emptied directory.
+            # Keep the lock file: if this loop is interrupted, the next demo recognises by this
+            # file that the directory belongs to a demo.
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             elif path.name != LOCK:

@@ -1,4 +1,8 @@
-"""Where the demo runs: on a LAN in a network namespace, on loopback, or in the real networks."""
+"""Sets up the network in which the demo runs.
+
+It is a simulated LAN in a network namespace, or simulated queues on loopback, or the machine's real
+networks.
+"""
 
 import ctypes
 import os
@@ -22,10 +26,10 @@ class Environment:
 
     Args:
         description: What is simulated, for the user.
-        network: The agent's configuration of networks.
+        network: The content of the ``[network]`` section of the agent's configuration.
         variables: The agent's environment variables.
-        outside: A listening socket in the network of the terminal, if the demo left that network.
-            The caller closes it.
+        outside: If the demo's process entered a network namespace, a socket that is bound in the
+            machine's own network, where the browser runs. The caller closes it.
     """
 
     description: str
@@ -62,7 +66,10 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
 
 
 def why_no_lan() -> str | None:
-    """Return why a LAN cannot be simulated here, None if it can. A child process tries it."""
+    """Return why a LAN cannot be simulated here, or None if it can.
+
+    A child process tries it, because a process cannot leave the network namespace again.
+    """
     if sys.platform != "linux":
         return f"{sys.platform} has no network namespaces"
     reader, writer = os.pipe()
@@ -80,8 +87,9 @@ def why_no_lan() -> str | None:
 def enter_network_namespace() -> None:
     """Move this process from the machine's network to an empty one, for good. Raises OSError.
 
-    Without the right to do so, it enters a user namespace too. The user stays the same there, and
-    executed programs get no additional rights. The process must not have other threads.
+    If the kernel does not permit this, the process also enters a user namespace, which gives it the
+    right. It keeps its user id there, and the programs that it starts get no additional rights. The
+    process must not have other threads.
     """
     if sys.platform != "linux":
         raise OSError(f"{sys.platform} has no network namespaces")
@@ -103,7 +111,10 @@ def _unshare(flags: int) -> None:
 
 
 def _start_spooler(processes: Processes, queues: str) -> dict[str, str]:
-    """Return the variables by which the agent finds it: none on Windows, which has no CUPS."""
+    """Start the spooler and return the environment variables that point the agent to it.
+
+    Windows has no CUPS, so nothing is started there.
+    """
     if sys.platform == "win32":
         return {}
     with bind("127.0.0.1", 0) as listener:
@@ -127,7 +138,11 @@ def _try_lan() -> str:
 
 
 def _start_lan(processes: Processes) -> socket.socket:
-    """Enter a network with the venue's devices. Returns a socket in the network that was left."""
+    """Enter a network namespace and simulate the venue's devices there.
+
+    Returns:
+        A socket that was bound before, in the machine's own network.
+    """
     from controlplane.demo.lan.tap import open_tap  # Linux only
 
     outside = bind("127.0.0.1", 0)

@@ -1,4 +1,4 @@
-"""Replies of printers and spoolers: IPP messages inside HTTP (RFC 8010, sections 3 and 4)."""
+"""Builds the replies of printers and spoolers: IPP messages in HTTP (RFC 8010, sections 3, 4)."""
 
 import struct
 from collections.abc import Iterable

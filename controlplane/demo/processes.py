@@ -1,4 +1,4 @@
-"""The processes of a demo. They end when the demo ends or is killed."""
+"""Starts the processes of a demo. They end when the demo ends or is killed."""
 
 import os
 import re
@@ -16,7 +16,10 @@ START_WITHIN_S: Final = 30.0
 STOP_WITHIN_S: Final = 15.0
 POLL_S: Final = 0.05
 _CHILD: Final = (sys.executable, "-I", "-m", "controlplane.demo.child")
-"""Isolated: the current directory and PYTHONPATH cannot change what is run."""
+"""The beginning of a process's command line.
+
+``-I`` isolates it: the current directory and PYTHONPATH cannot change which code it runs.
+"""
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 Result = TypeVar("Result")
@@ -24,9 +27,9 @@ Process = subprocess.Popen[bytes]
 
 
 class Processes:
-    """Starts processes with their output in ``home``, and ends them when the context ends.
+    """Starts processes and writes their output to ``home``. The end of the context ends them.
 
-    Each process inherits the descriptors ``inherited``.
+    Every process inherits the file descriptors ``inherited``.
     """
 
     def __init__(self, home: Path, *inherited: int) -> None:
@@ -44,7 +47,7 @@ class Processes:
         ending = [self._started.pop(name) for name in names]
         for process in ending:
             assert process.stdin is not None  # noqa: S101 - it is a pipe
-            process.stdin.close()  # child.py stops the process
+            process.stdin.close()  # child.py then stops the process
         deadline = time.monotonic() + STOP_WITHIN_S
         for process in ending:
             try:
@@ -60,8 +63,8 @@ class Processes:
         inherited: Sequence[int] = (),
         environment: Mapping[str, str] = _NOTHING,
     ) -> Process:
-        """Run a module. Its output goes to ``name``.out and its errors to ``name``.log."""
-        # The configuration of this machine's agent does not apply to the demo's.
+        """Run a module. Its stdout is written to ``name``.out, and its stderr to ``name``.log."""
+        # The variables that configure an agent of this machine must not affect the demo's agent.
         kept = {k: v for k, v in os.environ.items() if not k.startswith("VENUE_AGENT_")}
         output, log = self.home / f"{name}.out", self.home / f"{name}.log"
         with output.open("wb") as stdout, log.open("wb") as stderr:
@@ -85,7 +88,10 @@ class Processes:
 
 
 def wait_for(poll: Callable[[], Result | None], process: Process, failure: str) -> Result:
-    """Poll until there is a result. Raises CommandError with ``failure`` if the process ends."""
+    """Call ``poll`` until it returns a result.
+
+    Raises CommandError with the text ``failure`` if the process ends or the start takes too long.
+    """
     deadline = time.monotonic() + START_WITHIN_S
     while time.monotonic() < deadline and process.poll() is None:
         if (result := poll()) is not None:

@@ -1,4 +1,4 @@
-"""The service and the agent of a demo, with their files in the demo's directory."""
+"""Starts the service and the agent of a demo. Their files are in the demo's directory."""
 
 import json
 from contextlib import closing

@@ -1,9 +1,10 @@
-"""The service of the demo: like `venue-control serve`, with a sign-in link for its console.
+"""Runs the service of the demo: `venue-control serve` with a sign-in link for its console.
 
     python -m controlplane.demo.service DATABASE KEY_FILE [SOCKET]
 
-``SOCKET`` is the descriptor of a socket that is bound in the network of the terminal, where the
-browser runs. If this process is in another network, it listens at the same address there too.
+``SOCKET`` is given if the demo runs in a network namespace. It is the descriptor of a socket that
+is bound in the machine's own network, where the browser runs. The service listens on this socket
+and at the same address in the namespace, where the agent runs.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""The print spooler of the demo. It lists the venue's queues and their jobs, and prints nothing.
+"""The simulated print spooler of the demo. It lists print queues and jobs, and prints nothing.
 
     python -m controlplane.demo.spooler lan|loopback SOCKET
 
@@ -57,7 +57,7 @@ def jobs(queues: Sequence[Queue], now: float) -> Iterator[ipp.Group]:
 
 
 def answer(request: bytes, queues: Sequence[Queue], now: float) -> bytes:
-    """Return the reply to an IPP request. It is empty for an unsupported operation."""
+    """Return the reply to an IPP request. For an unsupported operation, it lists nothing."""
     (operation,) = struct.unpack_from("!2xH", request.ljust(4, b"\0"))
     if operation == CUPS_GET_PRINTERS:
         return ipp.response(*printers(queues))
@@ -76,7 +76,7 @@ def _handler(queues: Sequence[Queue]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - its name there
-            """Log nothing: the requests of a collector are expected."""
+            """Log nothing, because the requests of collectors are expected."""
 
     return Handler
 

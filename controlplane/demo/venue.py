@@ -1,6 +1,7 @@
 """The venue that the demo simulates: its LAN, the print queues of its till, and their problems.
 
-The MAC addresses have the makers' prefixes, so that reports show the makers. They are not in use.
+The MAC addresses are invented. They begin with the prefixes of real makers, so that reports show
+the makers.
 """
 
 from dataclasses import dataclass
@@ -110,4 +111,4 @@ QUEUES_WITHOUT_LAN: Final = (
         waiting_s=25 * 60,
     ),
 )  # fmt: skip
-"""Without a LAN, a report can show problems of local printers only."""
+"""The queues of a demo on loopback, where a report can only show the problems of local printers."""

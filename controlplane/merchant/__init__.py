@@ -1,1 +1,1 @@
-"""A merchant's rows: sales and refunds written together with the sums over them."""
+"""Writes the sales and refunds of a merchant together with their rollups."""

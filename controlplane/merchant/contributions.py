@@ -1,7 +1,7 @@
 """The sums that a sale or a refund adds to each rollup. Pure.
 
-`controlplane.merchant.rebuild` computes the same in SQL over all rows. A test and
-`venue-control sandbox rebuild` compare the two.
+`controlplane.merchant.rebuild` computes the same sums for all sales and refunds with SQL. A test
+and `venue-control sandbox rebuild` compare the results of both modules.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class RollupKey:
-    """Location, local hour, currency and payment of a sale or refund."""
+    """The properties of a sale or refund by which rollups are grouped. ``hour`` is a local hour."""
 
     location: int
     hour: int
@@ -53,7 +53,7 @@ class RollupKey:
 
 
 class Contributions:
-    """Sums by rollup and primary key."""
+    """The sums to add, by rollup and by the primary key of its row."""
 
     def __init__(self) -> None:
         self._sums: dict[Any, dict[Key, Any]] = {rollup: {} for rollup in ROLLUPS}
@@ -68,9 +68,9 @@ class Contributions:
         self.add(ItemSpanRollup, (location, day // SPAN_DAYS, currency, snapshot), sums)
 
     def rows(self) -> Iterator[tuple[Any, list[Key]]]:
-        """Yield each rollup with its rows: key and sums.
+        """Yield each rollup with its rows. A row has the values of the key and then the sums.
 
-        The order is the same for all writers, so that two of them do not deadlock.
+        All writers use the same order of rows, so that two writers do not deadlock.
         """
         for rollup, sums in self._sums.items():
             yield rollup, [(*key, *sums[key]) for key in sorted(sums)]
@@ -79,7 +79,7 @@ class Contributions:
 def of_sale(
     rollup_key: RollupKey, sale: NewSale, money: SaleMoney, rows: Sequence[LineRow]
 ) -> Contributions:
-    """Return what a completed sale adds. ``rows`` are those of its lines."""
+    """Return the sums that a completed sale adds. ``rows`` are the rows of its lines."""
     contributions, discount = Contributions(), money.gross - money.total
     contributions.add(HourRollup, rollup_key.hour_key, HourSums(money.gross, discount, 1))
     is_missing = sale.lines is None
@@ -109,7 +109,7 @@ def of_sale(
 
 
 def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
-    """Return what an unresolved order adds. It is counted, but not part of any figure."""
+    """Return the sums that an unresolved order adds. It is counted, but is part of no figure."""
     contributions = Contributions()
     sums = DaySums(unresolved_count=1, unresolved_amount=amount)
     contributions.add(DayRollup, rollup_key.day_key, sums)
@@ -123,12 +123,13 @@ def of_refund(
     tax: int | None,
     lines: Sequence[tuple[int, int, int]],
 ) -> Contributions:
-    """Return what a refund adds.
+    """Return the sums that a refund adds.
 
     Args:
-        given_back: None means that the date of the refund is unknown.
-        tax: None means that it is unknown.
-        lines: snapshot, quantity in thousandths, and amount.
+        sold: The key of the refunded sale.
+        given_back: The key of the refund. None means that the time of the refund is unknown.
+        tax: The refunded tax. None means that it is unknown.
+        lines: The snapshot, the quantity in thousandths and the amount of each refunded line.
     """
     contributions = Contributions()
     contributions.add(HourRollup, sold.hour_key, HourSums(undone=refund.goods))

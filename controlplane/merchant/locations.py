@@ -1,7 +1,7 @@
-"""Names of organizations and locations, and the time zone of a location.
+"""Sets the names of organizations and locations, and the time zones of locations.
 
-The table `Location` has the name and the zone for both devices and sales. Only this module changes
-them.
+The table `Location` has one name and one time zone of a location, for its devices and its sales.
+Only this module changes them.
 """
 
 from datetime import datetime, timedelta
@@ -18,11 +18,11 @@ from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 HOUR_US: Final = timedelta(hours=1) // MICROSECOND
 At = tuple[str, str]
-"""Organization and location."""
+"""The ids of an organization and of a location in it."""
 
 
 def name_organization(session: Session, organization_id: str, name: str, now: datetime) -> None:
-    """Name an organization, whether or not it has sales."""
+    """Set the name of an organization. Creates its row if there is none."""
     row = session.get(Organization, organization_id)
     if row is None:
         row = Organization(id=organization_id, name=name, created_at=now)
@@ -31,17 +31,20 @@ def name_organization(session: Session, organization_id: str, name: str, now: da
 
 
 def name_location(session: Session, at: At, name: str, now: datetime) -> None:
-    """Name a location, whether or not it has sales."""
+    """Set the name of a location. Creates its row if there is none."""
     if session.get(Organization, at[0]) is None:
         name_organization(session, at[0], at[0], now)
     _location(session, at, now).name = name
 
 
 def set_zone(session: Session, at: At, zone: str | None, now: datetime) -> bool:
-    """Set the time zone of a location, an IANA name.
+    """Set the time zone of a location to an IANA name, or to none.
 
-    Its sales and refunds get new local hours, and its rollups are computed again. Returns whether
-    the location has sales and the zone is a different one.
+    If the zone differs from the stored one, the local hours of its sales and refunds and its
+    rollups are computed again.
+
+    Returns:
+        Whether the zone of a location with a currency, and therefore figures, has changed.
     """
     location = _location(session, at, now)
     if location.zone == zone:
@@ -74,13 +77,13 @@ def set_zone(session: Session, at: At, zone: str | None, now: datetime) -> bool:
 
 
 def valid_zone(zone: str | None) -> str | None:
-    """Return a time zone, None if its name is missing or invalid."""
+    """Return the name of a time zone, or None if it is missing or invalid."""
     clock = clock_of(zone)
     return None if clock.fell_back else clock.name
 
 
 def _location(session: Session, at: At, now: datetime) -> Location:
-    """Return the locked row of a location. It is created without sales if there is none."""
+    """Lock and return the row of a location. Without a row, one without a currency is created."""
     query = select(Location).where(Location.organization_id == at[0], Location.id == at[1])
     row = session.scalars(query.with_for_update()).first()
     if row is None:

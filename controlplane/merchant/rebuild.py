@@ -1,6 +1,7 @@
-"""Computes rollups from all rows: after a bulk load or a change of time zone, or to verify them.
+"""Computes rollups from the stored sales and refunds, with SQL.
 
-`controlplane.merchant.contributions` computes the same for one sale or refund.
+This is needed after a bulk load or a change of time zone, and to verify the stored rollups.
+`controlplane.merchant.contributions` computes the same sums for a single sale or refund.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,9 +32,11 @@ MONEY_BACK: Final = "r.goods + r.fee + r.tip"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What rows of ``source`` add to a rollup: SQL expressions by column.
+    """The sums that the rows of ``source`` add to a rollup.
 
-    Columns that ``sums`` does not contain get 0. ``s.location`` selects the rows of one location.
+    ``key`` and ``sums`` have an SQL expression for each column of the rollup. A column that is in
+    neither of them gets 0. Every ``source`` has a column ``s.location``, so that a query can be
+    restricted to one location.
     """
 
     source: str
@@ -97,7 +100,7 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
             {"refund": "r.goods"},
         ),
     ),
-    # These two are computed from the rollup of articles, which is small.
+    # The last two rollups are computed from ItemDayRollup, which has fewer rows than the sales.
     rollup_tables.UnitRollup: (
         Fact(
             "item_day_rollups s JOIN line_snapshots n ON n.position = s.snapshot",
@@ -122,9 +125,10 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
 
 
 def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
-    """Compute the rollups again, of one location (by position) or of all.
+    """Compute the rollups again, for the location at a position or for all locations.
 
-    Returns the number of rows, by table, that were missing or different.
+    Returns:
+        For each table, the number of differences between the stored and the computed rows.
     """
     wrong = {}
     for rollup, facts in FACTS.items():
@@ -149,10 +153,10 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
 def summed(parts: Iterable[tuple[Fact, str]], keys: Sequence[str], sums: Sequence[str]) -> str:
     """Return a query for the sums of facts, grouped by ``keys``.
 
-    Each fact is summed first, so that only few rows are summed together.
+    The query sums up each fact separately, and then adds the few resulting rows.
 
     Args:
-        parts: facts, each with a condition in addition to its own.
+        parts: Facts, each with an SQL condition that applies in addition to the fact's own one.
     """
     groups = ", ".join(str(at) for at in range(1, len(keys) + 1))
     queries = []

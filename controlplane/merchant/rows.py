@@ -1,4 +1,8 @@
-"""Rows of sales and refunds: their values in the order of the columns, without the position."""
+"""Converts sales and refunds to rows.
+
+A row of a sale or refund has the values of all columns except the position, in their order. Rows of
+lines and payments begin with the position of their sale or refund.
+"""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +23,13 @@ Row = tuple[Any, ...]
 
 
 def sale_row(sale: NewSale, money: SaleMoney, hour: int, made: datetime, changed: datetime) -> Row:
-    """Return the row of a sale. ``hour`` is local; ``made`` and ``changed`` are its times."""
+    """Return the row of a sale.
+
+    Args:
+        hour: The local hour of the sale.
+        made: The time at which the row was created.
+        changed: The time of the row's last change.
+    """
     kind, method = way_of_payment(sale.payments)
     return (
         sale.id.hex,

@@ -1,6 +1,7 @@
 """New sales and refunds, and the amounts computed from them. Pure.
 
-Functions raise SaleError for inconsistent input. Fields such as ``location`` are row positions.
+Functions raise SaleError for inconsistent input. Integers that refer to rows of other tables, such
+as ``location``, are the positions of these rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,8 @@ class SaleError(ValueError):
 class SoldArticle:
     """The article of a line: position of its snapshot, unit and tax.
 
-    ``percentage_milli`` None means exempt if ``has_known_tax``, else unknown.
+    If ``percentage_milli`` is None, the article is exempt from tax. If ``has_known_tax`` is False,
+    its tax is unknown.
     """
 
     snapshot: int
@@ -38,7 +40,10 @@ class SoldArticle:
 
 @dataclass(frozen=True, slots=True)
 class NewLine:
-    """A line. ``quantity`` is in 10^-exponent of the unit; ``discount`` is that of the line."""
+    """A line of a sale.
+
+    ``quantity`` is in 10^-exponent of the unit. ``discount`` applies to this line only.
+    """
 
     article: SoldArticle
     quantity: int
@@ -61,7 +66,7 @@ class NewSale:
 
     Attributes:
         lines: None if it is unknown what was sold. Then ``total`` is required.
-        discount: of the whole sale, in addition to those of its lines.
+        discount: discount of the whole sale, in addition to the discounts of its lines.
     """
 
     id: UUID
@@ -85,7 +90,7 @@ class NewSale:
 
 
 class LineRow(NamedTuple):
-    """The columns of `SaleLine` without the sale."""
+    """The columns of `SaleLine` except the sale. ``share`` is the share of the sale's discount."""
 
     number: int
     snapshot: int
@@ -99,7 +104,7 @@ class LineRow(NamedTuple):
 
 
 class SaleMoney(NamedTuple):
-    """Sums over the lines, with the names of columns of `Sale`."""
+    """Sums over the lines of a sale. The fields have the names of the columns of `Sale`."""
 
     gross: int
     total: int
@@ -124,8 +129,9 @@ class NewRefund:
 
     Attributes:
         refunded_at: None if the date is unknown.
-        has_components: False if only ``goods``, the refunded money, is known.
-        lines: empty, or their amounts add up to ``goods``.
+        has_components: False if it is unknown how the money divides into goods, fee and tip. Then
+            ``goods`` is the whole amount.
+        lines: the refunded lines, or none. Their amounts add up to ``goods``.
     """
 
     id: UUID
@@ -141,7 +147,7 @@ class NewRefund:
 
 
 def line_rows(sale: NewSale) -> list[LineRow]:
-    """Return the lines with price, share of the sale's discount, and tax."""
+    """Return the rows of a sale's lines, with price, share of the sale's discount, and tax."""
     lines = sale.lines or ()
     gross = [price_of(line.unit_price, line.quantity, line.article.exponent) for line in lines]
     totals = [cost - line.discount for cost, line in zip(gross, lines, strict=True)]
@@ -167,14 +173,14 @@ def line_rows(sale: NewSale) -> list[LineRow]:
 
 
 def tax_of(article: SoldArticle, amount: int) -> int | None:
-    """Return the tax that ``amount`` contains, None if it is unknown."""
+    """Return the tax that is included in ``amount``, or None if it is unknown."""
     if not article.has_known_tax:
         return None
     return 0 if article.percentage_milli is None else tax_within(amount, article.percentage_milli)
 
 
 def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
-    """Return the sums of the sale. Checks them against the payments."""
+    """Return the sums of the sale, and check that the payments of a completed sale equal them."""
     if sale.lines is None:
         if sale.total is None:
             raise SaleError("a sale without lines needs its total")
@@ -200,9 +206,10 @@ def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
 
 
 def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
-    """Return the type and the method of all payments.
+    """Return one payment type and one payment method for the whole sale.
 
-    The type is mixed if types differ, and the method is None if methods differ.
+    The type is mixed if the payments have different types. The method is None if they have
+    different methods.
     """
     types = {payment.type for payment in payments}
     methods = {payment.method for payment in payments}
@@ -213,10 +220,11 @@ def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
 def refund_tax(
     refund: NewRefund, sale_lines: Mapping[int, LineRow], articles: Mapping[int, SoldArticle]
 ) -> int | None:
-    """Return the tax in the refunded goods, None if it is not known of all lines.
+    """Return the tax in the refunded goods, or None if the tax of any of them is unknown.
 
     Args:
-        articles: by snapshot.
+        sale_lines: The lines of the sale, by number.
+        articles: The articles of these lines, by the position of the snapshot.
     """
     if not refund.has_components or sum(line.amount for line in refund.lines) != refund.goods:
         return None

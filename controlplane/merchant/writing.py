@@ -45,7 +45,7 @@ from controlplane.storage.statements import add_to, insert_row, insert_rows
 
 
 def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
-    """Write a sale. Returns its position."""
+    """Write a sale and update the rollups. Returns the position of the sale."""
     lines = line_rows(sale)
     money = money_of(sale, lines)
     kind, method = way_of_payment(sale.payments)
@@ -62,7 +62,11 @@ def add_sale(session: Session, sale: NewSale, now: datetime) -> int:
 
 
 def add_refund(session: Session, refund: NewRefund, now: datetime) -> int:
-    """Write a refund and update the time of the sale's last change. Returns its position."""
+    """Write a refund, and update the rollups and the time of the sale's last change.
+
+    Returns:
+        The position of the refund.
+    """
     sale = session.scalars(select(Sale).where(Sale.position == refund.sale).with_for_update()).one()
     if sale.status != COMPLETED:
         raise SaleError("only a completed sale can be refunded")
@@ -98,7 +102,7 @@ def add_up(session: Session, sums: Contributions) -> None:
 
 
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:
-    """Return the articles of these snapshots."""
+    """Return the articles of the snapshots at these positions, by position."""
     rows = session.scalars(select(LineSnapshot).where(LineSnapshot.position.in_(snapshots)))
     return {row.position: article_of(row) for row in rows}
 
@@ -114,7 +118,7 @@ def article_of(snapshot: LineSnapshot) -> SoldArticle:
 
 
 def _hour(session: Session, location: int, timestamp: datetime) -> int:
-    # Locked, so that the time zone does not change before the rollups are written.
+    # Lock the row, so that the time zone does not change before the rollups are written.
     zone = session.execute(
         select(Location.zone).where(Location.position == location).with_for_update(read=True)
     ).scalar_one()

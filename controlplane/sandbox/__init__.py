@@ -1,1 +1,1 @@
-"""A generated merchant, the same for the same seed, with every unusual case for figures."""
+"""A generated merchant with every unusual case for figures. Equal seeds give equal merchants."""

@@ -1,7 +1,8 @@
-"""The sandbox's catalog: units, fees, categories, goods, and the articles that lines of sales show.
+"""The sandbox's catalog: units, fees, categories, goods, and the snapshots for the lines of sales.
 
-The plan determines every row. The rows of a stored catalog are therefore generated again, and only
-the positions of its articles are read. Rows are written or read in batches, and then released.
+The plan determines every row. Therefore a stored catalog is not read: its rows are generated again,
+and only the positions of its snapshots are read. Rows are processed in batches. A batch is released
+from memory before the next one begins.
 """
 
 import hashlib
@@ -40,13 +41,13 @@ SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
 ROWS_MAX: Final = 1_000
-"""Number of rows after which a batch ends. The rows of a good are in one batch."""
+"""A batch ends after the first good with which it has at least this number of rows."""
 Row = TypeVar("Row", bound=Base)
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """An article for sale. ``weight`` is its share of the sales."""
+    """An article for sale. ``weight`` is the relative frequency of its sales."""
 
     article: SoldArticle
     price: int
@@ -55,7 +56,11 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """``irregular`` offers are typed in by hand, have an unknown tax or no unit."""
+    """The offers of the sandbox.
+
+    ``irregular`` offers are not in the catalog tables: they are typed in by hand, and have an
+    unknown tax or no unit.
+    """
 
     offers: tuple[Offer, ...]
     irregular: tuple[Offer, ...]
@@ -90,7 +95,10 @@ def find_catalog(session: Session, plan: Plan) -> Catalog:
 
 
 class _CatalogBuilder:
-    """Generates the rows of a catalog. ``store`` gives the snapshots of a batch their positions."""
+    """Generates the rows of a catalog in batches.
+
+    ``store`` is called with the rows of a batch and must set the positions of its snapshots.
+    """
 
     def __init__(self, plan: Plan, store: Callable[[list[Base]], None]) -> None:
         self._plan = plan
@@ -125,7 +133,7 @@ class _CatalogBuilder:
         return Catalog(tuple(offers), tuple(self._end_batch()))
 
     def _end_batch(self) -> list[Offer]:
-        """Store the rows, and return the offers of their snapshots."""
+        """Store the rows of the batch, and return the offers of its snapshots."""
         self._store(self._rows)
         offers = [Offer(article_of(row), price, weight) for row, price, weight in self._drafts]
         self._rows, self._drafts = [], []
@@ -197,7 +205,7 @@ class _CatalogBuilder:
         ids: tuple[UUID | None, UUID | None, UUID | None] = (None, None, None),
         codes: Sequence[tuple[str, str]] = (),
     ) -> LineSnapshot:
-        """``ids`` are those of the good, the variation and the category."""
+        """Add a snapshot. ``ids`` are the ids of the good, the variation and the category."""
         exponent = unit.exponent if unit else 0
         values: dict[str, Any] = {
             **self._own, "name": name, "source": source,

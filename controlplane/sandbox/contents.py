@@ -1,5 +1,7 @@
-"""The tables with an organization's data, in the order in which they are written, and how their
-rows refer to the organization and to each other."""
+"""The tables that contain an organization's data, in the order in which they are written.
+
+Each entry describes how the rows of a table refer to the organization and to other tables.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
@@ -18,9 +20,9 @@ class Content:
     """A table.
 
     Args:
-        references: Columns with positions of another table.
+        references: The tables to whose positions the columns of this table refer, by column.
         owner: The table that these rows belong to, this table's column that refers to it, and the
-            column that is referred to. None if this table has an organization itself.
+            referenced column. None if this table has a column with the organization.
     """
 
     table: Any

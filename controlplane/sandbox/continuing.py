@@ -19,7 +19,10 @@ from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 REFUND_DAYS: Final = 13
-"""A refund is at most twelve days after its sale. Local days may differ by one more."""
+"""Number of local days before now whose sales may still get a refund.
+
+A refund is at most twelve days after its sale, which can be thirteen local days.
+"""
 
 
 class NoSandboxError(Exception):
@@ -56,10 +59,10 @@ def continue_sales(
     since: datetime,
     until: datetime,
 ) -> tuple[int, int]:
-    """Write the transactions after ``since`` and up to ``until``, each with its sums.
+    """Write the transactions after ``since`` and up to ``until``, and update the rollups.
 
-    The result is the same as that of a load up to ``until``. Sales before ``since`` are generated
-    too, because their refunds may be due now.
+    Afterwards the database contains the same data as after a load up to ``until``. Sales before
+    ``since`` are generated again but not written, because some of their refunds may be due now.
 
     Returns:
         The number of sales and of refunds.
@@ -80,7 +83,11 @@ def continue_sales(
 def _add_refunds(
     session: Session, transaction: Transaction, position: int, since: datetime, until: datetime
 ) -> int:
-    """``position`` is that of a sale that was just written, otherwise 0."""
+    """Write the refunds of a transaction that are due, and return their number.
+
+    Args:
+        position: The position of the sale if it was just written, otherwise 0.
+    """
     count = 0
     for refund in transaction.refunds:
         at = refund.refunded_at

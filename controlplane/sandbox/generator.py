@@ -25,7 +25,7 @@ from controlplane.sandbox.locations import Method, Venue
 from controlplane.sandbox.plan import Plan, id_at
 
 HOURS: Final = (1, 1, 1, 1, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 2, 1)
-"""Share of the sales in each hour of a day. Only days of 25 hours have the last one."""
+"""Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
 BUSY_UNTIL: Final = tuple(accumulate(HOURS))
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
@@ -36,14 +36,14 @@ PORTIONS: Final = (250, 375, 500, 750, 1000, 1250)
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A sale with its refunds. A refund's ``sale`` is 0 until the sale has a position."""
+    """A sale with its refunds. A refund's ``sale`` is 0 until the sale is stored at a position."""
 
     sale: NewSale
     refunds: tuple[NewRefund, ...]
 
 
 class DayGenerator:
-    """Generates the transactions of any day of a venue. A day does not depend on other days."""
+    """Generates the transactions of a venue on a given day, independently of all other days."""
 
     def __init__(self, plan: Plan, catalog: Catalog, methods: Sequence[Method]) -> None:
         self.plan = plan
@@ -52,7 +52,7 @@ class DayGenerator:
         self._weights = tuple(accumulate(offer.weight for offer in catalog.offers))
 
     def transactions(self, venue: Venue, day: int) -> Iterator[Transaction]:
-        """Yield the day's transactions in the order of their time."""
+        """Yield the day's transactions in chronological order."""
         rng = self.plan.random_for("day", venue.number, day)
         timestamps = sorted(_draw_timestamps(rng, self.plan.sales_per_day, venue, day))
         for number, timestamp in enumerate(timestamps, 1):
@@ -178,7 +178,7 @@ def _quantity(rng: random.Random, offer: Offer) -> int:
 
 
 def _refund_lines(rng: random.Random, sale: NewSale) -> list[NewRefundLine]:
-    """Return all lines or one of them, at the price that was paid."""
+    """Return refunds of all lines or of one line, each with the amount that was paid for it."""
     rows = line_rows(sale)
     chosen = rows if rng.random() < 0.4 else [rng.choice(rows)]
     return [NewRefundLine(row.number, row.quantity, row.total - row.share) for row in chosen]

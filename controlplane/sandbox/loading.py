@@ -1,6 +1,6 @@
-"""Writes a sandbox to the database: locations, catalog, the transactions of each day, and sums.
+"""Writes a sandbox to the database: locations, catalog, the transactions of each day, and rollups.
 
-It is one database transaction: a load that is interrupted writes nothing.
+All of it is one database transaction, so a load that is interrupted writes nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +80,7 @@ def load(
 def _transactions(
     generator: DayGenerator, venues: Sequence[Venue], until: datetime
 ) -> Iterator[tuple[Transaction, Venue]]:
-    # One more day: east of UTC, sales of the next day have happened already.
+    # Includes the day after the last one: east of UTC, it has begun already.
     for day in range(generator.plan.first_day, generator.plan.last_day + 2):
         for venue in venues:
             for transaction in generator.transactions(venue, day):
@@ -94,7 +94,7 @@ def _is_due(refund: NewRefund, now: datetime) -> bool:
 
 
 class BulkWriter:
-    """Writes transactions in batches, without sums, and assigns the positions itself."""
+    """Writes transactions in batches and assigns their positions. It does not write rollups."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -31,9 +31,12 @@ VENUES: Final = (
     ("Old Town Juice", "Mars/Olympus_Mons", "AED"),
     ("Palm Bakery", "Asia/Dubai", "AED"),
 )
-"""Name, time zone, currency. The zones have offsets of half and three-quarter hours, days of 23 and
-25 hours, clock changes by half an hour, and both ends of the calendar. One venue has no zone, and
-one an unknown zone."""
+"""Name, time zone and currency of each venue.
+
+The zones include offsets of half and three-quarter hours, days of 23 and 25 hours, and clock
+changes by half an hour. They also include the first and the last zone of the world in which a day
+begins. One venue has no zone, and one has an unknown zone.
+"""
 METHODS: Final[tuple[tuple[PaymentType, str], ...]] = (
     ("cash", "Cash"),
     ("card", "Visa"),
@@ -47,7 +50,10 @@ NAMES: Final = ("Amira", "Bilal", "Carla", "Dmitri", "Elif", "Farid", "Grace", "
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """A location for which sales are generated. Integers but ``number`` are positions of rows."""
+    """A location for which sales are generated.
+
+    ``number`` counts the venues from 0. The other integers are positions of rows.
+    """
 
     number: int
     position: int

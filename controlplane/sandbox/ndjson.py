@@ -1,7 +1,9 @@
-"""A sandbox as lines of JSON: a header, then each row as an object with the name of its table.
+"""Exports a sandbox as lines of JSON, and imports such lines.
 
-Positions are those of the exported database; an import adds an offset to them. Local hours and sums
-are not exported: an import calculates them.
+The first line is a header. Each further line is one row: an object with the columns and the name of
+its table. The exported positions are those of the exported database. An import adds an offset to
+each position, so that it does not collide with the rows of its database. Local hours and rollups
+are not exported: an import computes them.
 """
 
 import json
@@ -38,7 +40,7 @@ TIMESTAMP_COLUMNS: Final[Mapping[Any, str]] = {Sale: "initiated_at", Refund: "re
 
 
 class FormatError(Exception):
-    """A line does not belong in an export."""
+    """A line cannot be part of an export."""
 
 
 def export(session: Session, organization_id: str) -> Iterator[str]:
@@ -61,8 +63,8 @@ def load_lines(session: Session, lines: Iterable[str]) -> dict[str, int]:
     """Write an export to the database and return the number of rows of each table.
 
     Raises:
-        FormatError: A line does not belong in an export.
-        OccupiedError: The organization or one of its ids exists already.
+        FormatError: A line cannot be part of an export.
+        OccupiedError: The organization, or a row with one of the imported ids, exists already.
     """
     return _Import(session).run(lines)
 

@@ -1,4 +1,4 @@
-"""The parameters of a sandbox, and its random numbers: the same plan gives the same rows."""
+"""The parameters of a sandbox and the source of its random numbers. Equal plans give equal rows."""
 
 import random
 import uuid
@@ -17,7 +17,10 @@ NOISE_MAX: Final = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """``sales_per_day`` is for each location. ``until`` is the last day."""
+    """The parameters of a sandbox.
+
+    ``sales_per_day`` is the average number of sales at each location. ``until`` is the last day.
+    """
 
     seed: int = 1
     locations: int = 3
@@ -50,7 +53,7 @@ class Plan:
         return cls(**written | {"until": date.fromisoformat(written["until"])})
 
     def random_for(self, *subject: object) -> random.Random:
-        """Return the random numbers of a subject. They do not depend on other subjects."""
+        """Return a generator of random numbers that depends only on the plan and the subject."""
         return random.Random(self._name(subject))  # noqa: S311 - not for secrets
 
     def id_of(self, *subject: object) -> uuid.UUID:
@@ -61,7 +64,10 @@ class Plan:
 
 
 def id_at(created_at: datetime, rng: random.Random) -> uuid.UUID:
-    """Return an id that sorts by its timestamp (RFC 9562, version 7): indexes grow at their end."""
+    """Return an id that sorts by its timestamp (RFC 9562, version 7).
+
+    New rows are then added at the end of an index, which is fast.
+    """
     milliseconds, noise = int(created_at.timestamp() * 1000), rng.getrandbits(74)
     high = milliseconds << 80 | VERSION_7 | (noise >> 62) << 64
     return uuid.UUID(int=high | VARIANT | noise & NOISE_MAX)

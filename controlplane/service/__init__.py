@@ -1,1 +1,1 @@
-"""The installation of the service under systemd, with a user of its own."""
+"""Installs the service under systemd, where it runs as a separate user."""

@@ -1,8 +1,8 @@
-"""Commands of root on the service's database run as the service's user.
+"""Runs root's commands on the service's database as the service's user.
 
-That user owns the database and its directory, and could have replaced files by links. As that user,
-root cannot be led to other files, the service can read the created files, and PostgreSQL identifies
-the user by its name.
+The service's user owns the database and its directory, and could have replaced files by links. A
+command that runs as this user cannot follow such a link to a file that only root may access. The
+service can read the files that the command creates, and PostgreSQL accepts the user's name.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from controlplane.service.paths import USER
 
 
 def uid_of_the_service() -> int | None:
-    """Return the id of the service's user, None if the service is not installed."""
+    """Return the id of the service's user, or None if this user does not exist."""
     if sys.platform == "win32":
         return None
     import pwd
@@ -27,7 +27,7 @@ def uid_of_the_service() -> int | None:
 
 @contextlib.contextmanager
 def as_the_service() -> Iterator[None]:
-    """Run the body of the context as the service's user. Only root can use it."""
+    """Run the body of the ``with`` statement as the service's user. Requires root."""
     if sys.platform == "win32":
         raise OSError("Windows has no such users")
     import pwd

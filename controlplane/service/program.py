@@ -42,7 +42,10 @@ def quoted(word: str) -> str:
 
 
 def _writable_by_others(program: Path, owner: int) -> Iterator[Path]:
-    """Yield files that other users can change: the program, its modules and their directories."""
+    """Yield the files and directories that other users can change.
+
+    Checks the program, its modules, and every directory on the paths to them.
+    """
     if getattr(sys, "frozen", False):
         whole, imported = [program.resolve().parent], []
     else:

@@ -1,4 +1,6 @@
-"""The service under systemd. The Debian package has its unit, otherwise this module writes it.
+"""Installs and controls the service under systemd.
+
+The Debian package contains the unit. Without the package, this module writes the unit.
 
 Source: systemctl(1) `show`, systemd.service(5), sysusers.d(5).
 """
@@ -18,13 +20,13 @@ from controlplane.service.paths import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT
 from controlplane.service.program import command_line, quoted, require_safe_program
 
 COMMAND_WITHIN_S: Final = 930
-"""Longer than the TimeoutStartSec of the unit."""
+"""Timeout of a systemctl command. It is longer than the TimeoutStartSec of the unit."""
 _PACKAGED: Final = ("usr/lib/systemd/system", "lib/systemd/system")
 _OWN_UNIT: Final = f"etc/systemd/system/{UNIT}"
 _OWN_SYSUSERS: Final = "etc/sysusers.d/venue-control.conf"
 _PROPERTIES: Final = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,NRestarts"
 _OPTIONS_MODE: Final = 0o640
-"""The options may contain the password of a database."""
+"""Other users may not read the options, because they may contain the password of a database."""
 _ACTIVITIES: Final = {
     "active": "running",
     "reloading": "running",
@@ -41,7 +43,11 @@ Run = Callable[..., Output]
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """``detail`` is the status that the service reported. ``restarts`` are those by systemd."""
+    """The state of the service according to systemd.
+
+    ``detail`` is the status text that the service sent to systemd. ``restarts`` is the number of
+    automatic restarts by systemd.
+    """
 
     is_installed: bool
     starts_at_boot: bool
@@ -52,7 +58,7 @@ class ServiceState:
 
 
 class SystemdService:
-    """Installs, starts and stops the service. All methods raise CommandError and can be repeated.
+    """Installs, starts and stops the service. Methods can be repeated, and raise CommandError.
 
     Args:
         root: The root directory of the file system.
@@ -79,7 +85,7 @@ class SystemdService:
         return any((self._root / place / UNIT).exists() for place in _PACKAGED)
 
     def install(self, options: str) -> bool:
-        """Write the missing files and enable the start at boot.
+        """Write the missing files, and enable the service to start at boot.
 
         Returns:
             Whether ``options`` were written. An existing options file is kept.
@@ -129,13 +135,13 @@ class SystemdService:
         for path in present:
             path.unlink()
             if path.name == Path(_OWN_SYSUSERS).name:
-                with contextlib.suppress(OSError):  # it may have files of others
+                with contextlib.suppress(OSError):  # it may contain files of other programs
                     path.parent.rmdir()
         if present:
             self._checked("systemctl", "daemon-reload")
 
     def purge(self) -> None:
-        """Delete state and options after `uninstall`, and the user if there is no package."""
+        """Delete state and options after `uninstall`. Without the package, also delete the user."""
         for directory in (self.state_directory, self.options.parent):
             shutil.rmtree(directory, ignore_errors=True)
         if not self.is_packaged and self._has_account():
@@ -201,7 +207,7 @@ def unit_text(command: tuple[str, ...]) -> str:
 
 
 def this_machines_service() -> SystemdService:
-    """Return the service of this machine. Raises CommandError if it does not run systemd."""
+    """Return the service of this machine. Raises CommandError if systemd is not the init system."""
     # sd_booted(3): this directory exists exactly when systemd is the init system.
     if sys.platform != "linux" or not Path("/run/systemd/system").is_dir():
         raise CommandError(

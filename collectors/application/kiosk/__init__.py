@@ -1,1 +1,1 @@
-"""The venue's running Chromium or Edge, queried with the Chrome DevTools Protocol on loopback."""
+"""Queries the kiosk's running Chromium or Edge with the Chrome DevTools Protocol on loopback."""

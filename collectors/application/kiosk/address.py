@@ -11,7 +11,7 @@ _FORM: Final = "kiosk_debug_url is not of the form http://127.0.0.1:PORT"
 
 @dataclass(frozen=True, slots=True)
 class DebugAddress:
-    """``host`` is an IP address of the loopback interface."""
+    """The DevTools address of a browser. ``host`` is a loopback IP address."""
 
     host: str
     port: int
@@ -22,9 +22,14 @@ class DebugAddress:
 
 
 def parse_debug_url(url: str) -> DebugAddress:
-    """Read ``http://127.0.0.1:9222``. Raises ValueError, without ``url`` in it, for other forms.
+    """Parse a URL of the form ``http://127.0.0.1:9222``.
 
-    `localhost` is 127.0.0.1. A resolver is not asked: it may return another address.
+    `localhost` is read as 127.0.0.1. It is not resolved, because a resolver may return an address
+    of another machine.
+
+    Raises:
+        ValueError: The URL has another form, or its address is not loopback. The message does not
+            quote the URL, because it may contain a password.
     """
     try:
         parts = urlsplit(url)

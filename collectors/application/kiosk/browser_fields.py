@@ -1,4 +1,4 @@
-"""The 34 browser fields of the contract, made from the page's answer."""
+"""Creates the 34 browser fields of the contract from the values that the page returned."""
 
 import math
 from collections.abc import Mapping
@@ -23,15 +23,18 @@ _ERRORS: Final[Mapping[str, tuple[FieldStatus, str]]] = {
     "SecurityError": ("permission-denied", "the browser denies it to this page"),
     "NotSupportedError": ("unsupported", "the browser does not support it"),
     "TypeError": ("unsupported", "the browser does not offer it"),
-    "TimeoutError": ("collection-failed", "the browser did not settle it in time"),
+    "TimeoutError": ("collection-failed", "the browser did not return it in time"),
     "PageHidden": ("not-applicable", "the page is not on the screen"),
 }
 
 
 def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
-    """Return a field for each of ``values`` from the JSON text that the question returned.
+    """Return a field for each of ``values``.
 
-    Raises ValueError if it is no JSON object. A malformed value costs only its own key.
+    Args:
+        text: The JSON text that the expression of `expression.question` returned. Raises ValueError
+            if it is not a JSON object. If a value in it is malformed, only its field has no value.
+        values: The requested values, by key.
     """
     answers = load_object(text, "the page")
     is_secure = answers.get("browser.secureContext") != {"value": False}
@@ -68,7 +71,7 @@ def _value(key: str, source: str, value: object) -> Field:
 
 
 def _bounded(text: str) -> str:
-    # The contract counts UTF-16 code units; a character outside the first plane is two of them.
+    # The contract limits the number of UTF-16 code units. Some characters are two code units.
     cleaned = clean_text(text, TEXT_MAX)
     while len(cleaned.encode("utf-16-le")) // 2 > TEXT_MAX:
         cleaned = cleaned[:-1]

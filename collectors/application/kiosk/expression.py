@@ -1,9 +1,9 @@
-"""The questions to the page: fixed expressions that read and change nothing.
+"""The JavaScript expressions that are evaluated in the kiosk's page. They only read, and are fixed.
 
-They run in an isolated world, where the page's own scripts cannot have replaced what they call.
-They ask for no permission (navigator.permissions.query only returns its state), open nothing and
-read neither the document's content nor its address. Each value has its own time limit, so that a
-promise that never settles costs one key.
+They run in an isolated world, where they see the browser's own functions even if a script of the
+page has replaced them. They request no permission (navigator.permissions.query only returns its
+state), open nothing, and read neither the document's content nor its address. Each value has its
+own time limit. If a promise never settles, only its value is missing.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,18 @@ from typing import Final, NamedTuple
 
 VALUE_TIMEOUT_MS: Final = 700
 DRAWING_MS: Final = 500
-"""A visible page draws a frame within this time, also on a slow machine."""
+"""A visible page draws a frame within this time, even on a slow machine."""
 
 VISIBILITY: Final = "JSON.stringify([document.visibilityState === 'visible', document.hasFocus()])"
-"""Whether a page is the one on the screen, and whether it has the keyboard."""
+"""An expression for whether a page is visible on the screen, and whether it has the focus."""
 
 
 class Value(NamedTuple):
-    """What the browser calls a value, and the expression for it if that is not enough."""
+    """A value to read from the page.
+
+    ``source`` is its name in the browser's API, which the report shows. ``expression`` reads it. If
+    it is empty, ``source`` itself is evaluated.
+    """
 
     source: str
     expression: str = ""
@@ -93,7 +97,7 @@ STATE: Final[Mapping[str, Value]] = {
     "kiosk.localNetworkPermission": _permission("local-network", "local-network-access"),
     "kiosk.loopbackPermission": _permission("loopback-network", "local-network-access"),
 }
-"""Whether the page draws, and whether it may reach its devices."""
+"""Values for whether the page draws, and whether it may access the venue's devices."""
 
 _QUESTION: Final = """
 (async () => {
@@ -127,6 +131,9 @@ READERS
 
 
 def question(values: Mapping[str, Value]) -> str:
-    """Return the expression whose value is an object of {value} or {error} by key, as JSON."""
+    """Return an expression that reads ``values``.
+
+    Its result is the JSON text of an object that has ``{value}`` or ``{error}`` for each key.
+    """
     readers = (f'    "{key}": {value.reader},' for key, value in values.items())
     return _QUESTION.replace("READERS", "\n".join(readers))

@@ -1,4 +1,7 @@
-"""Reads the browser fields from the visible page, without prompts, clicks or content."""
+"""Reads the browser fields from the visible page.
+
+It causes no permission prompts and no clicks, and does not read the content of the page.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +17,7 @@ from collectors.application.source import Reading, Unreadable, all_absent
 
 SOURCE: Final = "kiosk browser"
 VISIBILITY_TIMEOUT_S: Final = 0.4
-"""Time limit of the visibility check of one of several pages. A frozen tab does not answer."""
+"""Time limit for the visibility check of one page. A frozen tab never replies to it."""
 
 
 def read_kiosk(url: str, deadline: Deadline) -> Reading:
@@ -29,9 +32,12 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
 def read_visible_page(
     url: str, deadline: Deadline, keys: Iterable[str], ask: Callable[[PageSession], Reading]
 ) -> Reading:
-    """Return what ``ask`` reads from the visible page; without a kiosk, ``keys`` do not apply.
+    """Return the facts that ``ask`` reads from the visible page.
 
-    Raises Unreadable with the reason.
+    If no kiosk is configured (``url`` is empty), return ``keys`` as not applicable.
+
+    Raises:
+        Unreadable: The browser did not reply, or its reply could not be used.
     """
     if not url:
         return Reading(all_absent(keys, SOURCE, "not-applicable", NO_KIOSK))
@@ -55,7 +61,11 @@ def _page_on_screen(address: DebugAddress, deadline: Deadline) -> str:
 
 
 def _find_visible(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline) -> str:
-    """Return the page on the screen: visible and focused, else visible, else last used."""
+    """Return the page on the screen.
+
+    It is the page that is visible and focused, or else a visible one, or else the first in the
+    list, which the browser sorts by last use.
+    """
     best, best_rank = page_ids[0], (False, False)
     for page_id in page_ids:
         rank = _rank(address, page_id, deadline.sooner(VISIBILITY_TIMEOUT_S))
@@ -74,7 +84,7 @@ def _rank(address: DebugAddress, page_id: str, deadline: Deadline) -> tuple[bool
 
 
 def evaluate(page: PageSession, frame: Mapping[str, object], expression: str) -> str:
-    """Evaluate an expression in an isolated world of ``frame``. Its value is a JSON text."""
+    """Evaluate an expression in an isolated world of ``frame``. Returns its value, a JSON text."""
     world = page.command("Page.createIsolatedWorld", frameId=frame["id"], worldName="venue-agent")
     answer = page.command(
         "Runtime.evaluate",

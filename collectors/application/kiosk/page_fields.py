@@ -1,6 +1,7 @@
-"""The fields on whether the kiosk's page works, made from its answer or its failure to answer.
+"""Creates the fields that show whether the kiosk's page works.
 
-The page's content is not kept, and its address only as whether it is the browser's error page.
+They come from the page's reply, or from the fact that it did not reply. The content of the page is
+never read. Its address is used only to recognise the browser's error page.
 """
 
 from collections.abc import Mapping
@@ -33,9 +34,15 @@ def of_silent_page() -> Reading:
 
 
 def of_page(frame: Mapping[str, object], answer: str) -> Reading:
-    """``frame`` is the page's main one (Page.Frame). Raises ValueError like `parse_values`."""
+    """Return the fields of a page that replied.
+
+    Args:
+        frame: The main frame of the page (Page.Frame of the protocol).
+        answer: The JSON text with the values of `STATE`. Raises ValueError if it is malformed.
+    """
     is_error = "unreachableUrl" in frame or str(frame.get("url", "")).startswith("chrome-error:")
-    # An error page has no origin. Its permissions are not those of the page that failed.
+    # The browser's error page has permissions of its own. They differ from those of the kiosk's
+    # page, which could not be loaded.
     excluded = _PERMISSIONS if is_error else ()
     known = (
         _flag("kiosk.crashed", False),

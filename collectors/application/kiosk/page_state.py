@@ -1,4 +1,4 @@
-"""Whether the kiosk's page works: crashed, answering, drawing, permitted to reach its printers."""
+"""Reads whether the kiosk's page has crashed, responds, draws, and may access its printers."""
 
 from functools import partial
 from typing import Final
@@ -25,7 +25,7 @@ def read_page_state(url: str, deadline: Deadline) -> Reading:
 
 
 def _read(deadline: Deadline, page: PageSession) -> Reading:
-    # The browser itself answers this, even if the page's process is busy or has ended.
+    # The browser itself replies to this command, even if the page's process is busy or has ended.
     page.command("Inspector.enable")
     if page.has_crashed:
         return of_crashed_page()

@@ -1,4 +1,4 @@
-"""The managed policies of browsers on whether pages may reach local devices."""
+"""Reads the names of the managed browser policies that permit or deny access to local devices."""
 
 import importlib
 import json
@@ -13,7 +13,9 @@ from xml.parsers.expat import ExpatError
 from collectors.shared.sysfs import read_bytes
 
 POLICIES: Final = ("LocalNetwork", "LoopbackNetwork")
-"""Prefixes of their names. They end in AllowedForUrls, AccessBlockedForUrls and others."""
+"""Prefixes of the names of these policies. Examples are LocalNetworkAccessAllowedForUrls and
+LocalNetworkAccessBlockedForUrls.
+"""
 
 _JSON_FOLDERS: Final = (
     "etc/chromium/policies/managed",
@@ -27,17 +29,23 @@ _FILE_MAX_BYTES: Final = 1024 * 1024
 
 
 def read_policies(root: Path) -> tuple[str, ...]:
-    """Return the names, never the values, of the policies for any browser of this machine.
+    """Return the names of the policies that are set for any browser of this machine.
 
-    Raises OSError, and ValueError for a malformed policy file. The browser ignores such a file, so
-    its policies do not apply.
+    The values are not returned.
+
+    Raises:
+        OSError: A policy file or registry key cannot be read.
+        ValueError: A policy file is malformed. The browser ignores such a file.
     """
     names = names_in_registry() if sys.platform == "win32" else _names_in_files(root)
     return tuple(sorted({name for name in names if name.startswith(POLICIES)}))
 
 
 def names_in_registry() -> Iterator[str]:
-    """Yield the policies of each browser on Windows. A list is a key, other policies are values."""
+    """Yield the names of the policies of each browser on Windows.
+
+    A policy with a list of values is a registry key. Any other policy is a registry value.
+    """
     winreg: Any = importlib.import_module("winreg")
     for browser in _REGISTRY_KEYS:
         path = rf"SOFTWARE\Policies\{browser}"
@@ -62,7 +70,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def parse_policies(data: bytes, *, is_json: bool) -> dict[object, object]:
-    """Read a JSON file of policies, or a property list. Raises ValueError for anything else."""
+    """Parse a policy file: JSON or a property list. Raises ValueError if it is malformed."""
     try:
         policies = json.loads(data) if is_json else plistlib.loads(data)
     except (ValueError, RecursionError, ExpatError, LookupError, TypeError, AttributeError):

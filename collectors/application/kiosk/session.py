@@ -1,8 +1,8 @@
 """A session with one page: commands of the Chrome DevTools Protocol over a WebSocket.
 
-The socket is read here, with one deadline. The I/O-free protocol of websockets does the framing
-(RFC 6455). The page's crash is the only event that is noted. The size of a message and the size of
-all messages are limited.
+This module reads the socket, with one deadline for the whole session. The I/O-free protocol of the
+library websockets does the framing (RFC 6455). The only event that is recorded is a crash of the
+page. The size of each message and the sum of all sizes are limited.
 """
 
 import json
@@ -28,7 +28,10 @@ _LOGGER.propagate = False
 
 
 class PageSession:
-    """Use as a context manager. Every method raises OSError (TimeoutError) or ValueError."""
+    """A connection to one page. Use it as a context manager.
+
+    Every method raises OSError (TimeoutError after the deadline) or ValueError.
+    """
 
     def __init__(self, address: DebugAddress, page_id: str, deadline: Deadline) -> None:
         uri = parse_uri(f"ws://{address.authority}/devtools/page/{page_id}")
@@ -59,7 +62,7 @@ class PageSession:
         self._socket.close()
 
     def hurry(self, seconds: float) -> None:
-        """Limit all following waits to ``seconds`` together."""
+        """Limit the sum of all further waits to ``seconds``."""
         self._deadline = self._deadline.sooner(seconds)
 
     def command(self, method: str, **params: Any) -> dict[str, Any]:
@@ -111,9 +114,10 @@ class PageSession:
 
 
 def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
-    """Return the result in the answer to ``wanted_id``; None for any other message.
+    """Return the result of the command ``wanted_id``. Any other message returns None.
 
-    Raises ValueError for an error answer and for anything but a protocol message.
+    Raises:
+        ValueError: The browser refused the command, or the data is not a message of the protocol.
     """
     message = load_object(data, "the DevTools port")
     if message.get("id") != wanted_id:
@@ -121,7 +125,7 @@ def parse_answer(data: bytes, wanted_id: int) -> dict[str, Any] | None:
     result, error = message.get("result"), message.get("error")
     if isinstance(result, dict):
         return result
-    # The error's text may quote the page. Its code is enough.
+    # Only the code of the error is reported, because its text may quote the page.
     code = error.get("code") if isinstance(error, dict) else None
     detail = code if isinstance(code, int) else "no code"
     raise ValueError(f"the browser refused a DevTools command ({detail})")

@@ -1,4 +1,7 @@
-"""The sources of the kiosk. What only a machine with a kiosk needs is imported when it is read."""
+"""The sources of the kiosk's facts.
+
+The modules that only a machine with a kiosk needs are imported when the sources are read.
+"""
 
 from pathlib import Path
 from typing import Final
@@ -14,7 +17,7 @@ MANAGED: Final = "managed policies"
 
 @source("kiosk", "kiosk browser", *BROWSER_KEYS, in_browser=True)
 def read_kiosk_browser(deadline: Deadline, url: str) -> Reading:
-    # The WebSocket library costs memory and time: not without a kiosk.
+    # Machines without a kiosk do not import the WebSocket library, which costs memory and time.
     from collectors.application.kiosk.kiosk import read_kiosk
 
     return read_kiosk(url, deadline)
@@ -29,7 +32,7 @@ def read_kiosk_page(deadline: Deadline, url: str) -> Reading:
 
 @source("kiosk policies", MANAGED, POLICIES)
 def read_kiosk_policies(_: Deadline, url: str, root: Path) -> Fields:
-    """``root`` is the root of the browsers' policy files; Windows has none."""
+    """Read the policies. ``root`` is the root directory of the policy files, unused on Windows."""
     if not url:
         return (not_applicable(POLICIES, MANAGED, NO_KIOSK),)
     from collectors.application.kiosk.policies import read_policies

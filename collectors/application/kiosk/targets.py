@@ -1,6 +1,6 @@
-"""The open pages of the browser: `GET /json/list` of the DevTools port.
+"""Lists the open pages of the browser with `GET /json/list` of the DevTools port.
 
-Only the id of a target is kept: titles and addresses are private.
+Only the ids of the pages are returned, because their titles and addresses are private.
 """
 
 import json
@@ -26,7 +26,7 @@ def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
 
 
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
-    """Return the ids of the pages in a list of targets. Raises ValueError for anything else."""
+    """Return the ids of the pages in a JSON list of targets. Raises ValueError for other data."""
     try:
         listed = json.loads(body)
     except (ValueError, RecursionError):
@@ -47,7 +47,10 @@ def _is_page(target: object) -> bool:
 
 
 def _ask(address: DebugAddress, deadline: Deadline) -> bytes:
-    """Return the body of a complete 200 reply. Errors never quote what the peer sent."""
+    """Return the body of a complete reply with status 200.
+
+    Raises OSError or ValueError. The messages never quote data that the peer sent.
+    """
     request = HttpRequest("GET", address.authority, "/json/list")
     with socket.create_connection(
         (address.host, address.port), timeout=deadline.require_s()

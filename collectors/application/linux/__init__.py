@@ -1,1 +1,1 @@
-"""The facts that Linux provides without privileges: procfs, sysfs, the system bus."""
+"""Reads the facts of Linux that need no privileges, from procfs, sysfs and the system bus."""

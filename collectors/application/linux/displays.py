@@ -1,4 +1,4 @@
-"""The screens at the machine's connectors, from the kernel's graphics drivers."""
+"""Reads the screens that are connected to the machine, from the kernel's graphics drivers."""
 
 import re
 from pathlib import Path

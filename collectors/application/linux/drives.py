@@ -1,6 +1,7 @@
-"""The machine's drives and their health: UDisks2 or smartctl for SMART, sysfs for eMMC wear.
+"""Reads the machine's drives and their health.
 
-UDisks2 gives every user what only root can read from a drive, so it is queried first. Serial
+The SMART verdict comes from UDisks2 or smartctl, the wear of an eMMC from sysfs. Only root can read
+the SMART verdict from a drive. UDisks2 returns it to every user, so it is queried first. Serial
 numbers and WWNs are not read.
 """
 
@@ -37,7 +38,7 @@ _WEAR_STEPS: Final = 11
 UDISKS_S: Final = 1.0
 
 Health = dict[str, str]
-"""By device name (``sda``): good or failing."""
+"""The SMART verdict, good or failing, by device name (``sda``)."""
 
 
 def ask_udisks(deadline: Deadline) -> Objects:
@@ -72,7 +73,7 @@ def _drives(root: Path) -> list[Path]:
 
 
 def parse_udisks(objects: Objects) -> Health:
-    """Return SMART's verdicts by the name of the block device."""
+    """Return the SMART verdicts, by the name of the block device."""
     verdicts = {}
     for interfaces in objects.values():
         block = interfaces.get(f"{_UDISKS}.Block", {})
@@ -102,8 +103,8 @@ def drive_fields(entry: Path) -> list[Field]:
 def parse_life_time(text: str) -> float | None:
     """Return the higher of eMMC's two wear estimates (JEDEC JESD84-B51, EXT_CSD).
 
-    They are in steps of a tenth: 0x01 means that up to a tenth of the life is used, 0x0a that the
-    last tenth is in use, and 0x0b that the life is exceeded.
+    The estimates are in steps of a tenth. 0x01 means that up to a tenth of the lifetime is used,
+    0x0a that more than nine tenths are used, and 0x0b that the lifetime is exceeded.
     """
     if not re.fullmatch(r"0x[0-9a-fA-F]{2}( 0x[0-9a-fA-F]{2})?", text):
         return None
@@ -129,7 +130,7 @@ def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
 
 
 def _device_name(value: object) -> str | None:
-    """Return ``sda`` for ``/dev/sda`` in the form of D-Bus: a list of bytes with a final zero."""
+    """Return ``sda`` for ``/dev/sda``. D-Bus has paths as lists of bytes that end with a zero."""
     if not isinstance(value, list) or not all(isinstance(b, int) for b in value):
         return None
     try:
@@ -140,7 +141,7 @@ def _device_name(value: object) -> str | None:
 
 
 def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Health | Unreadable:
-    """Return the verdicts of UDisks2, or why there are none."""
+    """Return the SMART verdicts of UDisks2, or the reason why it could not be queried."""
     try:
         return parse_udisks(ask(deadline.sooner(UDISKS_S)))
     except (Unreadable, OSError, ValueError) as error:
@@ -160,7 +161,7 @@ def _health(
 
 
 def _ask_health(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:
-    """Query the drive without UDisks2. Virtual drives and memory cards have no verdict."""
+    """Query the drive with smartctl. Virtual drives and memory cards have no SMART verdict."""
     if not name.startswith(_SMART_PREFIXES):
         return absent(key, smart.SOURCE, "unsupported", "the drive has no SMART verdict")
     try:

@@ -1,4 +1,7 @@
-"""The maker and name of a screen: EDID 1.4 (VESA E-EDID, release A). Its serial is not read."""
+"""Reads the maker and name of a screen from its EDID, version 1.4 (VESA E-EDID, release A).
+
+The serial number of the screen is not read.
+"""
 
 import re
 from dataclasses import dataclass
@@ -17,14 +20,14 @@ _PRINTABLE = re.compile(rb"[ -~]+")
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """``maker`` is the three-letter PNP id."""
+    """A screen. ``maker`` is the three-letter PNP id of its maker."""
 
     maker: str
     name: str | None
 
 
 def parse_edid(data: bytes) -> Screen | None:
-    """Read the base block. Returns None if it is missing or malformed."""
+    """Return the screen that the base block of an EDID describes, or None if it is malformed."""
     if len(data) < _BLOCK or data[:8] != _HEADER:
         return None
     code = int.from_bytes(data[8:10], "big")
@@ -35,11 +38,12 @@ def parse_edid(data: bytes) -> Screen | None:
 
 
 def _text(data: bytes, tag: int) -> str | None:
-    """Return the text of all display descriptors of one kind (3.10.3). Most screens have one.
+    """Return the joined texts of all display descriptors with a tag (section 3.10.3).
 
-    A text ends at the first byte that is not printable ASCII: usually a line feed, on some panels a
-    revision number. A name that fills its descriptor continues in the next one. The last byte of a
-    descriptor's head should be 0, but some screens send a blank.
+    Most screens have one such descriptor. Its text ends at the first byte that is not printable
+    ASCII, which is usually a line feed, and on some panels a revision number. A name that fills its
+    whole descriptor continues in the next one. The last byte of a descriptor's head is not checked:
+    it should be 0, but some screens send a blank.
     """
     texts: dict[str, None] = {}
     for offset in _DESCRIPTORS:

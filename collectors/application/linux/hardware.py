@@ -1,4 +1,4 @@
-"""Maker, model, processor and temperatures. Serial numbers are never read."""
+"""Reads maker, model, processor and temperatures of the machine. Serial numbers are never read."""
 
 import os
 from collections.abc import Collection
@@ -29,7 +29,7 @@ _CHASSIS: Final = {
     10: "laptop", 11: "handheld", 13: "all-in-one", 14: "laptop", 17: "server", 23: "server",
     30: "tablet", 31: "convertible", 32: "detachable", 35: "mini-pc", 36: "stick-pc",
 }  # fmt: skip
-"""SMBIOS 3.6, 7.4.1: system enclosure types."""
+"""Form factors by enclosure type (SMBIOS 3.6, section 7.4.1)."""
 _ARM_PARTS: Final = {
     ("0x41", "0xb76"): "ARM1176", ("0x41", "0xc07"): "ARM Cortex-A7",
     ("0x41", "0xc08"): "ARM Cortex-A8", ("0x41", "0xc09"): "ARM Cortex-A9",
@@ -40,9 +40,12 @@ _ARM_PARTS: Final = {
     ("0x41", "0xd09"): "ARM Cortex-A73", ("0x41", "0xd0a"): "ARM Cortex-A75",
     ("0x41", "0xd0b"): "ARM Cortex-A76", ("0x41", "0xd0c"): "ARM Neoverse-N1",
 }  # fmt: skip
-"""MIDR_EL1 of ARM's technical reference manuals: implementer and part number."""
+"""Names of ARM processors by implementer and part number of the register MIDR_EL1.
+
+Source: ARM's technical reference manuals.
+"""
 _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
-"""Thermal zones whose sensor belongs to a chip with a different name."""
+"""The hwmon chips of thermal zones whose chip has a different name."""
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 
@@ -86,13 +89,16 @@ def read_processor(_: Deadline, root: Path) -> Fields:
 
 
 def parse_cpu_model(cpuinfo: str) -> str | None:
-    """Return the processor's name. On ARM it is that of its part, and ``Model`` is the board."""
+    """Return the processor's name.
+
+    On ARM, /proc/cpuinfo has a part number instead of a name, and ``Model`` is the board.
+    """
     cpu_info: dict[str, str] = {}
     for line in cpuinfo.splitlines()[:4000]:
         name, _, value = line.partition(":")
         cpu_info.setdefault(name.strip().lower(), value.strip())
     part = (cpu_info.get("cpu implementer", ""), cpu_info.get("cpu part", "").lower())
-    # "processor" is the number of a core, but the name of the processor on old kernels for ARM.
+    # "processor" is the number of a core. Only on old ARM kernels it is the processor's name.
     names = (
         cpu_info.get(key, "") for key in ("model name", "cpu model", "cpu", "uarch", "processor")
     )
@@ -102,7 +108,7 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
 
 @source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
 def read_temperatures(_: Deadline, root: Path) -> Fields:
-    """Every sensor of the kernel once. Most thermal zones are also chips of hwmon."""
+    """Read every sensor of the kernel once. Most thermal zones are listed as hwmon chips too."""
     chips = _hwmon(root)
     hwmon_chips = {name.partition(" ")[0] for name, _ in chips}
     readings = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
@@ -129,7 +135,7 @@ def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[tuple[str, 
     readings = []
     for zone in children(root / "sys/class/thermal"):
         name = read_line(zone / "type") or zone.name
-        # The kernel's name for the zone in hwmon (drivers/thermal/thermal_hwmon.c).
+        # The name under which the kernel lists the zone in hwmon (thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
         if zone.name.startswith("thermal_zone") and chip not in hwmon_chips:
             readings += _sensor(name, read_number(zone / "temp"))

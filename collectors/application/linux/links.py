@@ -1,7 +1,8 @@
-"""The type of each interface, and its Wi-Fi network.
+"""Reads the type of each interface, and its Wi-Fi network.
 
-The network's name and signal come from the wireless extensions (an ioctl and
-/proc/net/wireless), which need no privilege. If the kernel lacks them, NetworkManager has the name.
+The name and the signal of the Wi-Fi network come from the wireless extensions (an ioctl and
+/proc/net/wireless), which need no privilege. If the kernel lacks the wireless extensions,
+NetworkManager is queried for the name.
 """
 
 import re
@@ -91,8 +92,8 @@ def ask_network_manager(deadline: Deadline) -> Objects:
 
 
 def ssid_by_ioctl(name: str) -> str | None:
-    """Return the SSID of an interface (wireless(7), SIOCGIWESSID), None if it is unknown."""
-    import array  # only machines with Wi-Fi need them
+    """Return the SSID of an interface (SIOCGIWESSID of wireless(7)), or None if it is unknown."""
+    import array  # imported here, because only machines with Wi-Fi need these modules
     import fcntl
 
     buffer = array.array("B", bytes(_SSID_MAX + 1))

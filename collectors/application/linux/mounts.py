@@ -26,7 +26,7 @@ def read_mounts(root: Path) -> tuple[Mount, ...]:
 
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
-    """Return device number, device and mount of each line. Malformed lines are left out."""
+    """Return the device number, device and mount of each line. Malformed lines are skipped."""
     mounts = []
     for line in text.splitlines():
         before, separator, after = line.partition(" - ")
@@ -36,7 +36,8 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
         mount = Mount(
             path=_unescaped(left[4]),
             file_system=right[0],
-            # The options of the file system. In a service, the sandbox sets those of the mount.
+            # right[2] has the file system's own options. Those of the mount (left[5]) are no
+            # evidence: the agent's systemd sandbox mounts every disk read-only for this process.
             read_only="ro" in right[2].split(","),
             remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
         )
@@ -45,7 +46,7 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
 
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
-    """Return the mounts with data: each file system once, at its shortest path."""
+    """Return the mounts that hold data. Each file system is listed once, at its shortest path."""
     chosen: dict[str, Mount] = {}
     for device_number, device, mount in entries:
         if not _holds_data(device, mount):

@@ -62,7 +62,10 @@ def read_boot(_: Deadline, root: Path) -> Fields:
 
 
 def boot_reason(root: Path) -> Field:
-    """Return why the machine started, from pstore and the watchdog, which survive a restart."""
+    """Return why the machine restarted, from records of the kernel that survive a restart.
+
+    The records are pstore, which keeps the log of a kernel crash, and the watchdog's status.
+    """
     key = "os.lastBootReason"
     if any(entry.name.startswith("dmesg-") for entry in children(root / "sys/fs/pstore")):
         return available(key, "pstore", "kernel-crash")
@@ -75,7 +78,10 @@ def boot_reason(root: Path) -> Field:
 
 
 def pending_reboot(root: Path) -> Field:
-    """Return whether an update requires a restart. Some distributions mark it with a file."""
+    """Return whether an update requires a restart.
+
+    Debian and related distributions create a file for this. Others do not record it.
+    """
     key = "os.pendingReboot"
     if (root / "run/reboot-required").exists():
         return available(key, "/run/reboot-required", True)

@@ -1,4 +1,4 @@
-"""How long work waited for processor, memory and disk: pressure stall information.
+"""Reads how long tasks waited for processor, memory and disk (pressure stall information).
 
 Source: Documentation/accounting/psi.rst of the Linux kernel.
 """
@@ -21,7 +21,7 @@ _SOME = re.compile(r"^some .*\bavg60=(\d{1,3}(?:\.\d{1,4})?)\b", re.MULTILINE)
 
 
 def parse_pressure(text: str) -> float | None:
-    """Return the share (0 to 1) of the last minute in which some task was stalled."""
+    """Return the share of the last minute in which at least one task was stalled, from 0 to 1."""
     match = _SOME.search(text)
     return None if match is None else min(1.0, round(float(match[1]) / 100, 4))
 

@@ -1,4 +1,4 @@
-"""The services a venue depends on, from systemd (org.freedesktop.systemd1(5))."""
+"""Reads the services that a venue depends on from systemd (org.freedesktop.systemd1(5))."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +45,7 @@ ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     ),
     "bluetooth": ("bluetooth service", ("bluetooth.service",)),
 }
-"""By role: its name for users, and the units that may have it."""
+"""For each role: its name for users, and the units that may have this role."""
 
 _UNIT_OF_CGROUP = re.compile(
     r"/system\.slice/(?:[^/\n]+/)*([^/\n]{1,200}\.service)(?:/|$)", re.MULTILINE
@@ -53,14 +53,14 @@ _UNIT_OF_CGROUP = re.compile(
 _NO_SERVICE: Final = Restarts(reason="it runs outside the system's services: restarts not counted")
 _EARLIEST_US: Final = 1_000_000
 _LATEST_US: Final = 253_402_300_799_000_000
-"""The last second that a datetime can represent (in the year 9999), in microseconds."""
+"""The last second that a datetime can represent (in the year 9999), in microseconds since 1970."""
 
 States = Callable[[Sequence[str], Deadline], dict[str, UnitState]]
 Unit = Callable[[str, Deadline], Properties]
 
 
 def read_unit(unit: str, deadline: Deadline) -> Properties:
-    """All properties of a unit and of its service."""
+    """Return all properties of a unit and of its service."""
     return all_properties("org.freedesktop.systemd1", unit_object(unit), "", deadline)
 
 
@@ -83,7 +83,7 @@ def read_services(
 
 
 def chosen(candidates: Sequence[str], installed: Mapping[str, UnitState]) -> str | None:
-    """Return the unit of a role: one that runs, else the first that is installed."""
+    """Return the unit that has a role: one that is running, or else the first installed one."""
     present = [name for name in candidates if name in installed]
     running = [name for name in present if installed[name].active == "active"]
     return next(iter(running or present), None)
@@ -113,14 +113,14 @@ def count_restarts(root: Path, pid: int, deadline: Deadline, unit: Unit = read_u
         if service is None:
             return _NO_SERVICE
         restarts = unit(service, deadline).get("NRestarts")
-    except Exception as error:  # noqa: BLE001 - the field gets it as its reason
+    except Exception as error:  # noqa: BLE001 - it becomes the reason of the field
         status, reason = status_of(error)
         return Restarts(status=status, reason=reason)
     return Restarts(restarts) if isinstance(restarts, int) else _NO_SERVICE
 
 
 def parse_service(cgroup: str) -> str | None:
-    """Return the system service in /proc/PID/cgroup (cgroups(7)), None if there is none."""
+    """Return the system service in the text of /proc/PID/cgroup (cgroups(7)), or None."""
     match = _UNIT_OF_CGROUP.search(cgroup)
     return match[1] if match else None
 

@@ -1,4 +1,7 @@
-"""SMART's verdict by smartctl(8), for machines without UDisks2 whose agent may open the drive."""
+"""Reads the SMART verdict of a drive with smartctl(8).
+
+This is for machines without UDisks2. The agent's account must be permitted to open the drive.
+"""
 
 import re
 from collections.abc import Callable, Iterable
@@ -16,22 +19,26 @@ _NOT_OPENED: Final = 0x02
 """Bit of the exit status: the device could not be opened."""
 
 AskDrive = Callable[[str, Deadline], str]
-"""Returns ``good`` or ``failing`` for ``sda`` until the deadline.
+"""Returns ``good`` or ``failing`` for a device name such as ``sda``, before the deadline.
 
 Raises Unreadable, OSError or ValueError.
 """
 
 
 def read_health(device: str, deadline: Deadline) -> str:
-    """Query a drive. A drive at rest is not woken. Raises Unreadable, OSError or ValueError."""
+    """Return the verdict of a drive. A drive in standby is not woken.
+
+    Raises Unreadable, OSError or ValueError.
+    """
     return parse_health(run_command(_command(device), deadline.at).data)
 
 
 def start_checks(devices: Iterable[str]) -> AskDrive:
-    """Start smartctl for each drive. Return a function that waits for the result of one.
+    """Start smartctl for each drive. Return a function that waits for the result of one drive.
 
-    smartctl opens the drive, with all files on it. A confined process must not do that, so smartctl
-    is started before. If it is not installed, the returned function raises NotInstalled.
+    smartctl opens the drive, which gives access to all files on it. Therefore the confined
+    collector must not be able to start it, and it is started before the confinement. If smartctl is
+    not installed, the returned function raises NotInstalled.
     """
     try:
         running = {device: start_command(_command(device)) for device in devices}
@@ -52,9 +59,11 @@ def _command(device: str) -> tuple[str, ...]:
 
 
 def parse_health(data: bytes) -> str:
-    """Return ``good`` or ``failing``.
+    """Return ``good`` or ``failing`` from the output of smartctl.
 
-    Raises Unreadable for a drive without a verdict, ValueError for a malformed answer.
+    Raises:
+        Unreadable: The output has no verdict.
+        ValueError: The output is malformed.
     """
     answer = load_object(data, SOURCE)
     for status in objects(answer.get("smart_status")):

@@ -1,4 +1,7 @@
-"""The USB devices in sysfs (Documentation/ABI/testing/sysfs-bus-usb of the Linux kernel)."""
+"""Reads the USB devices from sysfs.
+
+Source: Documentation/ABI/testing/sysfs-bus-usb of the Linux kernel.
+"""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +34,7 @@ def read_usb(_: Deadline, root: Path) -> Reading:
 
 
 def read_device(path: Path, entries: list[Path]) -> UsbDevice:
-    """Read a device and its interfaces (``1-1.2`` and ``1-1.2:1.0``)."""
+    """Read a device, such as ``1-1.2``, and its interfaces, such as ``1-1.2:1.0``."""
     parts = [entry for entry in entries if entry.name.startswith(f"{path.name}:")]
     codes = (_number(path / "bDeviceClass"), *(_number(part / "bInterfaceClass") for part in parts))
     return UsbDevice(
@@ -49,7 +52,10 @@ def read_device(path: Path, entries: list[Path]) -> UsbDevice:
 
 
 def parse_usage_page(descriptor: bytes) -> int | None:
-    """Return the first usage page of a HID report descriptor (HID 1.11, 6.2.2.7, global items)."""
+    """Return the first usage page of a HID report descriptor (HID 1.11, section 6.2.2.7).
+
+    Returns None if the descriptor does not begin with a usage page.
+    """
     if descriptor[:1] == b"\x05" and len(descriptor) >= 2:  # one data byte
         return descriptor[1]
     if descriptor[:1] == b"\x06" and len(descriptor) >= 3:  # two data bytes

@@ -1,1 +1,1 @@
-"""The facts of macOS, from its own programs such as system_profiler and scutil."""
+"""Reads the facts of macOS with its own programs, such as system_profiler and scutil."""

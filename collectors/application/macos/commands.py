@@ -1,4 +1,4 @@
-"""Small programs of macOS: sw_vers, scutil, networksetup, launchctl."""
+"""Runs and parses small programs of macOS: sw_vers, scutil, networksetup and launchctl."""
 
 import re
 from typing import Final
@@ -29,23 +29,26 @@ def ask(*arguments: str, deadline: Deadline) -> str:
 
 
 def parse_sw_vers(text: str) -> dict[str, str]:
-    """Return the values of lines such as ``ProductName: macOS`` by name (sw_vers(1))."""
+    """Return the values of lines such as ``ProductName: macOS``, by name (sw_vers(1))."""
     pairs = (line.partition(":") for line in text.splitlines()[:16])
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
 def parse_name_servers(text: str) -> tuple[str, ...]:
-    """Return the name servers in `scutil --dns`, in the order of their resolvers, each once."""
+    """Return each name server in the output of `scutil --dns` once, in the order of the output."""
     return name_servers(_NAME_SERVER.findall(text))
 
 
 def parse_hardware_ports(text: str) -> dict[str, str]:
-    """Return the type of each interface in `networksetup -listallhardwareports`."""
+    """Return the type of each interface in the output of `networksetup -listallhardwareports`."""
     return {device: _type(port) for port, device in _PORT.findall(text)}
 
 
 def parse_launchctl(text: str) -> dict[str, bool]:
-    """Return whether each job of `launchctl list` runs. A line has PID or ``-``, status, label."""
+    """Return whether each job in the output of `launchctl list` is running, by label.
+
+    A line has three columns: the process id or ``-``, the status, and the label.
+    """
     jobs = {}
     for line in text.splitlines()[:4096]:
         words = line.split("\t") if "\t" in line else line.split()

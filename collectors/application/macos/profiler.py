@@ -1,7 +1,7 @@
-"""system_profiler(8): a JSON object with a list under the name of each requested data type.
+"""Runs system_profiler(8) and parses its output.
 
-All values are strings. Some are serial numbers, UUIDs and the computer's name, which are not
-reported.
+The output is a JSON object that has a list for each requested data type. All values are strings.
+Serial numbers, UUIDs and the computer's name, which are also in it, are not reported.
 """
 
 import re
@@ -16,7 +16,7 @@ from collectors.shared.run_command import run_command
 
 SOURCE: Final = "system_profiler"
 PROFILE_S: Final = 8.0
-"""system_profiler takes seconds for USB and Wi-Fi on a cold start."""
+"""Time limit of a run. On a cold start, system_profiler takes seconds for USB and Wi-Fi."""
 
 DEPTH_MAX: Final = 16
 ENTRIES_MAX: Final = 1024
@@ -25,7 +25,9 @@ _PERSONAL = re.compile(
     r"phone|computer|desktop|laptop|tablet|head|hands|watch|wearable|cellular|uncat|unknown|misc",
     re.IGNORECASE,
 )
-"""Kinds of devices whose names may contain a user's name. So may those without a kind."""
+"""Kinds of Bluetooth devices whose names often contain a user's name, such as phones. These names
+are left out of the report. So is the name of a device that reports no kind.
+"""
 _APPLE: Final = 0x05AC
 _UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
 _LETTER = re.compile(r"^[a-z]_")
@@ -68,7 +70,7 @@ def entries_of(data: bytes, *data_types: str) -> list[Object]:
 
 
 def walk(entries: object, depth: int = 0) -> Iterator[Object]:
-    """Yield every entry and, recursively, those in its ``_items``."""
+    """Yield every entry and, recursively, the entries in its ``_items``."""
     if depth >= DEPTH_MAX:
         return
     for entry in objects(entries if isinstance(entries, list) else []):
@@ -80,7 +82,7 @@ def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
     """Read SPUSBDataType (up to macOS 15) or SPUSBHostDataType (from macOS 26 on)."""
     devices: list[UsbDevice] = []
     for listed in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
-        # The oldest systems sort the keys by a letter before each: b_vendor_id.
+        # On the oldest versions of macOS, each key has a letter as prefix: b_vendor_id.
         entry = {_LETTER.sub("", key): value for key, value in listed.items()}
         vendor = text(entry, "vendor_id", "USBDeviceKeyVendorID")
         if vendor is None or len(devices) >= ENTRIES_MAX:
@@ -120,12 +122,12 @@ def parse_hardware(data: bytes) -> Object:
 
 
 def form_factor(machine_name: str) -> str | None:
-    """Return the kind of Mac in the terms of SMBIOS, None for other machines."""
+    """Return the form factor of a Mac in the terms of SMBIOS, or None for other machines."""
     return next((form for name, form in _FORMS.items() if machine_name.startswith(name)), None)
 
 
 def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
-    """Return name and resolution of each screen in SPDisplaysDataType that is on."""
+    """Return the name and resolution of each switched-on screen in SPDisplaysDataType."""
     return tuple(
         (
             text(screen, "_name") or "screen",
@@ -138,9 +140,9 @@ def parse_displays(data: bytes) -> tuple[tuple[str, str], ...]:
 
 
 def parse_airport(data: bytes) -> dict[str, Wireless]:
-    """Return the network of each Wi-Fi interface in SPAirPortDataType.
+    """Return the Wi-Fi network of each interface in SPAirPortDataType, by interface name.
 
-    From macOS 14 on, macOS redacts the name for programs without location services.
+    From macOS 14 on, macOS redacts the name of the network for programs without location rights.
     """
     networks = {}
     for entry in entries_of(data, "SPAirPortDataType"):
@@ -153,7 +155,10 @@ def parse_airport(data: bytes) -> dict[str, Wireless]:
 
 
 def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
-    """Return model, size and SMART status of the drives in SPNVMeDataType, SPSerialATADataType."""
+    """Return the name, model, size and SMART status of each drive.
+
+    ``data_type`` is SPNVMeDataType or SPSerialATADataType.
+    """
     drives = []
     for entry in walk(entries_of(data, data_type)):
         name = text(entry, "bsd_name")
@@ -164,7 +169,7 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
 
 
 def _known(entry: Object, *names: str) -> str | None:
-    """Return the `text` of an entry, None if macOS marks it as unknown."""
+    """Return the first text of ``names`` in an entry, or None if macOS marks it as unknown."""
     value = text(entry, *names)
     return None if value in _UNTOLD else value
 
@@ -200,7 +205,7 @@ def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> Blue
         name=name,
         kind=kind.lower() if kind else None,
         connected=connected,
-        # For a device that is not connected, macOS shows an old value.
+        # For a device that is not connected, macOS reports an outdated charge.
         battery_fraction=_battery(properties) if connected else None,
         signal_dbm=int(signal[1]) if signal else None,
         is_personal=kind is None or _PERSONAL.search(f"{kind} {major}") is not None,
@@ -208,7 +213,10 @@ def _bluetooth_device(name: str, properties: Object, *, connected: bool) -> Blue
 
 
 def _battery(properties: Object) -> float | None:
-    """Return the charge of a device: of two earbuds the lower one, else that of their case."""
+    """Return the charge of a device from 0 to 1, or None if it is unknown.
+
+    For two earbuds, return the lower charge. If only the charge of their case is known, return it.
+    """
     for names in _BATTERIES:
         written = (_PERCENT.fullmatch(str(properties.get(name, ""))) for name in names)
         if levels := [min(100, int(match[1])) / 100 for match in written if match]:

@@ -1,4 +1,4 @@
-"""The fields of the snapshot from the programs of macOS."""
+"""The sources of macOS. They create the fields of the snapshot from the output of its programs."""
 
 import os
 import platform
@@ -185,7 +185,10 @@ def read_services(deadline: Deadline) -> Reading:
 
 
 def service_reading(jobs: dict[str, bool]) -> Reading:
-    """Return the services among launchd's jobs. cupsd starts on demand, and often waits."""
+    """Return the fields of the services, from whether each job of launchd runs.
+
+    A job that does not run is "waiting", which is normal: launchd starts cupsd on demand.
+    """
     fields: list[Field] = []
     for role, label in JOBS.items():
         name, state, *others = service_keys((role,))

@@ -1,1 +1,1 @@
-"""Sources that several platforms share. Each subject has a file."""
+"""Sources that several platforms share. Each module has one subject."""

@@ -1,6 +1,7 @@
-"""The issuer and the validity of a TLS certificate, trusted or not.
+"""Reads the issuer and the validity of a TLS certificate. The certificate need not be trusted.
 
-`cryptography` is imported in the functions. It needs 10 MiB, and only a service with TLS needs it.
+The functions import `cryptography` themselves, because it uses 10 MiB of memory and is needed only
+if the service uses TLS.
 """
 
 import warnings
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """``issuer`` is the organisation and the common name, if the certificate has them."""
+    """The issuer of a certificate and its validity, as ISO 8601 timestamps.
+
+    ``issuer`` is the organisation and the common name of the issuer, as far as both are present.
+    """
 
     issuer: str
     issued_at: str
@@ -23,12 +27,12 @@ class Issued:
 
 
 def parse_certificate(der: bytes) -> Issued:
-    """Read issuer and validity (RFC 5280). Raises ValueError for anything malformed."""
+    """Parse a certificate in DER (RFC 5280). Raises ValueError if it is malformed."""
     from cryptography import x509
 
     with warnings.catch_warnings(
         action="ignore"
-    ):  # about negative serial numbers and similar defects
+    ):  # the library warns about negative serial numbers and similar defects
         try:
             certificate = x509.load_der_x509_certificate(der)
             issued, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc

@@ -1,8 +1,8 @@
-"""Whether the clock is synchronised, and its offset, from the kernel.
+"""Reads from the kernel whether the clock is synchronised, and its offset.
 
-Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS, which every user may call to read. Their
-structs begin with the same fields. A service sandbox that protects the clock forbids even that.
-Then the file that systemd-timesyncd creates after a synchronisation is used.
+Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS. Every user may call them to read the
+clock. Their structs begin with the same fields. The systemd sandbox of the agent forbids even this
+call. There, the file that systemd-timesyncd creates after a synchronisation is checked instead.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ _TIME_ERROR: Final = 5
 
 
 class Timex(ctypes.Structure):
-    """struct timex up to the last field that is read. The kernel fills the tail."""
+    """The C struct timex. ``tail`` is space for the fields that the kernel writes and we ignore."""
 
     _fields_ = (
         ("modes", ctypes.c_uint),
@@ -44,7 +44,7 @@ class Timex(ctypes.Structure):
 
 
 def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
-    """Return the kernel's state of the clock and its figures. Raises OSError."""
+    """Return the clock state that the call returned, and the struct it filled. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     figures = Timex()
     state = getattr(libc, call)(ctypes.byref(figures))

@@ -1,7 +1,8 @@
-"""How full each file system is. A dead network mount does not block the others.
+"""Measures how full each file system is. An unreachable network mount does not delay the others.
 
-statvfs(2) on a dead mount blocks in the kernel, and with it the whole process. On POSIX systems,
-each mount therefore gets a `df` process of its own, which is abandoned if it does not reply.
+If the server of a mount is unreachable, statvfs(2) blocks in the kernel, and the process cannot be
+ended. Therefore, on POSIX systems a separate `df` process queries each mount. It is abandoned if it
+does not reply in time.
 """
 
 import re
@@ -23,7 +24,9 @@ from collectors.shared.text import clean_text
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
 SPACE_S: Final = 1.5
-"""A disk that needs longer to report its size is a finding in itself."""
+"""Time limit. If a disk does not report its size within this time, its fields have failed, which is
+a finding.
+"""
 
 _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
 _NAME_MAX: Final = 120
@@ -33,7 +36,7 @@ _POLL_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """``remote`` file systems are on another machine or in another program."""
+    """A mounted file system. A ``remote`` one is provided by another machine or by a program."""
 
     path: str
     file_system: str
@@ -49,7 +52,7 @@ class Space:
 
 
 Answers = dict[str, Space | str]
-"""By mount path: the space, or why it is not known."""
+"""The space, or the reason why it is unknown, by mount path."""
 
 
 @source("disk", SOURCE, "disk.mounts")
@@ -64,13 +67,13 @@ def read_disk_space(
     answers = measure(listed, deadline.sooner(SPACE_S))
     fields = [available("disk.mounts", "mount table", tuple(map(_name, listed)))]
     for mount in listed:
-        fields += fields_of(mount, answers.get(mount.path, "it was not asked"))
+        fields += fields_of(mount, answers.get(mount.path, "the mount was not queried"))
     limitations = left_out(len(every), MOUNTS_MAX, "mounts")
     return Reading(tuple(fields), limitations=limitations)
 
 
 def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:
-    """Return the fields of a mount. ``answer`` is its space, or why that is unknown."""
+    """Return the fields of a mount. ``answer`` is its space, or the reason why it is unknown."""
     prefix = f"disk.{_name(mount)}"
     known = (
         available(f"{prefix}.fileSystem", "mount table", mount.file_system),
@@ -85,7 +88,7 @@ def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:
 
 
 def parse_df(data: bytes) -> Space | None:
-    """Read the last line of `df -P -k` (POSIX.1-2017, df): blocks of 1024 bytes."""
+    """Parse the last line of `df -P -k` (POSIX.1-2017, df), which counts blocks of 1024 bytes."""
     lines = data.splitlines()
     match = _PORTABLE_LINE.search(lines[-1]) if lines else None
     if match is None:
@@ -95,7 +98,7 @@ def parse_df(data: bytes) -> Space | None:
 
 
 def space_by_df(mounts: Sequence[Mount], deadline: Deadline) -> Answers:
-    """Query all mounts at once, each in its own process. Those that do not reply are abandoned."""
+    """Query all mounts in parallel, each in its own process. Late processes are abandoned."""
     running = {
         mount.path: start_command(("df", "-P", "-k", "--", mount.path), environ={})
         for mount in mounts
@@ -118,7 +121,7 @@ def space_by_psutil(mounts: Sequence[Mount], _: Deadline) -> Answers:
 
 
 def psutil_mounts() -> tuple[Mount, ...]:
-    """Return the mounts of macOS and Windows, without the sealed volumes of the system."""
+    """Return the mounts of macOS or Windows, without macOS's system volumes and without CDs."""
     return tuple(
         Mount(
             path=part.mountpoint,

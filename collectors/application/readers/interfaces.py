@@ -1,4 +1,4 @@
-"""The network interfaces: whether they are up, their speed, addresses and losses."""
+"""Reads the network interfaces: whether they are up, their speed, addresses and counters."""
 
 import ipaddress
 import socket
@@ -31,7 +31,7 @@ COUNTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wireless:
-    """An interface's Wi-Fi; ``reason`` is why a value is None."""
+    """The Wi-Fi network of an interface. If a value is None, ``status`` and ``reason`` say why."""
 
     ssid: str | None = None
     signal_dbm: int | None = None
@@ -41,7 +41,7 @@ class Wireless:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The facts that depend on the platform: the type of each interface, and Wi-Fi."""
+    """The facts that each platform reads differently: type and Wi-Fi, by interface name."""
 
     types: Mapping[str, str]
     wireless: Mapping[str, Wireless]

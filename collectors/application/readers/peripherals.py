@@ -1,4 +1,4 @@
-"""What a connected device most likely is, from its own descriptors."""
+"""Creates the fields of USB and Bluetooth devices, and guesses what kind of device each one is."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ _CLASSES: Final = {
     0x08: "storage", 0x09: "hub", 0x0A: "communication", 0x0B: "smart-card", 0x0E: "video",
     0xE0: "wireless", 0xFF: "vendor-specific",
 }  # fmt: skip
-"""USB-IF, Defined Class Codes."""
+"""Names of USB classes by code (USB-IF, Defined Class Codes)."""
 
 _SPECIFIC_CLASSES: Final = {0x07: "printer", 0x09: "hub", 0x0B: "card-reader"}
 
 _USAGE_PAGES: Final = {0x8C: "barcode-scanner", 0x8D: "scale", 0x8E: "card-reader"}
-"""HID Usage Tables 1.5, section 3: pages of point-of-sale devices."""
+"""Kinds of point-of-sale devices by HID usage page (HID Usage Tables 1.5, section 3)."""
 
 _VENDORS: Final = {
     0x04B8: "printer", 0x0519: "printer", 0x04F9: "printer", 0x0DD4: "printer", 0x0A5F: "printer",
@@ -32,7 +32,10 @@ _VENDORS: Final = {
     0x0801: "card-reader", 0x0ACD: "card-reader", 0x072F: "card-reader", 0x076B: "card-reader",
     0x08E6: "card-reader", 0x0B00: "payment-terminal", 0x11CA: "payment-terminal",
 }  # fmt: skip
-"""Makers of one kind of venue device; used only if the classes are not specific."""
+"""Kinds of devices by the vendor id of a maker that makes only this kind.
+
+They are used if neither the class, the HID usage page nor the name identifies the kind.
+"""
 
 _WORDS: Final = (
     ("printer", "printer"), ("receipt", "printer"), ("label", "printer"),
@@ -48,9 +51,9 @@ class UsbDevice:
     """A USB device.
 
     Args:
-        place: Its port.
+        place: The port of the device, or another text that identifies it on this machine.
         classes: Class codes of the device and its interfaces.
-        usage_pages: The first HID usage page of each of its report descriptors.
+        usage_pages: The first usage page of each HID report descriptor of the device.
     """
 
     place: str
@@ -147,7 +150,7 @@ def _listed(fields: tuple[Field, ...], entries: tuple[PeripheralFields, ...], ki
 
 
 def fingerprint(identifier: str) -> str:
-    """Return a hash of an identifier, which must not leave this machine itself."""
+    """Return a hash of an identifier. Reports contain the hash instead of the identifier."""
     digest = hashlib.blake2s(identifier.strip().encode("utf-8", "replace"), person=b"venue-id")
     return digest.hexdigest()[:16]
 

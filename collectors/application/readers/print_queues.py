@@ -1,4 +1,4 @@
-"""The print queues of CUPS and their jobs, queried over its local socket (IPP, RFC 8011).
+"""Reads the print queues of CUPS and their jobs over its local socket (IPP, RFC 8011).
 
 Only states, counts and times are requested, so names and owners of jobs are never received.
 """
@@ -35,7 +35,7 @@ class Queue:
 
 
 Ask = Callable[[bytes, float], ipp.Response]
-"""Sends an IPP request, and returns the response until a time of the monotonic clock."""
+"""Sends an IPP request and returns the response. The deadline is a time of the monotonic clock."""
 
 
 @source(
@@ -47,7 +47,7 @@ Ask = Callable[[bytes, float], ipp.Response]
     "printqueue.oldestJobSeconds",
 )
 def read_print_queues(deadline: Deadline, ask: Ask = ask_cups) -> Reading:
-    """Raises Unreadable or OSError if the spooler cannot be queried."""
+    """Read the queues and their jobs. Raises Unreadable or OSError if CUPS cannot be queried."""
     printers = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_PRINTER_WANTED)
     try:
         queues = parse_queues(ask(printers, deadline.at))

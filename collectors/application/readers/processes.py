@@ -1,6 +1,7 @@
-"""The venue's own programs: whether they run, since when, and what they use.
+"""Reads whether the venue's own programs run, since when, and how much CPU and memory they use.
 
-Matched by the name of the program only. Command lines and owners are never collected.
+A process is recognised by the name of its program only. Command lines and owners are never
+collected.
 """
 
 import time
@@ -83,7 +84,7 @@ def read_processes(
 
 
 def program_name(name: str) -> str:
-    """Return a name in the form for comparisons: in lower case, without ``.exe``."""
+    """Return the form in which names of programs are compared: lower case, without ``.exe``."""
     return name.casefold().removesuffix(".exe")
 
 
@@ -93,7 +94,14 @@ def program_fields(
     after: Iterable[Sample],
     restarts: Callable[[int], Restarts],
 ) -> tuple[Field, ...]:
-    """Return the fields of a program from two readings of the process table."""
+    """Return the fields of a program.
+
+    Args:
+        name: The configured name of the program.
+        before: The processes at the start of the time window over which CPU use is measured.
+        after: The processes at its end.
+        restarts: Returns the number of restarts for the id of a process.
+    """
     running = sorted(
         (sample for sample in after if program_name(sample.name) == program_name(name)),
         key=lambda sample: sample.created,
@@ -118,12 +126,16 @@ def program_fields(
 
 
 def cpu_seconds(running: Iterable[Sample], before: dict[tuple[int, float], float]) -> list[float]:
-    """Return what each process used in the window. For a new process, that is all of its time."""
+    """Return the CPU seconds that each process used during the time window.
+
+    ``before`` has the CPU seconds at the start of the window, by process id and creation time. A
+    process that is not in it started during the window, so all of its CPU time counts.
+    """
     return [max(0.0, s.cpu_s - before.get((s.pid, s.created), 0.0)) for s in running]
 
 
 def read_table(wanted: frozenset[str]) -> tuple[Sample, ...]:
-    """Return the processes of the programs ``wanted``, without those that end meanwhile."""
+    """Return the processes of the programs ``wanted``. Processes that have ended are skipped."""
     samples = []
     for process in psutil.process_iter():
         try:

@@ -1,4 +1,4 @@
-"""Which name servers and which proxy this machine uses."""
+"""Reads which name servers and which web proxy this machine uses."""
 
 import ipaddress
 from collections.abc import Callable, Iterable
@@ -39,9 +39,12 @@ def proxy_field(proxies: dict[str, str]) -> Field:
 
 
 def host_and_port(url: str) -> str | None:
-    """Return ``host:port`` of a proxy's address with or without a scheme; None without a host."""
+    """Return ``host:port`` of a proxy's URL, or None if it has no host.
+
+    The URL may have no scheme.
+    """
     try:
-        # A proxy's URL has no path, so the text before the last `@` is the name and the password.
+        # The URL of a proxy has no path, so the text before the last `@` is user and password.
         address = url.rpartition("@")[2]
         parts = urlsplit(address if "://" in address else f"http://{address}")
         host, port = parts.hostname, parts.port
@@ -53,7 +56,11 @@ def host_and_port(url: str) -> str | None:
 
 
 def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
-    """Return the name servers of resolv.conf(5), or those that systemd-resolved's stub uses."""
+    """Return the name servers of resolv.conf(5).
+
+    If it lists only loopback addresses, it names the stub of systemd-resolved. Then return the name
+    servers that the stub uses.
+    """
     servers = parse_resolv_conf(_read(root / "etc/resolv.conf"))
     if servers and all(is_loopback(server) for server in servers):
         return parse_resolv_conf(_read(root / _STUB_TARGET)) or servers
@@ -66,7 +73,10 @@ def parse_resolv_conf(text: str) -> tuple[str, ...]:
 
 
 def name_servers(written: Iterable[str]) -> tuple[str, ...]:
-    """Return each address once, without a zone, at most `SERVERS_MAX`. Others are left out."""
+    """Return each IP address once, without its IPv6 zone, and at most `SERVERS_MAX` addresses.
+
+    Texts that are not IP addresses are left out.
+    """
     servers: dict[str, None] = {}
     for text in written:
         with suppress(ValueError):

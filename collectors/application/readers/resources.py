@@ -1,4 +1,4 @@
-"""Memory, load and power as psutil measures them on every platform."""
+"""Reads memory, processor load and power with psutil, on every platform."""
 
 import math
 import os
@@ -37,13 +37,17 @@ def read_memory(_: Deadline) -> Fields:
 
 
 def memory_fitted() -> Field:
-    """Return memory.totalBytes as a fact of the machine's hardware."""
+    """Return the field hardware.memoryBytes. It has the same value as memory.totalBytes."""
     return available("hardware.memoryBytes", SOURCE, _memory().total)
 
 
 @source("swap", SOURCE, "memory.swapTotalBytes", "memory.swapUsedBytes")
 def read_swap(_: Deadline) -> Fields:
-    """Separate from memory, because Windows uses counters for it that may be switched off."""
+    """Read the swap space.
+
+    It is a separate source, because Windows reads it from performance counters, which may be
+    switched off.
+    """
     swap = psutil.swap_memory()
     return (
         available("memory.swapTotalBytes", SOURCE, swap.total),
@@ -86,7 +90,7 @@ def read_load(_: Deadline) -> Fields:
     "power", SOURCE, "hardware.batteryFraction", "hardware.batteryCharging", "hardware.powerSource"
 )
 def read_power(_: Deadline) -> Fields:
-    """The battery and the power source."""
+    """Read the battery and the power source."""
     battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if battery is None:
         reason = "this machine has no battery"
@@ -115,7 +119,7 @@ def _frequency() -> Field:
     try:
         frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
     except (NotImplementedError, OSError):
-        # psutil raises them on ARM boards whose driver reports no frequency
+        # psutil raises these exceptions on ARM boards whose driver reports no frequency.
         frequency = None
     current = round(frequency.current) if frequency and math.isfinite(frequency.current) else 0
     return either(

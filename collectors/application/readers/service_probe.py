@@ -1,6 +1,7 @@
-"""Whether and how fast the service can be reached, and who issued its certificate.
+"""Tests whether and how fast the service can be reached, and who issued its certificate.
 
-One name look-up, one connection and one TLS handshake. No request is sent.
+It makes one name look-up, one connection and one TLS handshake, and sends no request. If the
+certificate is not trusted, it connects a second time to read the issuer.
 """
 
 import socket
@@ -43,7 +44,7 @@ _ATTEMPTS_MAX: Final = 4
 T = TypeVar("T")
 Address = tuple[socket.AddressFamily, tuple[str, int]]
 Handshake = tuple[str | bool, ...]
-"""The values of `TLS_KEYS`."""
+"""The values of the fields `TLS_KEYS`, in the same order."""
 
 
 @source(
@@ -79,7 +80,7 @@ def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Fie
         tls = (
             _tls_fields(host, addresses, connection, deadline)
             if scheme == "https"
-            else all_absent(TLS_KEYS, SOURCE, "not-applicable", "the service is asked without TLS")
+            else all_absent(TLS_KEYS, SOURCE, "not-applicable", "the service is called without TLS")
         )
     return (
         available("network.service.reachable", SOURCE, True),
@@ -108,7 +109,9 @@ def timed(action: Callable[[], T]) -> tuple[T, float]:
 
 
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
-    """Resolve the name in a thread that can be abandoned, because the resolver has no timeout."""
+    """Resolve the name in a thread. The thread is abandoned at the deadline, because the system's
+    resolver has no timeout.
+    """
     lookup = in_background(
         lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), "resolver"
     )
@@ -139,7 +142,11 @@ def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
 def _tls_fields(
     host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
 ) -> tuple[Field, ...]:
-    """Do the TLS handshake. For an untrusted certificate, do it again to read the issuer."""
+    """Do the TLS handshake and return its fields.
+
+    If the certificate is not trusted, do a second handshake without verification, which reads the
+    issuer.
+    """
     try:
         try:
             values = handshake(connection, host, deadline, verify=True)

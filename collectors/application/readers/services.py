@@ -1,4 +1,7 @@
-"""Keys of the services that a venue depends on. Each platform has its own programs for a role."""
+"""The keys of the services that a venue depends on.
+
+A role, such as the print spooler, is filled by a different program on each platform.
+"""
 
 from collections.abc import Iterable
 

@@ -1,1 +1,1 @@
-"""The facts of Windows, from PowerShell scripts that query CIM."""
+"""Reads the facts of Windows with PowerShell scripts that query CIM."""

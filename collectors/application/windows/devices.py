@@ -1,4 +1,4 @@
-"""Peripherals and print queues from the output of the devices script."""
+"""Reads peripherals and print queues from the output of the PowerShell script DEVICES."""
 
 import re
 from collections.abc import Sequence
@@ -28,15 +28,15 @@ from collectors.shared.text import clean_text
 _HARDWARE = re.compile(r"VID_([0-9A-F]{4})&PID_([0-9A-F]{4})(?:&(MI_[0-9A-F]{2}))?", re.IGNORECASE)
 _CLASS = re.compile(r"USB\\Class_([0-9A-F]{2})\b", re.IGNORECASE)
 _STATES: Final = {3: "idle", 4: "processing", 5: "processing", 6: "stopped", 7: "offline"}
-"""Win32_Printer.PrinterStatus."""
+"""States of a queue by Win32_Printer.PrinterStatus."""
 _ERRORS: Final = {
     3: "low-paper", 4: "no-paper", 5: "low-toner", 6: "no-toner", 7: "door-open", 8: "jammed",
     9: "offline", 10: "service-requested", 11: "output-bin-full",
 }  # fmt: skip
-"""Win32_Printer.DetectedErrorState."""
+"""Problems of a printer by Win32_Printer.DetectedErrorState."""
 _PAUSED: Final = 0x0001
 _BROKEN: Final = 0x0002 | 0x0020 | 0x0040 | 0x0200 | 0x0400
-"""Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
+"""Bits of Win32_PrintJob.StatusMask: error, offline, paper out, blocked, user intervention."""
 
 
 @field_group(*peripherals.USB_KEYS)
@@ -45,9 +45,11 @@ def usb_reading(sections: Sections) -> Reading:
 
 
 def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
-    """Return the devices. The interfaces of a composite device are part of it.
+    """Return the USB devices.
 
-    If there are several devices of one kind, each gets the interfaces of all. They are alike.
+    Windows lists each interface of a composite device as a row of its own. It is added to its
+    device. If there are several devices with the same vendor and product id, each device gets the
+    interfaces of all of them, because they have equal interfaces.
     """
     whole: dict[str, list[Object]] = {}
     parts: dict[str, list[Object]] = {}
@@ -67,7 +69,7 @@ def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
 def bluetooth_reading(sections: Sections) -> Reading:
     rows = section(sections, "bluetooth").rows
     addresses = dict.fromkeys(address for row in rows if (address := text(row, "Address")))
-    # Windows does not report the kind, so each may be a personal phone.
+    # Windows does not report the kind of a device, so any of them may be a user's phone.
     devices = [BluetoothDevice(address=address, is_personal=True) for address in addresses]
     radios = sections.get("radios", Section()).rows
     is_on = any(text(radio, "Status") == "OK" for radio in radios) if radios else None
@@ -108,7 +110,14 @@ def read_devices(deadline: Deadline) -> Reading:
 
 
 def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) -> UsbDevice:
-    """Return device ``number`` of a kind (``04b8-0e15``), with its interfaces."""
+    """Return one of several devices of a kind, with its interfaces.
+
+    Args:
+        kind: The vendor and product id, such as ``04b8-0e15``.
+        number: Counts the devices of this kind from 1.
+        whole: The row of the device.
+        parts: The rows of its interfaces.
+    """
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
     mark = text(whole, "Mark")
     suffix = mark or (str(number) if number > 1 else None)

@@ -1,4 +1,4 @@
-"""The fields of the snapshot from the output of the machine script."""
+"""Creates the fields of the snapshot from the output of the PowerShell script MACHINE."""
 
 import platform
 import re
@@ -38,12 +38,14 @@ from collectors.contract import Field
 
 _UNTOLD: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}
-"""Win32_ComputerSystem.PCSystemType."""
+"""Form factors by Win32_ComputerSystem.PCSystemType."""
 _SHUTDOWNS: Final = {41: "power-failure-or-crash", 1074: "restart", 6008: "unexpected-shutdown"}
-"""Event ids of Kernel-Power, User32 and EventLog."""
+"""Reasons of the last restart, by the event ids of Kernel-Power, User32 and EventLog."""
 _HEALTH: Final = {"Healthy": "good", "Warning": "warning", "Unhealthy": "failing"}
 _SITE_LOCAL = re.compile(r"fe[c-f][0-9a-f]:", re.IGNORECASE)
-"""If no name server is set, Windows lists fec0:0:0:ffff::1 to ::3 (RFC 3879 retired them)."""
+"""Addresses that are not name servers. If no name server is set, Windows lists the site-local
+addresses fec0:0:0:ffff::1 to ::3, which RFC 3879 has deprecated.
+"""
 _SERVICES: Final = {"printSpooler": "Spooler", "timeSync": "W32Time", "bluetooth": "bthserv"}
 
 
@@ -58,7 +60,7 @@ def parse_link_types(sections: Sections) -> dict[str, str]:
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
         if name is not None:
-            # Most adapters of VPNs do not report that they are virtual, but have no hardware.
+            # Most VPN adapters do not report that they are virtual, but that they have no hardware.
             virtual = flag(row, "Virtual") is True or flag(row, "HardwareInterface") is False
             types[name] = _link_type(medium, is_virtual=virtual)
     return types
@@ -144,7 +146,7 @@ def _processor(sections: Sections) -> tuple[Field, ...]:
 
 
 def _sum(answer: Section, name: str) -> int | None:
-    """Return the sum over all rows, None if no row has the value."""
+    """Return the sum of a value over all rows, or None if no row has it."""
     return sum(number(row, name) or 0 for row in answer.rows) or None
 
 

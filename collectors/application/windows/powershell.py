@@ -1,9 +1,9 @@
 """The PowerShell scripts for Windows. Each section of a script has one query.
 
-A script prints a JSON object whose sections are ``{"ok": [...]}`` or ``{"error": "..."}``, so an
-error in one section does not affect the others. Only the named properties are read. None of them is
-a serial number, an owner, a command line or a document's name. The script replaces the serial
-number in a USB device's id by a hash.
+A script prints a JSON object. It has ``{"ok": [...]}`` or ``{"error": "..."}`` for each section, so
+an error in one section does not affect the others. The scripts read only the properties that they
+name. None of these is a serial number, an owner, a command line or the name of a document. The id
+of a USB device contains its serial number, which the script replaces by a hash.
 """
 
 from typing import Final

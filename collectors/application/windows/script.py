@@ -13,14 +13,16 @@ from collectors.shared.run_command import run_command
 
 SOURCE: Final = "CIM"
 SCRIPT_S: Final = 8.0
-"""PowerShell needs a second to start. On a till's processor, CIM needs several to reply."""
+"""Time limit of a script. PowerShell needs a second to start, and CIM needs several seconds to
+reply on the slow processor of a till.
+"""
 
 ROWS_MAX: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The rows of a query, or the name of the error."""
+    """The result of a query: its rows, or the type of the exception that it raised."""
 
     rows: tuple[Object, ...] = ()
     error: str | None = None
@@ -35,7 +37,10 @@ Sections = dict[str, Section]
 
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
-    """Fields from some sections. If Windows refuses one of them, only these keys are missing."""
+    """Fields that are read from the same sections.
+
+    If Windows refuses one of these sections, only the fields of this group are missing.
+    """
 
     keys: tuple[str, ...]
     read: Callable[[Sections], Reading | tuple[Field, ...]]
@@ -43,14 +48,14 @@ class FieldGroup:
     def __call__(self, sections: Sections) -> Reading:
         try:
             return as_reading(self.read(sections))
-        except Exception as error:  # noqa: BLE001 - reported in its own keys
+        except Exception as error:  # noqa: BLE001 - it becomes the reason of the group's fields
             return Reading(all_absent(self.keys, SOURCE, *status_of(error)))
 
 
 def field_group(
     *keys: str,
 ) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], FieldGroup]:
-    """Declare the decorated function as a group, with the keys that it fills."""
+    """Declare the decorated function as a group of the fields ``keys``."""
     return lambda read: FieldGroup(keys, read)
 
 
@@ -70,7 +75,8 @@ def read_groups(groups: Iterable[FieldGroup], sections: Sections) -> Reading:
 def read_sections(script: str, deadline: Deadline) -> Sections:
     """Run a script. Raises Unreadable, TimeoutError or ValueError."""
     options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
-    # Encoded, because Windows joins all arguments, and each program splits them in its own way.
+    # The script is passed in Base64, because Windows joins all arguments to one string, and each
+    # program splits this string in its own way.
     encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
     output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline.at)
     if output.exit_code != 0:

@@ -1,9 +1,10 @@
-"""Whether the clock of Windows is synchronised, from `w32tm /query /status /verbose`.
+"""Reads whether the clock of Windows is synchronised, from `w32tm /query /status /verbose`.
 
-Its labels are in the language of the system, so lines are recognised by their position and form.
-The first line has the leap indicator (3: not synchronised; RFC 5905, figure 9). The third value in
-seconds, after root delay and root dispersion, is the offset. The source of a machine that follows
-its own clock is the same in every language, and more reliable than the leap indicator.
+The labels of the output are in the language of the system, so lines are recognised by their
+position and form. The first line has the leap indicator: 3 means not synchronised (RFC 5905, figure
+9). The third value in seconds, after root delay and root dispersion, is the offset. If the machine
+uses its own clock as time source, the output names this source by the same words in every language.
+This is more reliable than the leap indicator.
 """
 
 import re
@@ -31,10 +32,10 @@ def read_clock(deadline: Deadline) -> Reading:
 
 
 def clock_reading(status: str) -> Reading:
-    """Read the output of w32tm. Raises ValueError if it has another form."""
+    """Parse the output of w32tm. Raises ValueError if its form is unknown."""
     leap = _LEAP.match(status.lstrip("\ufeff\r\n "))
     if leap is None:
-        raise ValueError("w32tm wrote something of another form")
+        raise ValueError("the output of w32tm has an unknown form")
     in_step = leap[1] != _UNSYNCHRONISED and not _OWN_CLOCK.search(status)
     seconds = _SECONDS.findall(status.replace("\r\n", "\n"))
     has_offset = in_step and len(seconds) > _OFFSET_INDEX

@@ -1,1 +1,1 @@
-"""A LAN of many hosts, simulated behind a TAP device."""
+"""Simulates a LAN of many hosts behind a TAP device."""

@@ -1,6 +1,6 @@
 """Simulates the venue behind a TAP device: ``python -m controlplane.demo.lan DESCRIPTOR``.
 
-The argument is the descriptor of the open device. A signal ends the program.
+The argument is the file descriptor of the open TAP device. The program runs until a signal ends it.
 """
 
 import sys

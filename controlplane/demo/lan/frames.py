@@ -1,7 +1,7 @@
 """Reads and writes Ethernet frames: ARP, IPv4, ICMP, UDP, TCP.
 
-IPv4 addresses have four bytes, MAC addresses six. Numbers are in network byte order (RFC 826, 791,
-792, 768, 9293).
+IPv4 addresses are four bytes, MAC addresses six. On the wire, numbers are in network byte order.
+Sources: RFC 826 (ARP), 791 (IPv4), 792 (ICMP), 768 (UDP), 9293 (TCP).
 """
 
 import struct
@@ -44,7 +44,7 @@ class Ipv4:
 
 @dataclass(frozen=True, slots=True)
 class Tcp:
-    """``options`` are the TCP options of a received segment."""
+    """A TCP segment. ``options`` is only set for a received segment."""
 
     source_port: int
     destination_port: int
@@ -101,7 +101,7 @@ def ipv4(source: bytes, destination: bytes, protocol: int, body: bytes, ttl: int
 
 
 def tcp(source: bytes, destination: bytes, segment: Tcp) -> bytes:
-    """Return the IPv4 packet of a segment; a SYN carries an MSS of 1460."""
+    """Return an IPv4 packet with a segment. A SYN segment gets the option MSS 1460."""
     options = _MSS_OPTION if segment.flags & SYN else b""
     bare = (
         _TCP.pack(
@@ -126,7 +126,10 @@ def tcp(source: bytes, destination: bytes, segment: Tcp) -> bytes:
 def udp(
     source: bytes, destination: bytes, source_port: int, destination_port: int, payload: bytes
 ) -> bytes:
-    """Return an IPv4 packet with TTL 255, as mDNS requires, without the optional checksum."""
+    """Return an IPv4 packet with a UDP datagram.
+
+    The TTL is 255, as mDNS requires. The UDP checksum, which is optional in IPv4, is omitted.
+    """
     header = _UDP.pack(source_port, destination_port, _UDP.size + len(payload), 0)
     return ipv4(source, destination, UDP, header + payload, ttl=255)
 
@@ -141,7 +144,7 @@ def port_unreachable(packet: Ipv4) -> bytes:
 
 
 def _icmp_reply(packet: Ipv4, body: bytes) -> bytes:
-    """Return the reply to a packet. The checksum in ``body`` is 0."""
+    """Return an ICMP reply to a packet. The checksum in ``body`` must be 0; it is filled in."""
     body = body[:2] + checksum(body).to_bytes(2, "big") + body[4:]
     return ipv4(packet.destination, packet.source, ICMP, body)
 

@@ -1,4 +1,4 @@
-"""Replies of simulated printers to Get-Printer-Attributes, from the plan."""
+"""Builds the replies of simulated printers to Get-Printer-Attributes from the plan of the LAN."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -12,11 +12,14 @@ _TAGS = {
     "printer-state-reasons": ipp.KEYWORD,
     "printer-uuid": ipp.URI,
 }
-"""Tags of the attributes that are not of the type text."""
+"""IPP value tags of the attributes. All other attributes are of the type text."""
 
 
 def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
-    """Return the HTTP reply to a request: the printer at its path, or an error if there is none."""
+    """Return the HTTP reply to a request.
+
+    It has the attributes of the printer at the requested path, or the IPP status not-found.
+    """
     path = request.split(b" ", 2)[1].decode("latin-1")
     printer = next((each for each in printers if each.path == path), None)
     if printer is None:
@@ -29,6 +32,6 @@ def _attributes(written: Iterable[str]) -> Iterator[ipp.Attribute]:
     for each in written:
         name, _, text = each.partition("=")
         tag = _TAGS.get(name, ipp.TEXT)
-        # A further value of an attribute has no name (RFC 8010, section 3.1.5).
+        # The second and each further value of an attribute have an empty name (RFC 8010, 3.1.5).
         yield tag, "" if name == before else name, int(text) if tag == ipp.ENUM else text
         before = name

@@ -28,9 +28,10 @@ _TLS_ALERT = b"\x15\x03\x01\x00\x02\x02\x28"  # fatal, handshake_failure (RFC 84
 
 
 class TapLan:
-    """Answers frames after the delay of the host they are for.
+    """Reads the frames that the machine sends, and replies in the name of the simulated hosts.
 
-    The tests extend it with counters, proxy ARP and filtered multicast.
+    Each reply is sent after the delay of its host. The tests extend this class with counters, proxy
+    ARP and filtered multicast.
     """
 
     def __init__(self, plan: LanPlan, tap_fd: int) -> None:
@@ -43,15 +44,15 @@ class TapLan:
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
 
     def play(self, plan: LanPlan) -> None:
-        """Simulate the hosts of a plan from now on."""
+        """Replace the simulated hosts by those of a plan."""
         self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
         self._macs = {host.address: mac_bytes(host.mac) for host in plan.hosts}
         self._responder = Responder(plan)
 
     def run_once(self, *watched: int) -> list[int]:
-        """Answer frames until the next one is due or arrives, for at most a tenth of a second.
+        """Wait for a frame or a due reply, at most a tenth of a second. Then process and send them.
 
-        Returns those of the descriptors ``watched`` that can be read.
+        Returns the descriptors of ``watched`` that can be read.
         """
         now = time.monotonic()
         wait_s = min(0.1, max(0.0, self._due[0][0] - now)) if self._due else 0.1
@@ -68,7 +69,7 @@ class TapLan:
             frame = heapq.heappop(self._due)[2]
             try:
                 os.write(self._tap, frame)
-            except OSError:  # the device's queue is full: a switch would drop the frame too
+            except OSError:  # the queue of the device is full: drop the frame, as a switch does
                 continue
 
     # ------------------------------------------------------------------ frames in
@@ -116,7 +117,7 @@ class TapLan:
             self._reply(host, frame, frames.echo_reply(packet), now)
 
     def _answer(self, host: LanHost, segment: frames.Tcp) -> frames.Tcp | None:
-        """Return the reply of the host's TCP to a segment; None if it does not reply."""
+        """Return the segment with which the host replies, or None if it does not reply."""
         port, client = segment.destination_port, segment.source_port
         if segment.flags & frames.RST or port in host.filtered_ports:
             return None
@@ -152,7 +153,10 @@ class TapLan:
     def _answer_directly(
         self, host: LanHost, frame: frames.Ethernet, packet: frames.Ipv4, now: float
     ) -> None:
-        """Reply by unicast to a query for one host, with the query's id (RFC 6762, 6.7)."""
+        """Reply to an mDNS query that was sent to one host.
+
+        The reply is unicast and has the id of the query (RFC 6762, section 6.7).
+        """
         port, payload = int.from_bytes(packet.body[:2], "big"), packet.body[8:]
         for name in read_questions(payload):
             for answering, answer in self._responder.answers(name):
@@ -168,7 +172,10 @@ class TapLan:
         self._send(host, frames.ethernet(frame.source, mac, frames.ETHERTYPE_IPV4, packet), now)
 
     def _send(self, host: LanHost, frame: bytes, now: float) -> None:
-        """Queue a frame with the host's delay, unless the request or the frame is lost."""
+        """Queue a reply with the host's delay, unless the request or the reply is lost.
+
+        Both are lost at random, with the host's ``loss``.
+        """
         if self._rng.random() < host.loss or self._rng.random() < host.loss:
             return
         delay_s = (host.latency_ms + self._rng.uniform(0, host.jitter_ms)) / 1000
@@ -177,7 +184,7 @@ class TapLan:
 
 
 def _reply_of(host: LanHost, port: int, question: bytes) -> bytes:
-    """Return a host's reply to the first bytes on a port, b"" on a mute port."""
+    """Return a host's reply to the first bytes on a port, or b"" if the host does not reply."""
     if port in host.mute_ports:
         return b""
     if port == _IPP_PORT and host.ipp:

@@ -1,7 +1,7 @@
 """mDNS of the simulated LAN: reads queries, and builds packets of records (RFC 6762).
 
-Names are written uncompressed and unchanged from the plan, also hostile ones. Surrogate escapes in
-a string are bytes that are not UTF-8.
+Names are written as they are in the plan, even hostile ones, and uncompressed. Surrogate escapes in
+a string of the plan stand for bytes that are not UTF-8.
 """
 
 import ipaddress
@@ -41,7 +41,7 @@ def read_questions(payload: bytes) -> tuple[Name, ...]:
 
 
 class Responder:
-    """Has the packets that reply to a query for a name, with their senders."""
+    """Stores, for each queried name, the packets with which hosts reply, and these hosts."""
 
     def __init__(self, plan: LanPlan) -> None:
         self._answers: dict[Name, list[tuple[LanHost, bytes]]] = defaultdict(list)
@@ -86,7 +86,7 @@ def _service_records(service: LanService, kind: Name, own_name: Name) -> bytes:
 
 
 def _packets(blocks: Sequence[bytes], last: bytes) -> Iterator[bytes]:
-    """Group blocks into packets that fit, each ending with the block ``last``."""
+    """Group blocks of records into packets of bounded size. Each packet ends with ``last``."""
     group: list[bytes] = []
     for block in blocks:
         if group and sum(map(len, group)) + len(block) + len(last) > _PACKET_MAX:
@@ -125,9 +125,9 @@ def _name(labels: Name) -> bytes:
 
 
 def _read_name(payload: bytes, offset: int) -> tuple[Name, int]:
-    """Read a name, compressed or not (RFC 1035, section 4.1.4), and return the offset after it.
+    """Return the name at an offset, and the offset after it. A malformed name is returned as ().
 
-    The name is () if it is malformed.
+    The name may be compressed (RFC 1035, section 4.1.4).
     """
     labels: list[bytes] = []
     end = 0

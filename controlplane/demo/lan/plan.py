@@ -8,8 +8,8 @@ class LanService:
     """A DNS-SD service that a host announces.
 
     Args:
-        instance: It is sent unchanged, and may be hostile.
-        type: Without its domain: ``_ipp._tcp``.
+        instance: The instance name. It is sent unchanged, and may be hostile.
+        type: The service type without its domain, such as ``_ipp._tcp``.
     """
 
     instance: str
@@ -26,7 +26,8 @@ class LanService:
 class IppPrinter:
     """A printer or queue that replies at a path, such as ``/ipp/print``.
 
-    Attributes are written like TXT records: ``printer-state=3``. A repeated name adds a value.
+    An attribute is written as ``name=value``, such as ``printer-state=3``. If a name is repeated,
+    its attribute has several values.
     """
 
     path: str
@@ -35,11 +36,12 @@ class IppPrinter:
 
 @dataclass(frozen=True, slots=True)
 class LanHost:
-    """A host. Delays are round trips. ``loss`` is the share of lost frames, each way.
+    """A simulated host.
 
-    A port that is neither open nor filtered refuses connections. An open port that is one of
-    ``mute_ports`` accepts connections and never replies. ``drops_all`` is a host behind a firewall:
-    it replies to ARP only.
+    ``latency_ms`` and ``jitter_ms`` apply to a round trip. ``loss`` is the share of lost frames in
+    each direction. A filtered port does not reply at all. A port that is neither open nor filtered
+    refuses connections. An open port in ``mute_ports`` accepts connections and never sends data. A
+    host with ``drops_all`` replies only to ARP, as if it had a firewall.
     """
 
     address: str
@@ -57,7 +59,7 @@ class LanHost:
     title: str = "Lab host"
     """The title of its web pages."""
     ipp: tuple[IppPrinter, ...] = ()
-    """Its replies to Get-Printer-Attributes on port 631; () for no IPP."""
+    """The printers that reply to Get-Printer-Attributes on port 631; () means no IPP."""
 
 
 @dataclass(frozen=True, slots=True)

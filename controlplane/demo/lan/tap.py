@@ -27,13 +27,13 @@ _SIOCSIFMTU, _SIOCSIFHWADDR = 0x8922, 0x8924
 _ARPHRD_ETHER = 1
 _RTF_UP, _RTF_GATEWAY = 0x0001, 0x0002
 _ROUTE_BYTES = 256
-"""More than the size of a struct rtentry on any machine. All after the flags is zero."""
+"""More than the size of a struct rtentry on any machine. The fields after its flags are zero."""
 
 
 def open_tap(plan: LanPlan) -> int:
-    """Create the device with the agent's address, and return its descriptor. Raises OSError.
+    """Create the TAP device with the agent's address, and return its descriptor. Raises OSError.
 
-    The kernel deletes the device with the descriptor or the namespace.
+    The kernel deletes the device when the descriptor is closed or the network namespace ends.
     """
     tap_fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -46,7 +46,7 @@ def open_tap(plan: LanPlan) -> int:
 
 
 def _set_up(plan: LanPlan) -> None:
-    # Without duplicate address detection, the IPv6 address is usable at once.
+    # Switch off duplicate address detection, so that the IPv6 address is usable at once.
     with contextlib.suppress(OSError):  # in a container /proc/sys may be read-only
         Path(f"/proc/sys/net/ipv6/conf/{DEVICE}/accept_dad").write_text("0", "ascii")
     mtu = 9000 if any(host.services for host in plan.hosts) else 1500
