@@ -11,7 +11,7 @@ AgentError                  shown to users as one or two plain lines
     ├── ServiceUnavailable  no usable reply: retry with growing waits
     │   └── Throttled       429, 503: retry after the wait that the service requests
     ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
-    ├── Refused             403, 404, 409, 410: check the binding with `current`
+    ├── Refused             403, 404, 409, 410: call the operation `current` to check the binding
     ├── BodyRejected        400, 422 and other 4xx: do not send this body again
     └── BodyTooLarge        413: send a smaller body
 """

@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     install = actions.add_parser("install", help="start the agent now and at boot")
     add = install.add_argument
-    add("--base-url", metavar="URL", help="address of the service, for a first configuration")
-    add("--location", metavar="ID", help="the venue's location id, for a first configuration")
+    add("--base-url", metavar="URL", help="the service's address, written to a new configuration")
+    add("--location", metavar="ID", help="the venue's location id, written to a new configuration")
     add("--api-key-file", type=Path, metavar="F", help="file with the API key; it is copied")
     uninstall = actions.add_parser("uninstall", help="stop the agent and remove the service")
     uninstall.add_argument(
@@ -84,7 +84,10 @@ def install(manager: ServiceManager, answers: Answers) -> int:
         _print(f"wrote {file}")
     _print("installed: the service starts at boot")
     if had_config and (answers.base_url or answers.location_id):
-        _print(f"{paths.config} already exists and is kept: edit it to change the service")
+        _print(
+            f"{paths.config} already exists and is kept."
+            " To change the address or the location, edit it"
+        )
     if not paths.config.exists():
         _print(
             f"not started: {paths.config} does not exist; repeat with --base-url, --location and"

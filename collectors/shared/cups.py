@@ -78,7 +78,7 @@ def _ask(server: CupsServer, question: bytes, deadline_s: float) -> ipp.Response
     try:
         response = ipp.decode_response(_post(server, question, deadline_s))
     except TimeoutError:
-        raise TimeoutError("it did not answer within its time") from None
+        raise TimeoutError("it did not answer before the deadline") from None
     except HttpError:
         raise CupsError("it does not speak HTTP") from None
     except ipp.IppError as error:
@@ -96,7 +96,7 @@ def _post(server: CupsServer, question: bytes, deadline_s: float) -> bytes:
     if reply.status != HTTPStatus.OK:
         raise CupsError(f"it answered with HTTP status {reply.status}")
     if len(reply.body) > ipp.RESPONSE_MAX_BYTES:
-        raise CupsError("it sent more than its answer can need")
+        raise CupsError("its answer is longer than the limit")
     return reply.body
 
 

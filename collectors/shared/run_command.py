@@ -93,7 +93,7 @@ def _finish(
     assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - piped
     data = process.stdout.read(max_bytes + 1)
     if late.is_set():
-        raise TimeoutError(f"{name} did not answer within its time")
+        raise TimeoutError(f"{name} did not answer before the deadline")
     if len(data) > max_bytes:
         raise ValueError(f"{name} wrote more than {max_bytes} bytes")
     error = process.stderr.read(65536)

@@ -22,7 +22,7 @@ class PeriodError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Local days, both included."""
+    """A range of local days, the first and the last included."""
 
     first: int
     last: int

@@ -35,8 +35,8 @@ class Weakness:
 def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first part of ``path`` that users other than ``owners`` could change.
 
-    ``path`` itself may be writable for its owner only. Its parent directories may also have the
-    sticky bit, or be writable for a group whose only member is the owner. Raises OSError if the
+    Only its owner may be able to write to ``path``. A parent directory may be writable for others
+    if it has the sticky bit, or for a group whose only member is the owner. Raises OSError if the
     path does not exist or cannot be read.
     """
     trusted = {*owners, *owners_outside()}

@@ -217,7 +217,7 @@ class _Listing:
         self._listed: Counter[str] = Counter()
         self._at: Counter[str] = Counter()
         self._total = 0
-        # A service whose host has no known address is not listed, but does not count as cut.
+        # Services without an address are not counted here, so that they do not count as cut.
         self._announced = Counter(
             who.announcer(each.announcer) for each in services if each.announcer and each.addresses
         )
@@ -299,5 +299,5 @@ def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
             f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others,"
-            " which announce them differently: only their own announcements are listed"
+            " which announce them differently: only the announcements of those devices are listed"
         )

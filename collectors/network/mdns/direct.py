@@ -31,7 +31,7 @@ ANSWERS_MAX = 64
 FIRST_ANSWER_S = 1.2
 """How long to wait for a host's first answer. It may be busy with the same flood of packets."""
 SETTLE_S = 0.35
-"""A host that sends nothing for this long after an answer has sent all of them (section 6)."""
+"""If a host sends nothing for this long after an answer, it has no more answers (section 6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet
 _TURN_S = 0.05
 _AGAIN_S = 0.5

@@ -18,9 +18,10 @@ CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
 UNNAMED: Final = "A program without a name"
 UNUSED: Final = timedelta(days=90)
-"""If there are too many clients, those whose last grant or registration is older are deleted."""
+"""If there are too many clients, those without a grant for longer than this are deleted."""
 NEVER_GRANTED: Final = timedelta(hours=1)
-"""The same, for clients that never had a grant. Their time starts with the registration."""
+"""If there are too many clients, those that never had a grant are deleted this long after their
+registration."""
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:

@@ -80,7 +80,7 @@ class ConsoleStream(EventStream):
 
     def offer(self, positions: Collection[int], *, is_reordered: bool) -> bool:
         """Add devices that the next poll must read. Return whether this console needs a poll."""
-        # Iterates over the smaller set: a console displays few devices, a sweep changes thousands.
+        # A console displays few devices, but one change can affect thousands: iterate over the few.
         self.changed |= self.displayed.intersection(positions)
         self.is_reordered |= is_reordered
         return bool(self.changed) or self.is_reordered

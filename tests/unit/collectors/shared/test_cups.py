@@ -66,7 +66,7 @@ def test_what_was_not_found_is_an_answer(tmp_path: Path) -> None:
         (b"x" * 100_000, "it does not speak HTTP"),
         (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000, "it does not speak HTTP"),
         (b"", "it does not speak HTTP"),
-        (http(b"x" * (ipp.RESPONSE_MAX_BYTES + 1)), "more than its answer can need"),
+        (http(b"x" * (ipp.RESPONSE_MAX_BYTES + 1)), "its answer is longer than the limit"),
     ],
 )
 def test_invalid_answer_raises_an_error(tmp_path: Path, reply: bytes, reason: str) -> None:
@@ -79,7 +79,7 @@ def test_an_answer_that_trickles_in_is_left_at_the_deadline(tmp_path: Path, repl
     path = tmp_path / "cups.sock"
     with (
         spooler(path, reply, trickles=True),
-        pytest.raises(TimeoutError, match="did not answer within its time"),
+        pytest.raises(TimeoutError, match="did not answer before the deadline"),
     ):
         ask_cups(QUESTION, time.monotonic() + 0.3, {"CUPS_SERVER": str(path)})
 

@@ -1,4 +1,4 @@
-"""Tests of the dashboard's sums: one SQL statement gives the same, in SQLite and in DuckDB.
+"""Tests that the sums of the dashboard equal those of one SQL statement, in SQLite and in DuckDB.
 
 This is the short form of `make bench-figures`.
 """

@@ -27,7 +27,7 @@ from tests.unit.controlplane.test_process import Process, start, stop
 
 TIMEOUT_S: Final = 300
 POLL_INTERVAL_S: Final = 0.1
-"""Seconds between repeated calls. A key repeats two of them, and may make 20 calls a second."""
+"""Seconds between repeated calls. Each key repeats two calls; its limit is 20 calls a second."""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
     pytest.mark.medium,

@@ -180,7 +180,7 @@ def test_without_udisks_smartctl_is_used(
 
 def test_a_bus_that_breaks_costs_only_the_health(tmp_path: Path) -> None:
     def late(_: Deadline) -> Objects:
-        raise TimeoutError("busctl did not answer within its time")
+        raise TimeoutError("busctl did not answer before the deadline")
 
     root = plant(tmp_path, {"sys/block/sda/size": "8\n"})
     fields = by_key(drives.read_drives(NOW, root, late))

@@ -20,7 +20,7 @@ PLAN = (
 class SandboxMerchant:
     """A running service with a sandbox.
 
-    ``keys`` maps the environment variables that ``sandbox load`` printed to the keys.
+    ``keys`` has the API keys that ``sandbox load`` printed, by environment variable.
     """
 
     service: ServiceProcess
