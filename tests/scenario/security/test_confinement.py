@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -154,15 +155,25 @@ os._exit(child.main())
 """
 
 
+@pytest.fixture
+def watched(tmp_path: Path) -> Iterator[str]:
+    """Give the name of a program that runs during the test, and that no other process has."""
+    program = tmp_path / "watched-till"
+    program.symlink_to(shutil.which("sleep") or "")
+    with subprocess.Popen((program, "infinity")) as process:
+        yield program.name
+        process.kill()
+
+
 @pytest.mark.lab
 @pytest.mark.needs("network-namespace")
 @pytest.mark.parametrize("kind", ["application", "network"])
-def test_confined_collector_reports_the_same_facts(kind: str) -> None:
+def test_confined_collector_reports_the_same_facts(kind: str, watched: str) -> None:
     job = {"max_duration_s": 6, "ports": [80], "max_hosts": 16, "max_services": 16}
     if kind == "application":
         job = {
             "max_duration_s": 6,
-            "watch_processes": ["python3"],
+            "watch_processes": [watched],
             "service_url": "https://localhost:1",
         }
     free, confined = (_collected(kind, how, job) for how in ("free", "confined"))
