@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
-_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # length at which reading a line is given up
+_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # longer lines end the collection
 
 # Environment variables of the agent that a child also gets: language, proxies, print spooler.
 _KNOWN: Final = frozenset(
@@ -254,8 +254,8 @@ def event_of(line: bytes) -> Event:
     try:
         event = decode_strictly(line, Event)
     except ValidationError:
-        # The child writes bytes that it cannot decode as lone surrogates, which are invalid in
-        # JSON. They are replaced by question marks.
+        # If the child reads bytes that are not valid text, it writes them as lone surrogates, which
+        # are invalid in JSON. Question marks replace them.
         if b"\\ud" not in line:
             raise
         try:
@@ -283,7 +283,8 @@ async def _end(process: Process, within_s: float) -> None:
     if process.returncode is None and sys.platform == "win32":
         process.kill()
     if sys.platform != "win32":
-        # Even if the child has ended, because its process group may contain other processes.
+        # This is done even if the child has ended, because its process group can contain other
+        # processes.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.stdin is not None:

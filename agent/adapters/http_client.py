@@ -30,7 +30,7 @@ STREAM_READ_TIMEOUT_S: Final = 90.0
 """A stream is closed if no data arrives for this time, not even a keep-alive comment."""
 
 RETRY_MAX_MS: Final = 86_400_000
-"""Maximum of the reconnection time that a stream sends. The number can have any length."""
+"""Maximum of the reconnection time that a stream sends. The service can send any number."""
 
 Response = httpx2.Response
 

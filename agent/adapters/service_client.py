@@ -89,7 +89,7 @@ class ServiceClient:
 
     @property
     def skew(self) -> ClockSkew:
-        """The difference between the service's clock and this machine's; zero before a reply."""
+        """The service's clock minus this machine's clock. It is zero before the first reply."""
         if self._service_clock is None:
             return ClockSkew()
         return self._service_clock.skew(

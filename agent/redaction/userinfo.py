@@ -2,7 +2,7 @@
 
 Users often do not escape passwords, so a password may contain `/`, `@`, `#`, `?`, `%` and blanks.
 The text before the last `@` is treated as user and password, unless it is clearly a host and a
-path. If this is not certain, the host is masked too.
+path. In doubt, the host is masked too.
 """
 
 import re
@@ -68,7 +68,7 @@ def userinfo_of(url: str) -> tuple[str, ...]:
     scheme = _SCHEME.match(before)
     userinfo = before[scheme.end() :] if scheme else before
     _, colon, password = userinfo.partition(":")
-    # A user without a password may be a token, which some services accept in this form.
+    # Some services accept a token as a user without a password.
     return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
 
 

@@ -88,7 +88,7 @@ class Collection:
         return CollectionResult(kind, outcome_of(payload.completeness), payload)
 
     def interrupted(self, entry: Entry) -> SealedReport:
-        """Return the failed report of a request. The agent crashed in both attempts to collect."""
+        """Return a failed report for a request whose collection ended with a crash of the agent."""
         result = CollectionResult(entry.kind, "failed", failure_reason="execution-interrupted")
         return self.report(result, entry)
 

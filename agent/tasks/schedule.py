@@ -20,7 +20,7 @@ JITTER_FRACTION: Final = 0.1
 CRON_JITTER_S: Final = 60
 """Maximum random shift of a scheduled report, because many devices may have the same schedule."""
 MISSED_GRACE_S: Final = 3600
-"""A scheduled report that is later than this is skipped."""
+"""A scheduled report that cannot start within this time is skipped."""
 HEARTBEAT: Final = "heartbeat"
 
 

@@ -57,6 +57,7 @@ class Issue:
     """One error. ``path`` consists of JSON keys and array indices.
 
     ``value`` is the wrong value. ``choices`` are the valid values, if there is a fixed list.
+    ``is_table`` is True if the value must be an object.
     """
 
     path: Path

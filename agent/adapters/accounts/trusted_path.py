@@ -97,7 +97,7 @@ def _judge(
 
 
 def _is_harmless(status: os.stat_result) -> bool:
-    """Return whether a directory protects its entries from others although they may write to it."""
+    """Return whether a directory protects its entries although other users can write to it."""
     if status.st_mode & stat.S_ISVTX:
         return True
     is_for_others = status.st_mode & stat.S_IWOTH

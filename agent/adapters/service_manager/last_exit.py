@@ -1,4 +1,4 @@
-"""Reads the reason why the agent ended last, according to systemd.
+"""Reads how the previous run of the agent ended, according to systemd.
 
 When the agent ends, the unit writes the file ``last-exit`` into the state directory. It contains
 one line with SERVICE_RESULT, EXIT_CODE and EXIT_STATUS (systemd.exec(5)), such as ``watchdog killed

@@ -26,7 +26,7 @@ LABEL: Final = "com.venue-agent.daemon"
 LOG: Final = "/Library/Logs/venue-agent.log"
 TARGET: Final = f"system/{LABEL}"
 GONE_WITHIN_S: Final = 20.0
-"""Timeout until the service is removed from the domain."""
+"""Timeout for the removal of the service from the domain, in seconds."""
 POLL_EVERY_S: Final = 0.2
 _PRIVATE = 0o600
 

@@ -2,7 +2,7 @@
 
 It also checks that only root can change the program and the configuration. Root runs or starts the
 program, so a user who can change the program, or a directory of its path, controls the machine.
-Another user may have created a configuration before the agent was installed.
+A configuration that existed before the installation could come from another user.
 """
 
 import os
@@ -140,7 +140,7 @@ def write_if_changed(path: Path, content: bytes) -> bool:
 def _import_paths() -> Iterator[Path]:
     """Yield the directories of sys.path, except the current directory.
 
-    The service runs with option -I, so it does not import from there.
+    The service runs with option -I, so it does not import from the current directory.
     """
     for entry in map(Path, filter(None, sys.path)):
         if entry.exists() and entry.resolve() != Path.cwd():

@@ -38,7 +38,8 @@ _NOT_THE_FILES_FAULT: Final = frozenset(
         sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
     }
 )  # fmt: skip
-"""Errors at opening that a new file would not fix. They leave the file in its directory."""
+"""Errors at opening that a new file would not fix. After such an error, the file is not
+quarantined."""
 
 _ROWS: Final = {"requests": ("journal", "request_id"), "outbox": ("outbox", "report_id")}
 """For each table: its name in messages, and the column that contains the id."""
@@ -78,7 +79,10 @@ CREATE TABLE counters (
 
 
 class Database:
-    """A connection with explicit transactions. Raises StateError if no file can be opened."""
+    """A connection with explicit transactions.
+
+    Raises StateError if the file can be neither opened nor replaced by a new file.
+    """
 
     def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = state.path / NAME

@@ -92,7 +92,8 @@ class Outbox:
     def has_room(self, size_bytes: int, max_bytes: int) -> bool:
         """Return whether a requested report fits into the outbox next to the other requested ones.
 
-        Scheduled reports do not count, because they are dropped first.
+        Scheduled reports do not count, because they are dropped first. Without other requested
+        reports, a report of any size fits.
         """
         rows = self._database.query(
             "SELECT coalesce(sum(length(body)), 0) FROM outbox WHERE request_id IS NOT NULL"
@@ -103,8 +104,9 @@ class Outbox:
     def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
         """Return the reports to drop so that the outbox is within its limits.
 
-        These are all reports that are too old. If the others are too large together, scheduled
-        reports are dropped before requested ones, the oldest first.
+        These are all reports that are too old. If the remaining reports together exceed
+        ``max_bytes``, scheduled reports are dropped as well, and then requested reports. In both
+        groups, the oldest reports are dropped first.
         """
         rows = self._database.query(
             "SELECT report_id, created_at, length(body) AS size FROM outbox"

@@ -88,7 +88,7 @@ class StateDirectory:
     def hold(self) -> Iterator[None]:
         """Lock the directory while the body runs.
 
-        Raises StateError with the process id of another agent that has locked it.
+        Raises StateError if another agent has locked it. The message contains its process id.
         """
         with as_state_error(f"{self.path / LOCK_NAME} cannot be written"):
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
@@ -131,7 +131,10 @@ class StateDirectory:
         return open_safely(self.path / name, flags)
 
     def holder(self) -> int | None:
-        """Return the process id of the agent that has locked the directory, or None."""
+        """Return the process id of the agent that has locked the directory.
+
+        Returns 0 if its process id is unknown, and None if the directory is not locked.
+        """
         try:
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR), "r+b")
         except OSError:
@@ -229,7 +232,7 @@ def _try_lock(file: BinaryIO) -> bool:
         import msvcrt
 
         # Other processes cannot read locked bytes on Windows. The lock is far beyond the process
-        # id, so that they can read it.
+        # id, so that they can read the process id.
         file.seek(1 << 20)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

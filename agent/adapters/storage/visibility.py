@@ -15,10 +15,10 @@ from agent.errors import NotVisible
 def is_closed(directory: Path) -> bool:
     """Return whether the directory, or one of the daemon's files in it, is not readable.
 
-    A missing directory or file does not count.
+    Missing files are ignored. Returns False if the directory does not exist.
     """
     try:
-        # os.access does not check access rights on Windows.
+        # Listed, because os.access does not check access rights on Windows.
         next(directory.iterdir(), None)
         if hasattr(os, "geteuid") and directory.stat().st_uid == os.geteuid():
             return False  # the user owns the directory: a file of another user causes a later error

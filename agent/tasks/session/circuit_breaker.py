@@ -66,7 +66,11 @@ WITHOUT_CONTACT: Final = frozenset(
 
 @dataclass(slots=True, eq=False)
 class _Breaker:
-    """Closed while ``failures`` is 0. Otherwise open until ``retry_at``, and then half-open."""
+    """Closed while ``failures`` is 0. Otherwise open until ``retry_at``, and then half-open.
+
+    ``tries`` counts the failures since the kind of failure has changed. It determines the delay.
+    ``generation`` increases with each change, so that a call detects changes by other calls.
+    """
 
     failures: int = 0
     tries: int = 0
@@ -119,7 +123,8 @@ class CircuitBreaker:
 
         Raises Refused, BodyRejected and BodyTooLarge at once, because a repetition would not help.
         With ``alone_max``, also raises ServiceUnavailable or CredentialRefused when this call has
-        failed ``alone_max`` times. Only failures between which other calls succeeded are counted.
+        failed ``alone_max`` times. A failure counts only if another call has succeeded since the
+        start of this call, or since its previous failure.
         """
         failures_alone, answers = 0, self._answers
         with self._trying(operation):
@@ -215,8 +220,11 @@ class CircuitBreaker:
         """Open the breaker of the operation, or the shared breaker.
 
         The shared breaker opens if there was no reply at all, unless other operations have
-        succeeded since this operation began to fail. Calls that fail together count as one
-        failure: the generations before the call show whether another call has changed the breaker.
+        succeeded since this operation began to fail.
+
+        ``shared_generation`` and ``generation`` belong to the two breakers before the call. If
+        another call has changed a breaker since then, this failure does not change it again.
+        Therefore calls that fail together count as one failure.
         """
         own = self._of[operation]
         has_contact = (

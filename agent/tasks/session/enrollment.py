@@ -42,7 +42,7 @@ class Enrollment:
     key."""
 
     async def run(self) -> None:
-        """Get a confirmed binding, and get it again when it is revoked. Never returns."""
+        """Get a confirmed binding. After a revocation, get one again. Never returns."""
         if self.session.binding_state.binding is None:
             await self._enroll_until_bound()
         elif not await self._report_new_version():
@@ -55,7 +55,7 @@ class Enrollment:
             await self._confirm(needs_recheck=True)
 
     async def _report_new_version(self) -> bool:
-        """Enroll again if the service stores an older or newer version of this device.
+        """Enroll again if the service stores a different version of the agent for this device.
 
         The agent sends its version only when it enrolls, and operators read it in the service.
         Returns whether the device was enrolled again.
@@ -112,9 +112,9 @@ class Enrollment:
         self._update_conditions()
 
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
-        """Confirm the binding, because `current` returned nothing about this device.
+        """Confirm the binding, although `current` returned nothing about this device.
 
-        With ``needs_recheck``, a heartbeat decides: if the service refuses it, the binding is
+        With ``needs_recheck``, a heartbeat is sent first. If the service refuses it, the binding is
         revoked. Devices can share an API key, so one refused call alone does not mean revocation.
         """
         if needs_recheck:

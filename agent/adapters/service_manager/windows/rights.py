@@ -66,8 +66,8 @@ class Security:
 def who_else(security: Security, *, is_on_the_way: bool = False) -> str | None:
     """Return the SID of an account that is not TRUSTED and owns or may change the file, or None.
 
-    ``is_on_the_way`` means a parent directory of the file. It is sufficient that other accounts
-    cannot replace the entries of such a directory.
+    ``is_on_the_way`` is True for a parent directory of the file. Other accounts may add entries to
+    such a directory, but must not be able to replace its entries.
     """
     if security.owner not in TRUSTED:
         return security.owner

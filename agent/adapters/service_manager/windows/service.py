@@ -115,7 +115,10 @@ class WindowsService(ServiceManager):
             self.control.stop()
         self._wait(lambda now: now is None or now.status is Status.STOPPED, "does not stop")
         # The service reports that it has stopped shortly before its process ends.
-        self._wait(lambda _: not self.control.is_alive(query.pid), "is stopped but does not end")
+        self._wait(
+            lambda _: not self.control.is_alive(query.pid),
+            "is stopped, but its process does not end",
+        )
 
     def state(self) -> ServiceState:
         query = self.control.query()
