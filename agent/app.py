@@ -75,8 +75,8 @@ class Runtime:
     collector_command: Callable[[str], Sequence[str]] | None = None
     """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None
-    """The API key that root read at the start of the daemon, if the present user cannot read its
-    file. Otherwise None."""
+    """The API key that root read at the start of the daemon, if the present user cannot read the
+    key's file. Otherwise None."""
 
 
 def config_digest(config: LocalConfig) -> str:
@@ -87,7 +87,7 @@ def config_digest(config: LocalConfig) -> str:
 class App:
     """The components of the daemon. Each reload of the configuration creates a new `App`.
 
-    Create it inside the event loop, and call `close` at its end.
+    Create it inside the event loop, and call `close` when the loops have ended.
     """
 
     def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
@@ -228,7 +228,7 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Enroll. The first call is delayed, because many machines may start after a power cut."""
+        """Enroll. The first call is delayed, because many machines start after a power cut."""
         clock = self._runtime.clock
         # The monotonic clock starts at boot on every supported system.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
@@ -264,7 +264,7 @@ class App:
     def _settle_soon(self) -> None:
         """Return memory to the system if the daemon is idle.
 
-        This is delayed, because another request may follow soon.
+        This is delayed, because another request can follow soon.
         """
         if self._settling is not None:
             self._settling.cancel()
@@ -295,7 +295,7 @@ class App:
         )
 
     def _agent_fields(self) -> "Iterable[Field]":
-        from agent.reporting import agent_fields  # large: only for reports
+        from agent.reporting import agent_fields  # large, so only for reports
 
         return agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),

@@ -115,7 +115,7 @@ async def run(
 def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource | None:
     """If this process runs as root, change to the owner of the state directory.
 
-    Returns the API key if the owner of the state directory cannot read its file, otherwise None.
+    Returns the API key if this owner cannot read the key's file, otherwise None.
     """
     source = key_place(loaded.config.service.api_key_file, loaded.path)
     key = source.read()
@@ -256,7 +256,7 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def _feed_the_watchdog(notifier: Notifier) -> None:
-    """Notify the watchdog from inside the event loop, so that systemd detects if it hangs."""
+    """Notify the watchdog from inside the event loop, so that systemd detects a hung loop."""
     if not notifier.watchdog_s:
         return
     while True:

@@ -1,6 +1,6 @@
-"""Reads the start of a regular file without blocking. The file name may come from a user.
+"""Reads the start of a regular file without blocking. The file name can come from a user.
 
-FIFOs and devices are refused: opening a FIFO blocks, and opening a device may change its state.
+FIFOs and devices are refused: opening a FIFO blocks, and opening a device can change its state.
 """
 
 import errno

@@ -114,7 +114,7 @@ _FILES = (
     ("/etc/venue-agent/api-key",
      "the API key, readable by root only; systemd passes it to the service"),
     ("/var/lib/venue-agent", "identity, journal and reports that wait to be sent"),
-    ("/usr/share/doc/venue-agent", "documents about installation, errors, privacy and the sandbox"),
+    ("/usr/share/doc/venue-agent", "documents about installation, troubleshooting and privacy"),
 )  # fmt: skip
 
 _SERVICE_EXAMPLES = (

@@ -115,7 +115,7 @@ class CollectorProcess:
             with passing(Failpoint.CHILD_ENDED):
                 await _end(process, self.timeouts.gone_s)
             read.cancel()
-            # A process that the child left behind may keep stderr open.
+            # A process that the child left behind can keep stderr open.
             await asyncio.wait((read, stderr), timeout=self.timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
@@ -173,7 +173,7 @@ class CollectorProcess:
         finally:
             cancelled.cancel()
         if cancelled.done() and not cancelled.cancelled():
-            return None if read.done() else "it was stopped, and did not end"
+            return None if read.done() else "it was cancelled, but did not end in time"
         return f"it was stopped at its deadline of {job.max_duration_s:g} s"
 
 

@@ -12,8 +12,8 @@ from typing import Final
 from agent.redaction.known import redact
 
 FIELDS: Final = ("request_id", "report_id", "binding_id")
-"""The fields of a log record for the ids in its message. The argument of "request %s" becomes the
-field ``request_id``, that of "report %s" ``report_id``, and that of "binding %s" ``binding_id``."""
+"""The fields of a log record that contain the ids in its message. In a message, "request %s" sets
+the field ``request_id``, "report %s" sets ``report_id``, and "binding %s" sets ``binding_id``."""
 
 ALLOWED: Final = 2
 """How often the same warning or error is logged in a window of WINDOW_S."""

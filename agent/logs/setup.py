@@ -1,7 +1,7 @@
 """Sets up the daemon's log: text on a terminal, journald under systemd, else JSON lines.
 
-In every format, repeated messages are limited and counted. In JSON and in
-journald, the ids of requests, reports and bindings are also fields of their own.
+In every format, repeated messages are limited and counted. In JSON and in journald, the ids of
+requests, reports and bindings are also stored as fields.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Masks user and password in URLs (RFC 3986, section 3.2.1), even in invalid URLs.
 
-Users often do not escape passwords, so a password may contain `/`, `@`, `#`, `?`, `%` and blanks.
+Users often do not escape passwords, so a password can contain `/`, `@`, `#`, `?`, `%` and blanks.
 The text before the last `@` is treated as user and password, unless it is clearly a host and a
 path. In doubt, the host is masked too.
 """
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from agent.redaction.shapes import MASK
 
 _SLASHES: Final = r":\\?/\\?/"
-# A quote ends a value only if valid syntax follows, else it may be part of a password.
+# A quote ends a value only if valid syntax follows, otherwise it can be part of a password.
 _CLOSING_QUOTE: Final = r"""["'](?=[\s,:;})\]>]|$)"""
 _WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++""")
 _SCHEME_END: Final = re.compile(_SLASHES)

@@ -117,7 +117,7 @@ class Collection:
     def _remember(self, facts: Facts) -> None:
         """Store the details of printers that a complete collection has found."""
         if isinstance(facts, NetworkFacts):
-            # Loaded again, because a user may have removed a printer in the meantime.
+            # Loaded again, because a user might have removed a printer since.
             known, _ = self.memory.load()
             learned = updated(known, facts, self.clock.now())
             if learned != known:

@@ -85,7 +85,7 @@ class Executor:
     async def run(self) -> None:
         """Run requests, forever."""
         await self.session.binding_state.wait_until_bound()
-        # A disk error may have ended an earlier run before all reports were stored.
+        # A disk error might have ended an earlier run before all reports were stored.
         await self._hand_over_all()
         self._recover()
         while True:
@@ -132,7 +132,7 @@ class Executor:
         return left
 
     def _recover(self) -> None:
-        """Apply the boot action of its state (rules.lifecycle) to each unfinished request."""
+        """For each unfinished request, run the boot action of its state (rules.lifecycle)."""
         now = self.clock.now()
         again, expired = [], []
         for entry in self.ledger.journal.unfinished():

@@ -1,9 +1,9 @@
 """Receives the service's commands by stream or by polling, and writes them into the journal.
 
 If the service refuses the stream, the agent polls for some time before it tries the stream again.
-From the second refusal in a row, this time is at least about STREAM_AGAIN_S. The rate of incoming
-data is limited (`adapters.read_rate_limit`). The agent closes a reply with too many unreadable
-entries.
+After two or more refusals in a row, this time is at least about STREAM_AGAIN_S. The rate of
+incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply with too many
+unreadable entries.
 """
 
 import asyncio
@@ -123,7 +123,7 @@ class Receiver:
             await self._pause(is_lasting, self.clock.monotonic() - began)
 
     def reconnect(self) -> None:
-        """Replace the present stream. Its connection may be lost without an error."""
+        """Replace the present stream. Its connection might be lost without an error."""
         self._renew.set()
 
     def _way(self) -> Way:

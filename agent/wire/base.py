@@ -2,7 +2,7 @@
 
 `Model` is the base class of state files and of the configuration. `Exact` is for messages to the
 service: unknown keys are errors. `Tolerant` is for replies of the service: unknown keys are
-ignored, because later versions may add keys.
+ignored, because later versions can add keys.
 """
 
 import re

@@ -48,7 +48,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""Message for each error type of pydantic. The types are stable, but pydantic's own messages may
+"""Message for each error type of pydantic. The types are stable, but pydantic's own messages can
 change."""
 
 

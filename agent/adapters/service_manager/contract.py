@@ -61,7 +61,7 @@ class ServiceManager(ABC):
 
     @abstractmethod
     def require_rights(self) -> None:
-        """Raise NotPermitted if this process may not change services."""
+        """Raise NotPermitted if this process is not permitted to change services."""
 
     @abstractmethod
     def prepare(self) -> None:
@@ -88,7 +88,7 @@ class ServiceManager(ABC):
         """Stop and unregister the service. Keeps its state and configuration."""
 
     def purge(self) -> tuple[str, ...]:
-        """Delete what `uninstall` keeps and `install` created, such as a user account.
+        """Delete what `install` created and `uninstall` keeps, such as a user account.
 
         Call this after `uninstall`, once the state and the configuration are deleted. Returns a
         description of each deleted object.

@@ -18,7 +18,7 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9+-]+")
 
 _DESCRIPTIONS: Final = {
     "success": "stopped cleanly",
-    "watchdog": "the event loop hung: the watchdog ended it",
+    "watchdog": "the event loop hung, so the watchdog killed the agent",
     "oom-kill": "killed for lack of memory",
     "signal": "killed by signal",
     "core-dump": "crashed with signal",

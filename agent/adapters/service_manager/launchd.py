@@ -96,7 +96,7 @@ class LaunchdService(PosixService):
     def _bootout(self) -> None:
         """Remove the service from the domain, and wait until it is removed.
 
-        The exit code is ignored: `bootout` may return 36, "in progress".
+        The exit code is ignored: `bootout` can return 36, "in progress".
         """
         output = self.run("launchctl", "bootout", TARGET)
         for _ in range(round(GONE_WITHIN_S / POLL_EVERY_S)):

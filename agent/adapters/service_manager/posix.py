@@ -40,7 +40,7 @@ class PosixService(ServiceManager):
         run: runs the programs of the service manager.
         root: the root of the file system.
         is_root: whether this process has root's rights.
-        owners: the users whose files the service may trust.
+        owners: the users whose files the service trusts.
     """
 
     command_line: tuple[str, ...]

@@ -225,7 +225,7 @@ def _primary_code(error: sqlite3.Error) -> int | None:
 def connect_to_read(
     state: StateDirectory, *, timeout_s: float = BUSY_TIMEOUT_S
 ) -> sqlite3.Connection:
-    """Open the file read-only. The daemon may be running.
+    """Open the file read-only. This is possible while the daemon runs.
 
     Raises sqlite3.Error, and StateError if the file is not the agent's own.
     """

@@ -187,7 +187,7 @@ class StateDirectory:
 
 
 def read_pid(state_dir: Path) -> int | None:
-    """Return the process id in the lock file, or None. The process may have ended."""
+    """Return the process id in the lock file, or None. The process might have ended."""
     try:
         return int(read_safely(state_dir / LOCK_NAME, PID_MAX_BYTES))
     except (OSError, UnsafeFile, ValueError):
@@ -201,7 +201,7 @@ def _named(pid: int | None) -> str:
 def _pid_when_denied(state_dir: Path) -> int | None:
     """Return the process id in the lock file, if a process with this id exists.
 
-    Used if this process may not open the lock file for writing.
+    Used if this process is not permitted to open the lock file for writing.
     """
     pid = read_pid(state_dir)
     if pid is None or sys.platform == "win32":

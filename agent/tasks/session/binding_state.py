@@ -22,7 +22,7 @@ class BindingState:
 
     @property
     def binding(self) -> EnrollmentRecord | None:
-        """The last binding. It may be unconfirmed or revoked."""
+        """The last binding. It can be unconfirmed or revoked."""
         return None if self.record.binding is None else self.record.binding.record
 
     @property

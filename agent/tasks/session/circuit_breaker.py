@@ -47,7 +47,7 @@ Operation = Literal[
     "onCommands",
     "onCommands as a stream",
 ]
-"""`onCommands` has two breakers, because a service may refuse streams and still accept polls."""
+"""`onCommands` has two breakers, because a service can refuse streams and still accept polls."""
 
 KEY_CHECK_S: Final = 5.0
 """Interval at which the API key is read again after the service has refused it."""
@@ -68,8 +68,9 @@ WITHOUT_CONTACT: Final = frozenset(
 class _Breaker:
     """Closed while ``failures`` is 0. Otherwise open until ``retry_at``, and then half-open.
 
-    ``tries`` counts the failures since the kind of failure has changed. It determines the delay.
-    ``generation`` increases with each change, so that a call detects changes by other calls.
+    ``tries`` counts the consecutive failures of the same kind (401, or any other). It determines
+    the delay. ``generation`` increases with each change of the breaker, so that a call detects the
+    changes by other calls.
     """
 
     failures: int = 0
@@ -159,7 +160,7 @@ class CircuitBreaker:
     def retry_now(self) -> None:
         """End all delays, except those that the service requested with Retry-After.
 
-        After the machine slept or its clock was set, the network may have changed.
+        Call this after the machine slept or its clock was set: the network might have changed.
         """
         for breaker in (self._shared, *self._of.values()):
             if not breaker.has_retry_after:
@@ -222,8 +223,8 @@ class CircuitBreaker:
         The shared breaker opens if there was no reply at all, unless other operations have
         succeeded since this operation began to fail.
 
-        ``shared_generation`` and ``generation`` belong to the two breakers before the call. If
-        another call has changed a breaker since then, this failure does not change it again.
+        ``shared_generation`` and ``generation`` are the values of the two breakers before the call.
+        If another call has changed a breaker since then, this failure does not change it again.
         Therefore calls that fail together count as one failure.
         """
         own = self._of[operation]
@@ -262,7 +263,7 @@ class CircuitBreaker:
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
         # ``tries`` starts again when the kind of failure changes: the delays after 401 differ from
-        # those of an outage.
+        # the delays of an outage.
         breaker.tries = breaker.tries + 1 if is_refused is breaker.is_key_refused else 1
         breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
@@ -316,7 +317,7 @@ class CircuitBreaker:
     def _set_condition(self, breaker: _Breaker, code: str | None, detail: str = "") -> None:
         """Set the condition of ``breaker``.
 
-        Its previous condition is cleared, unless another breaker has the same one.
+        Its previous condition is cleared, unless another breaker has the same condition.
         """
         before, breaker.code = breaker.code, code
         if before is not None and before not in {

@@ -33,7 +33,7 @@ from agent.wire.device_operations import (
 from agent.wire.vocabulary import AcknowledgedStatus
 
 LONG_POLL_S: Final = 90.0
-"""Timeout for the start of a reply of `onCommands`. A service may wait until it has a command."""
+"""Timeout for the start of a reply of `onCommands`. A service can wait until it has a command."""
 ALONE_MAX: Final = 4
 """Number of failures after which an acknowledgement or report is postponed. `CircuitBreaker.call`
 defines which failures count."""
@@ -152,8 +152,9 @@ class DeviceSession:
         """
 
         def ask() -> Awaitable[CommandStream]:
-            # A long poll may delay the reply, so the timeout is long. During an outage it is the
-            # usual one, because all other calls wait for the result of this attempt.
+            # A service can delay the reply until it has a command (long poll), so the timeout is
+            # long. During an outage, the usual timeout applies, because all other calls wait for
+            # the result of this attempt.
             answer_within_s = LONG_POLL_S if self.breaker.is_up else None
             answer = self.client.commands(stream=stream, answer_within_s=answer_within_s)
             return connection.enter_async_context(answer)

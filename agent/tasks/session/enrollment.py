@@ -90,7 +90,9 @@ class Enrollment:
         try:
             current = await self.session.current()
         except (Refused, BodyRejected, BodyTooLarge) as error:
-            await self._confirm_by_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
+            await self._confirm_by_heartbeat(
+                f"and `current` fails: {error}", needs_recheck=needs_recheck
+            )
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("verdict on the binding: %s", verdict)
@@ -221,4 +223,4 @@ def explain(error: ServiceError) -> str:
         return f"this key has no write grant: {error}"
     if error.code is not None:
         return str(error)
-    return f"this key has no write grant, or not for this location: {error}"
+    return f"this key has no write grant, or no access to this location: {error}"

@@ -28,9 +28,9 @@ _UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this version of Windows lack
 _SYNCHRONIZE: Final = 0x100000
 _WAIT_TIMEOUT: Final = 258
 _CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""A security descriptor (Security Descriptor Definition Language). The owner is
-the group of the administrators. Only this group and SYSTEM have access. Files in a directory with
-these rights inherit them."""
+"""A security descriptor (Security Descriptor Definition Language). The owner is the group of the
+administrators. Only this group and SYSTEM have access. Files in a directory with these rights
+inherit them."""
 _WINE_USERS: Final = "S-1-5-21-0-0-0-"
 """Start of the SID of Wine's only user, who owns every file."""
 
@@ -245,7 +245,7 @@ class Win32ServiceControl:
 
 
 def added_settings(api: Any) -> dict[int, Any]:
-    """Return the settings that older versions of Windows may lack, by their level in the API."""
+    """Return the settings that some versions of Windows lack, by their level in the API."""
     actions = [(api.SC_ACTION_RESTART, delay) for delay in RESTART_DELAYS_MS]
     recovery = {"ResetPeriod": RESET_AFTER_S, "RebootMsg": "", "Command": "", "Actions": actions}
     return {

@@ -60,8 +60,8 @@ class WindowsService(ServiceManager):
     def prepare(self) -> None:
         """Check the program, and create the agent's directory with restricted access.
 
-        The directory will contain the API key and the identity. In ProgramData, every user may
-        read and add files by default. A directory of another user is refused.
+        The directory will contain the API key and the identity. In ProgramData, every user
+        can read and add files by default. A directory of another user is refused.
         """
         self.require_rights()
         self._require_package()
