@@ -137,7 +137,7 @@ class App:
     def _note_row_quarantined(self) -> None:
         rows = self._database.counters().get("rows_quarantined", 0)
         where = self._runtime.state.quarantine_path
-        self.health.set("state-quarantined", f"{rows} rows so far, see {where}")
+        self.health.set("state-quarantined", f"unreadable rows so far: {rows}, see {where}")
 
     def _make_session(self) -> None:
         """Build the components that call the service."""

@@ -87,7 +87,7 @@ def _option(action: argparse.Action) -> Option:
 
 
 _EXAMPLES = (
-    ("Find problems with printers and the network. This needs no service, configuration or root.",
+    ("Find problems with printers and the network. This needs no root rights.",
      "venue-agent collect network"),
     ("Write this report as an HTML page.", "venue-agent collect network --html report.html"),
     ("The exact payload of an application report, for a script.",

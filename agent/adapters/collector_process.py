@@ -1,8 +1,8 @@
 """Runs a collector as a child process and reads its events.
 
 The child runs in its own session, so that it can be killed together with all processes that it has
-started. At its deadline, the agent requests the facts that the child has collected so far, and then
-kills it. The child's environment contains no secret. If the child crashes, the facts of its last
+started. At the child's deadline, the agent requests the facts collected so far, and then kills the
+child. The child's environment contains no secret. If the child crashes, the facts of its last
 checkpoint are used.
 """
 
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
-_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # longer lines end the collection
+_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
 
 # Environment variables of the agent that a child also gets: language, proxies, print spooler.
 _KNOWN: Final = frozenset(

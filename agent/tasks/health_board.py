@@ -54,6 +54,6 @@ class HealthBoard:
         """Note that these conditions are no longer present."""
         gone = [code for code in codes if self._present.pop(code, None) is not None]
         for code in gone:
-            log.info("no longer: %s", CONDITIONS[code].title)
+            log.info("resolved: %s", CONDITIONS[code].title)
         if gone:
             self.on_change()

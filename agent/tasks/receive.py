@@ -242,7 +242,7 @@ class Receiver:
             self.unreadable += 1
             log.info("ignored an unreadable entry: %s", reason)
             if not self.health.is_set("commands-unreadable"):
-                self.health.set("commands-unreadable", f"the first one: {reason}")
+                self.health.set("commands-unreadable", f"the first entry: {reason}")
         for command in frame.commands:
             self._take_command(command)
 

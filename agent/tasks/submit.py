@@ -37,7 +37,7 @@ AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Submitter:
-    """Sends reports. It calls ``on_room`` after each attempt, because it can free outbox space."""
+    """Sends reports. It calls ``on_room`` after each attempt, which can free outbox space."""
 
     limits: Limits
     session: DeviceSession

@@ -29,11 +29,11 @@ _REPLY_MAX: Final = 1000
 
 
 def step_down(directory: Path) -> bool:
-    """If this process runs as root, change to the owner of ``directory``. Return whether it did.
+    """If this process runs as root, change to the owner of ``directory``, and return True.
 
-    Does nothing if the directory belongs to root or does not exist. After the change, the
-    environment is set as the service manager sets it, so that later code uses the same paths as the
-    service. Raises StateError.
+    Otherwise, or if the directory belongs to root or does not exist, return False. After the
+    change, the environment is set as the service manager sets it, so that later code uses the same
+    paths as the service. Raises StateError.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         return False

@@ -1,8 +1,8 @@
 """The common part of the services under systemd and launchd.
 
-It also checks that only root can change the program and the configuration. Root runs or starts the
-program, so a user who can change the program, or a directory of its path, controls the machine.
-A configuration that existed before the installation could come from another user.
+This module also checks that only root can change the program and the configuration. Root runs or
+starts the program, so a user who can change the program, or a directory of its path, controls the
+machine. A configuration that existed before the installation could come from another user.
 """
 
 import os
@@ -68,8 +68,8 @@ class PosixService(ServiceManager):
 def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
 
-    The service cannot use such a program, because it runs as its own user, in a sandbox that
-    restricts access to home directories.
+    The service cannot use such a program, because the service runs as its own user, in a sandbox
+    that restricts access to home directories.
     """
     program = Path(command[0])
     for path in (program, program.resolve()):
@@ -95,7 +95,7 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
     """Return two groups of directories of the program.
 
     All files of the first group belong to the program: its packages, and its virtual environment.
-    The second group contains the directories from which it imports modules.
+    The second group contains the directories from which the program imports modules.
     """
     if getattr(sys, "frozen", False):
         directory = program.resolve().parent

@@ -2,9 +2,9 @@
 
 With WAL and synchronous=FULL, a committed transaction survives a power loss
 (sqlite.org/pragma.html#pragma_synchronous). A transaction that is not durable is synced together
-with the next durable one. Until then, a power loss can undo it, but a crash of the process cannot.
-The file is consistent in both cases. An unreadable file is quarantined and replaced, because the
-daemon must start on an unattended machine.
+with the next durable transaction. Until then, a power loss can undo it, but a crash of the process
+cannot. The file is consistent in both cases. An unreadable file is quarantined and replaced,
+because the daemon must start on an unattended machine.
 """
 
 import contextlib

@@ -20,7 +20,7 @@ class Item(SealedReport):
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Number and total size of the waiting reports, and the creation time of the oldest."""
+    """Number and total size of the waiting reports, and the creation time of the oldest report."""
 
     reports: int
     size_bytes: int
@@ -90,7 +90,7 @@ class Outbox:
         return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
 
     def has_room(self, size_bytes: int, max_bytes: int) -> bool:
-        """Return whether a requested report fits into the outbox next to the other requested ones.
+        """Return whether a requested report fits into the outbox next to other requested reports.
 
         Scheduled reports do not count, because they are dropped first. Without other requested
         reports, a report of any size fits.

@@ -1,6 +1,6 @@
 """The newest sent reports, which this machine can display again.
 
-A lost report is harmless here, because the service has it and its request is finished.
+The loss of this copy is harmless, because the service has the report.
 """
 
 import logging

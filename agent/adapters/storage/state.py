@@ -88,7 +88,7 @@ class StateDirectory:
     def hold(self) -> Iterator[None]:
         """Lock the directory while the body runs.
 
-        Raises StateError if another agent has locked it. The message contains its process id.
+        Raises StateError if another agent has locked it. The message contains that process id.
         """
         with as_state_error(f"{self.path / LOCK_NAME} cannot be written"):
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")

@@ -2,7 +2,7 @@
 
 Each operation has its own breaker. If the service refuses an operation (5xx, 429, 401, a web page),
 only the breaker of this operation opens. Each further refusal keeps it open for longer. All
-operations also share one breaker. It opens when the service sends no reply at all: the name cannot
+operations also share one breaker, which opens if the service sends no reply at all: the name cannot
 be resolved, the connection or TLS fails, or the call times out.
 
 A closed breaker passes every call. An open breaker delays all calls. The delay grows with each
@@ -178,7 +178,7 @@ class CircuitBreaker:
 
     @contextlib.asynccontextmanager
     async def _passing(self, breaker: _Breaker) -> AsyncIterator[None]:
-        """Run the body when ``breaker`` allows it. If it is not closed, callers run one by one."""
+        """Run the body when ``breaker`` allows it. An open breaker lets callers run one by one."""
         if not breaker.is_closed:
             async with breaker.probe:
                 if not breaker.is_closed:

@@ -147,7 +147,7 @@ class Enrollment:
     async def _wait_while_revoked(self) -> None:
         """Check with growing waits whether the device is still revoked.
 
-        With ``enrollment.on_revoked = "reenroll"`` it enrolls again instead.
+        With ``enrollment.on_revoked = "reenroll"``, the device enrolls again instead.
         """
         attempt = 0
         while self.session.binding_state.is_revoked:

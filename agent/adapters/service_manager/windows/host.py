@@ -4,7 +4,7 @@ The service control manager (SCM) kills a service that does not answer within 30
 daemon from a slow disk can take that long. Therefore a thread answers first, and the daemon is
 imported afterwards. The status is "starting" until the daemon is ready, so a daemon with a wrong
 configuration is never reported as running. The daemon runs in the main thread, because Python runs
-signal handlers only there. A request to stop is delivered to it as SIGTERM.
+signal handlers only there. A request to stop is delivered to the daemon as SIGTERM.
 """
 
 import _thread
