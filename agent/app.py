@@ -58,7 +58,8 @@ log = logging.getLogger(__name__)
 Phase = Literal["starting", "running", "stopping", "stopped"]
 
 SETTLE_AFTER_S: Final = 10.0
-"""Time after the start or a report until memory is returned to the system."""
+"""Delay in seconds before an idle daemon returns memory to the operating system. It starts after
+each new binding and after each report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ class Runtime:
     collector_command: Callable[[str], Sequence[str]] | None = None
     """Returns the command line of the collector for a kind. None means the default command."""
     kept_key: ApiKeySource | None = None
-    """The API key from the start, if the daemon can no longer read its file."""
+    """The API key that root read at the start of the daemon, if the present user cannot read the
+    key's file. Otherwise None."""
 
 
 def config_digest(config: LocalConfig) -> str:
@@ -83,7 +85,10 @@ def config_digest(config: LocalConfig) -> str:
 
 
 class App:
-    """The components of one run of the daemon. Create it inside the event loop, and `close` it."""
+    """The components of the daemon. Each reload of the configuration creates a new `App`.
+
+    Create it inside the event loop, and call `close` when the loops have ended.
+    """
 
     def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
         """Create all components, without starting them. Raises ConfigError and StateError."""
@@ -132,7 +137,7 @@ class App:
     def _note_row_quarantined(self) -> None:
         rows = self._database.counters().get("rows_quarantined", 0)
         where = self._runtime.state.quarantine_path
-        self.health.set("state-quarantined", f"{rows} rows so far, see {where}")
+        self.health.set("state-quarantined", f"unreadable rows so far: {rows}, see {where}")
 
     def _make_session(self) -> None:
         """Build the components that call the service."""
@@ -223,7 +228,7 @@ class App:
         self._database.close()
 
     async def _enroll(self) -> None:
-        """Enroll. The first call is delayed, because many machines may start after a power cut."""
+        """Enroll. The first call is delayed, because many machines start after a power cut."""
         clock = self._runtime.clock
         # The monotonic clock starts at boot on every supported system.
         delay_s = retry.first_contact_delay_s(clock.monotonic(), self._runtime.rng)
@@ -259,7 +264,7 @@ class App:
     def _settle_soon(self) -> None:
         """Return memory to the system if the daemon is idle.
 
-        This is delayed, because another request may follow soon.
+        This is delayed, because another request can follow soon.
         """
         if self._settling is not None:
             self._settling.cancel()
@@ -269,7 +274,8 @@ class App:
 
     def _build_collection(self) -> "Collection":
         """Create the `Collection`. Called for the first report."""
-        # These modules need megabytes of memory, which a daemon without requests saves.
+        # These modules need some megabytes of memory. A daemon that makes no report does not import
+        # them.
         from agent.adapters.collector_process import CollectorProcess
         from agent.adapters.storage.printer_memory import PrinterMemory
         from agent.reporting import environment_here
@@ -289,7 +295,7 @@ class App:
         )
 
     def _agent_fields(self) -> "Iterable[Field]":
-        from agent.reporting import agent_fields  # large, and only needed for reports
+        from agent.reporting import agent_fields  # large, so only for reports
 
         return agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
@@ -343,11 +349,11 @@ class App:
 
 
 def _last_exit_in(state: StateDirectory) -> LastExit | None:
-    """Return how the last run ended, or None if this cannot be read."""
+    """Return how the previous run of the daemon ended, or None if this is unknown."""
     try:
         return read_last_exit(state.path)
     except StateError as error:
-        log.warning("how the last run ended is not known: %s", error)
+        log.warning("the reason why the previous run ended cannot be read: %s", error)
         return None
 
 

@@ -115,7 +115,7 @@ async def run(
 def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource | None:
     """If this process runs as root, change to the owner of the state directory.
 
-    Returns the API key if this user cannot read it, otherwise None.
+    Returns the API key if this owner cannot read the key's file, otherwise None.
     """
     source = key_place(loaded.config.service.api_key_file, loaded.path)
     key = source.read()
@@ -199,7 +199,8 @@ async def _while_all_run(
 ) -> None:
     """Return when a signal was handled. Raise AgentError when a loop has ended.
 
-    If a loop is missing, the agent must stop, so that the service manager restarts it.
+    The agent cannot work without one of its loops. It must stop, so that the service manager
+    restarts the agent.
     """
     await asyncio.wait((obeying, *loops), return_when=asyncio.FIRST_COMPLETED)
     if not obeying.done():
@@ -218,7 +219,8 @@ async def _keep_running(
             await loop()
             _note_failure(name, "it ended", app)
         except asyncio.CancelledError:
-            # The daemon stops only if this task was cancelled. Otherwise the loop has failed.
+            # If this task itself was cancelled, the daemon is stopping. Otherwise something that
+            # the loop awaited was cancelled, which is a failure of the loop.
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise
             _note_failure(name, "something that it awaited was cancelled", app)
@@ -254,7 +256,7 @@ async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def _feed_the_watchdog(notifier: Notifier) -> None:
-    """Notify the watchdog from inside the event loop, so that systemd detects a loop that hangs."""
+    """Notify the watchdog from inside the event loop, so that systemd detects a hung loop."""
     if not notifier.watchdog_s:
         return
     while True:

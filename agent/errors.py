@@ -3,7 +3,7 @@
 AgentError                  shown to users as one or two plain lines
 ├── ConfigError             the configuration is wrong: fix the file, exit 2
 │   ├── ConfigMissing       there is no configuration: create one, exit 2
-│   └── ConfigNotVisible    this user may not read a part of it (also a NotVisible)
+│   └── ConfigNotVisible    this user cannot read it or the API key (also a NotVisible)
 ├── NotVisible              this user has no access: run as root, exit 3
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the collector sent no facts: send a failed report
@@ -57,7 +57,7 @@ class ConfigMissing(ConfigError):
 
 
 class NotVisible(AgentError):
-    """This user lacks the access rights.
+    """This user lacks the rights to read a file or to change the service.
 
     ``advice`` describes what to do. If it is empty, the user must run the command as root.
     """
@@ -68,7 +68,7 @@ class NotVisible(AgentError):
 
 
 class ConfigNotVisible(ConfigError, NotVisible):
-    """The configuration or the API key file exists, but this user may not read it."""
+    """The configuration or the API key file exists, but this user cannot read it."""
 
 
 class StateError(AgentError):
@@ -77,7 +77,10 @@ class StateError(AgentError):
 
 @contextmanager
 def as_state_error(problem: str) -> Iterator[None]:
-    """Convert an OSError of the body to a StateError: ``problem`` and the system's message."""
+    """Convert an OSError of the body to a StateError.
+
+    Its message is ``problem``, followed by the message of the operating system.
+    """
     try:
         yield
     except OSError as error:
@@ -109,7 +112,7 @@ class Throttled(ServiceUnavailable):
 
 
 class CredentialRefused(ServiceError):
-    """The API key is missing, unknown or expired, or lacks the required grant."""
+    """The API key cannot be read, or the service does not accept it (401)."""
 
 
 class Refused(ServiceError):

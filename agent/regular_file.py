@@ -1,6 +1,6 @@
-"""Reads the start of a regular file without blocking. The file name may come from a user.
+"""Reads the start of a regular file without blocking. The file name can come from a user.
 
-FIFOs and devices are refused: opening a FIFO blocks, and opening a device may change its state.
+FIFOs and devices are refused: opening a FIFO blocks, and opening a device can change its state.
 """
 
 import errno
@@ -12,7 +12,8 @@ from typing import Final
 WITHOUT_WAITING: Final[int] = (
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
-"""Flags of open(2) with which every file is opened."""
+"""Flags of open(2): do not block, do not pass the descriptor to child processes, and do not convert
+line ends."""
 
 _KINDS: Final = {
     stat.S_IFDIR: "a directory",
@@ -25,7 +26,7 @@ _KINDS: Final = {
 
 
 def kind_of(mode: int) -> str:
-    """Return the kind of a file by its st_mode, such as ``a directory``."""
+    """Return the kind of a file with this ``st_mode``, such as ``a directory``."""
     return _KINDS.get(stat.S_IFMT(mode), "a regular file")
 
 

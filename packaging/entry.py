@@ -42,7 +42,7 @@ def _collect() -> None:
     del sys.argv[1]
     code = collect()
     sys.stdout.flush()
-    # A thread of a library may hang in a system call. It must not prevent this process from ending.
+    # A thread of a library can hang in a system call. It must not prevent this process from ending.
     os._exit(code)
 
 

@@ -3,9 +3,9 @@
 Usage: python packaging/makers.py DATE FILE...
 
 DATE is the date of the lists, such as 2026-10-24. FILE is a list of the registry from
-https://standards-oui.ieee.org: oui.csv (MA-L), mam.csv (MA-M), oui36.csv (MA-S) or iab.csv. It may
-also be Wireshark's `manuf`, which contains all of them. Nothing is downloaded. The result contains
-the address blocks and the names of their makers. `display_name` shortens the names.
+https://standards-oui.ieee.org: oui.csv (MA-L), mam.csv (MA-M), oui36.csv (MA-S) or iab.csv. It can
+also be Wireshark's `manuf`, which contains all of these lists. Nothing is downloaded. The result
+contains the address blocks and the names of their makers. `display_name` shortens the names.
 """
 
 import csv

@@ -87,15 +87,15 @@ def _option(action: argparse.Action) -> Option:
 
 
 _EXAMPLES = (
-    ("What is wrong with the printers here? No service, no configuration and no root are needed.",
+    ("Find problems with printers and the network. This needs no root rights.",
      "venue-agent collect network"),
-    ("The same as an HTML page.", "venue-agent collect network --html report.html"),
+    ("Write this report as an HTML page.", "venue-agent collect network --html report.html"),
     ("The exact payload of an application report, for a script.",
      "venue-agent collect application --json | jq .completeness"),
-    ("Set the service up on this machine.",
+    ("Check the configuration, and install the agent as a service.",
      "venue-agent config check && venue-agent service install"),
-    ("What the service is doing, what is wrong, and how to fix it.", "sudo venue-agent status"),
-    ("Everything that support needs, without secrets.",
+    ("Show what the agent does, what is wrong, and how to fix it.", "sudo venue-agent status"),
+    ("Write a file with everything that support needs, without secrets.",
      "sudo venue-agent doctor --bundle case.zip"),
 )  # fmt: skip
 
@@ -114,7 +114,7 @@ _FILES = (
     ("/etc/venue-agent/api-key",
      "the API key, readable by root only; systemd passes it to the service"),
     ("/var/lib/venue-agent", "identity, journal and reports that wait to be sent"),
-    ("/usr/share/doc/venue-agent", "installation, troubleshooting, privacy, the sandbox"),
+    ("/usr/share/doc/venue-agent", "documents about installation, troubleshooting and privacy"),
 )  # fmt: skip
 
 _SERVICE_EXAMPLES = (
@@ -144,7 +144,7 @@ _SERVICE_ENVIRONMENT = (
 _SERVICE_FILES = (
     ("/etc/venue-control/serve.conf", "the options of the service, one on each line"),
     ("/var/lib/venue-control", "the SQLite database, unless another database is selected"),
-    ("/usr/share/doc/venue-control", "installation, with examples for nginx and Caddy"),
+    ("/usr/share/doc/venue-control", "installation guide, and examples for nginx and Caddy"),
 )
 
 _EXIT_STATUS = (

@@ -1,8 +1,8 @@
 """Runs a collector as a child process and reads its events.
 
 The child runs in its own session, so that it can be killed together with all processes that it has
-started. At its deadline, the agent requests the facts that the child has collected so far, and then
-kills it. The child's environment contains no secret. If the child crashes, the facts of its last
+started. At the child's deadline, the agent requests the facts collected so far, and then kills the
+child. The child's environment contains no secret. If the child crashes, the facts of its last
 checkpoint are used.
 """
 
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 STDERR_KEPT: Final = 4096
 CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
-_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # length at which reading a line is given up
+_ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
 
 # Environment variables of the agent that a child also gets: language, proxies, print spooler.
 _KNOWN: Final = frozenset(
@@ -115,7 +115,7 @@ class CollectorProcess:
             with passing(Failpoint.CHILD_ENDED):
                 await _end(process, self.timeouts.gone_s)
             read.cancel()
-            # A process that the child left behind may keep stderr open.
+            # A process that the child left behind can keep stderr open.
             await asyncio.wait((read, stderr), timeout=self.timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
@@ -173,7 +173,7 @@ class CollectorProcess:
         finally:
             cancelled.cancel()
         if cancelled.done() and not cancelled.cancelled():
-            return None if read.done() else "it was stopped, and did not end"
+            return None if read.done() else "it was cancelled, but did not end in time"
         return f"it was stopped at its deadline of {job.max_duration_s:g} s"
 
 
@@ -254,8 +254,8 @@ def event_of(line: bytes) -> Event:
     try:
         event = decode_strictly(line, Event)
     except ValidationError:
-        # The child writes bytes that it cannot decode as lone surrogates, which are invalid in
-        # JSON. They are replaced by question marks.
+        # If the child reads bytes that are not valid text, it writes them as lone surrogates, which
+        # are invalid in JSON. Question marks replace them.
         if b"\\ud" not in line:
             raise
         try:
@@ -283,7 +283,8 @@ async def _end(process: Process, within_s: float) -> None:
     if process.returncode is None and sys.platform == "win32":
         process.kill()
     if sys.platform != "win32":
-        # Even if the child has ended, because its process group may contain other processes.
+        # This is done even if the child has ended, because its process group can contain other
+        # processes.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.stdin is not None:

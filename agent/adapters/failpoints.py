@@ -2,7 +2,7 @@
 
 Production code only marks the points. In the crash tests, a listener kills the process at each
 failpoint. The functions for transactions, calls and child events require a failpoint, so that the
-crash tests cover every new one.
+crash tests also cover every transaction, call and event that is added later.
 """
 
 from collections.abc import Callable, Iterator

@@ -30,7 +30,7 @@ STREAM_READ_TIMEOUT_S: Final = 90.0
 """A stream is closed if no data arrives for this time, not even a keep-alive comment."""
 
 RETRY_MAX_MS: Final = 86_400_000
-"""Maximum of the reconnection time that a stream sends. The number can have any length."""
+"""Maximum of the reconnection time that a stream sends. The service can send any number."""
 
 Response = httpx2.Response
 
@@ -40,7 +40,7 @@ def client_for(service: Service) -> httpx2.AsyncClient:
     trust = _trust(service)
     timeout_s = service.request_timeout_seconds
     # Calls to a service on this machine bypass proxies: a proxy could read the API key, because
-    # such calls may use plain HTTP.
+    # such calls can use plain HTTP.
     is_local = is_loopback_url(service.base_url)
     try:
         return httpx2.AsyncClient(
@@ -56,7 +56,7 @@ def client_for(service: Service) -> httpx2.AsyncClient:
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
         )
     except (ValueError, ImportError, httpx2.InvalidURL):
-        # The reason is omitted, because it contains the URL, which may contain a password.
+        # The reason is omitted, because it contains the URL, which can contain a password.
         where = "service.proxy" if service.proxy else "HTTPS_PROXY"
         raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
 

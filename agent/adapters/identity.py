@@ -1,4 +1,4 @@
-"""The device's Ed25519 key: created once, kept private, used to answer challenges.
+"""The device's Ed25519 key. It is created once, stays on this machine, and signs challenges.
 
 The functions import `cryptography` when they run, because only enrollment needs it. This saves
 memory in a daemon that is already enrolled.

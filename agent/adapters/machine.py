@@ -16,7 +16,9 @@ def service_platform() -> Platform:
 
 
 def fingerprint(machine_id_file: Path = Path("/etc/machine-id")) -> str | None:
-    """Return a hash that identifies this installation of the operating system, or None.
+    """Return a hash that identifies this installation of the operating system.
+
+    Returns None if the machine id cannot be read.
 
     The machine id is hashed with a salt, because it is confidential (machine-id(5)). The hash does
     not depend on hardware: a machine with a new mainboard or network card is the same device.

@@ -23,7 +23,7 @@ class ReadRateLimit:
         self._refilled_at_s = clock.monotonic()
 
     async def acquire(self, size_bytes: int) -> None:
-        """Wait until ``size_bytes`` may be processed."""
+        """Wait until the limit allows the agent to process ``size_bytes``."""
         now_s = self._clock.monotonic()
         filled = self._left_bytes + max(0.0, now_s - self._refilled_at_s) * RATE_BYTES_S
         self._left_bytes = min(float(BURST_BYTES), filled) - size_bytes

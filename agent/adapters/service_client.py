@@ -89,7 +89,7 @@ class ServiceClient:
 
     @property
     def skew(self) -> ClockSkew:
-        """The difference between the service's clock and this machine's; zero before a reply."""
+        """The service's clock minus this machine's clock. It is zero before the first reply."""
         if self._service_clock is None:
             return ClockSkew()
         return self._service_clock.skew(
@@ -133,7 +133,7 @@ class ServiceClient:
         Args:
             stream: whether to request a stream.
             answer_within_s: timeout for the start of the reply, in seconds. It can be longer than
-                the timeout of other calls, because a service may wait until it has a command.
+                the timeout of other calls, because a service can wait until it has a command.
         """
         accept = ACCEPT_STREAM if stream else "application/json"
         async with contextlib.AsyncExitStack() as stack:

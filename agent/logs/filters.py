@@ -12,8 +12,8 @@ from typing import Final
 from agent.redaction.known import redact
 
 FIELDS: Final = ("request_id", "report_id", "binding_id")
-"""Fields that the ids of a message set: the argument of "request %s" becomes ``request_id``, and so
-on for "report %s" and "binding %s"."""
+"""The fields of a log record that contain the ids in its message. In a message, "request %s" sets
+the field ``request_id``, "report %s" sets ``report_id``, and "binding %s" sets ``binding_id``."""
 
 ALLOWED: Final = 2
 """How often the same warning or error is logged in a window of WINDOW_S."""

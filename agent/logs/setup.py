@@ -1,7 +1,7 @@
 """Sets up the daemon's log: text on a terminal, journald under systemd, else JSON lines.
 
-In every format, repeated messages are limited and counted. JSON and journald also have the ids of
-request, report and binding as fields.
+In every format, repeated messages are limited and counted. In JSON and in journald, the ids of
+requests, reports and bindings are also stored as fields.
 """
 
 import json
@@ -20,7 +20,7 @@ _ExceptionInfo: TypeAlias = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 )
 _LIBRARIES: Final = ("httpx2", "httpcore2")
-"""These libraries log each HTTP request at level INFO. The messages of the tasks replace them."""
+"""These libraries log each HTTP request at level INFO. Only their warnings are logged."""
 
 
 class PlainFormatter(logging.Formatter):

@@ -20,10 +20,11 @@ _COMMENT: Final = re.compile(  # a comment that mentions a secret
     r"(?![\w\-]{0,64}\s*=)[^\n]+"
 )
 SHORTEST_VALUE: Final = 6
-"""Shorter values of secret keys are masked only after their key. Other values are masked in the
-whole text."""
+"""Minimum length of a secret value that is masked wherever it occurs in a text. A shorter value is
+masked only after its key, because it could also be a part of an ordinary word."""
 _HASH_WORDS_MAX: Final = 4000
-"""In longer lines, the whole comment is removed."""
+"""Maximum length of a line in which a comment is searched for the names of secrets. In a longer
+line, the whole comment is removed."""
 
 
 def redact_configuration(text: str, redactor: Redactor) -> str:

@@ -1,4 +1,4 @@
-"""Returns all notations of a known secret, such as those in URLs, JSON, HTML and base64."""
+"""Returns all notations of a known secret, such as in URLs, JSON, HTML and base64."""
 
 import base64
 import json
@@ -13,14 +13,15 @@ _IN_HTML: Final = str.maketrans(
 )
 """Replaces `html.escape`, because the module `html` needs 0.4 MiB of memory."""
 _SHORTEST_ENCODED: Final = 8
-"""Minimum length for hex and base64. The base64 characters of a shorter secret that do not depend
-on the neighbouring text are so few that other text would be masked."""
+"""Minimum length, in bytes, of a secret whose hex and base64 notations are masked. In base64, the
+first and the last characters of a secret depend on the text around it. For a shorter secret, the
+remaining characters are so few that they would also match ordinary text."""
 
 
 def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
     """Return every notation of ``secrets``.
 
-    Long ones come first, because a notation may contain a shorter one.
+    Longer notations come first, because a notation can contain a shorter one.
     """
     forms = {
         form

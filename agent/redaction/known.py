@@ -62,7 +62,7 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for another program, without secrets.
 
     User and password are removed from the proxy variables. Other variables that contain a secret
-    are left out. Only proxy variables are searched for URLs, because paths may contain an `@`, and
+    are left out. Only proxy variables are searched for URLs, because paths can contain an `@`, and
     a program needs its PATH.
     """
     addresses = {

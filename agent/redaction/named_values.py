@@ -1,7 +1,7 @@
 """Masks the values of secret keys in TOML, JSON, INI, environments, headers and arguments.
 
-If the syntax of a value is invalid, all text that may belong to the value is masked. Each value is
-scanned once, so the time is linear in the length of the text.
+If the syntax of a value is invalid, all text that could belong to the value is masked. Each value
+is scanned once, so the time is linear in the length of the text.
 """
 
 import re
@@ -26,7 +26,8 @@ _OPTION: Final = re.compile(
     r"""(?![\s\-:=])[^\s"',]++"""
 )
 _WORKING_DIRECTORIES: Final = frozenset({"PWD", "OLDPWD"})
-"""Shell variables (POSIX) whose names resemble those of passwords, but that are not secrets."""
+"""Variables of the POSIX shell. Their names resemble names of passwords, but their values are not
+secret."""
 _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
@@ -42,7 +43,7 @@ _NO_SECRET: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")
-# Matches what may follow a value: a comment, the end of the line or table, or the next key.
+# Matches what can follow a value: a comment, the end of the line or table, or the next key.
 _GOES_ON: Final = re.compile(
     r"""[^\S\n]*+(?:\r?\n|\Z|\#[^"'\n]*+(?:\n|\Z)|;|[}\])]++(?:[\s,;]|\Z)|,[^\S\n]*+(?:\n|\Z|[}\])]"""
     r"""|(?P<q>["'])[\w\-. ]{1,64}(?P=q)[^\S\n]*+[:=,]|[\w\-.]{1,64}+[^\S\n]*+=))"""
@@ -139,7 +140,7 @@ def _bare(text: str, name: re.Match[str]) -> tuple[int, int]:
 def _quoted(text: str, at: int) -> tuple[int, int]:
     """Return start and end of a quoted value.
 
-    If its quotes are not balanced, the value includes all lines that may belong to it.
+    If its quotes are not balanced, the value includes all lines that could belong to it.
     """
     for form in (_QUOTED, _LITERAL):
         match = form.match(text, at)
@@ -157,7 +158,7 @@ def _quoted(text: str, at: int) -> tuple[int, int]:
 def _end_of_list(text: str, at: int) -> int:
     """Return the end of a list or a table.
 
-    If it is nested or invalid, this is the end of the last line that may belong to it.
+    If the list is nested or invalid, this is the end of the last line that could belong to it.
     """
     plain = _LIST.match(text, at)
     if plain is not None and _ends_well(text, plain.end(), '"'):
@@ -171,7 +172,7 @@ def _end_of_list(text: str, at: int) -> int:
 
 
 def _ends_well(text: str, at: int, quote: str) -> bool:
-    """Return whether a value may end at ``at``: the text after it must not belong to the value."""
+    """Return whether a value can end at ``at``: the text after ``at`` must not belong to it."""
     rest = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
     return _GOES_ON.match(text, at) is not None and not rest.count(quote) % 2
 

@@ -10,7 +10,7 @@ from agent.redaction.userinfo import address_of, without_userinfo
 
 
 class Redactor:
-    """Masks secrets. ``known`` secrets are masked whatever their form is."""
+    """Masks secrets. The secrets in ``known`` are masked even if they do not resemble a secret."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._forms = forms_of(known)

@@ -25,7 +25,7 @@ _KEY_FILE_VARIABLE: Final = f"{_OURS}SERVICE__API_KEY_FILE"
 
 
 def secrets_here(config: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """Yield the secrets. ``config`` is the path of the configuration. The file may be missing."""
+    """Yield the secrets. ``config`` is the path of the configuration, which need not exist."""
     yield from secrets_in_environment(environment)
     text = _read(config, _FILE_MAX_BYTES)
     yield from secrets_in_configuration(text)

@@ -1,8 +1,8 @@
 """Masks user and password in URLs (RFC 3986, section 3.2.1), even in invalid URLs.
 
-Users often do not escape passwords, so a password may contain `/`, `@`, `#`, `?`, `%` and blanks.
+Users often do not escape passwords, so a password can contain `/`, `@`, `#`, `?`, `%` and blanks.
 The text before the last `@` is treated as user and password, unless it is clearly a host and a
-path. If this is not certain, the host is masked too.
+path. In doubt, the host is masked too.
 """
 
 import re
@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from agent.redaction.shapes import MASK
 
 _SLASHES: Final = r":\\?/\\?/"
-# A quote ends a value only if valid syntax follows, else it may be part of a password.
+# A quote ends a value only if valid syntax follows, otherwise it can be part of a password.
 _CLOSING_QUOTE: Final = r"""["'](?=[\s,:;})\]>]|$)"""
 _WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++""")
 _SCHEME_END: Final = re.compile(_SLASHES)
@@ -68,7 +68,7 @@ def userinfo_of(url: str) -> tuple[str, ...]:
     scheme = _SCHEME.match(before)
     userinfo = before[scheme.end() :] if scheme else before
     _, colon, password = userinfo.partition(":")
-    # A user without a password may be a token, which some services accept in this form.
+    # Some services accept a token as a user without a password.
     return (userinfo, password, unquote(password)) if colon else (userinfo, unquote(userinfo))
 
 

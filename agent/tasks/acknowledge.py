@@ -36,7 +36,7 @@ class Acknowledger:
     _work: asyncio.Event = field(default_factory=asyncio.Event)
     _again: OrderedDict[UUID, tuple[Entry, AcknowledgedStatus]] = field(default_factory=OrderedDict)
     expired: int = 0
-    """Requests that expired before they were acknowledged."""
+    """Number of requests that expired before they were acknowledged."""
 
     def wake(self) -> None:
         self._work.set()

@@ -88,7 +88,7 @@ class Collection:
         return CollectionResult(kind, outcome_of(payload.completeness), payload)
 
     def interrupted(self, entry: Entry) -> SealedReport:
-        """Return the failed report of a request. The agent crashed in both attempts to collect."""
+        """Return a failed report for a request whose collection ended with a crash of the agent."""
         result = CollectionResult(entry.kind, "failed", failure_reason="execution-interrupted")
         return self.report(result, entry)
 
@@ -117,7 +117,7 @@ class Collection:
     def _remember(self, facts: Facts) -> None:
         """Store the details of printers that a complete collection has found."""
         if isinstance(facts, NetworkFacts):
-            # Loaded again, because a user may have removed a printer in the meantime.
+            # Loaded again, because a user might have removed a printer since.
             known, _ = self.memory.load()
             learned = updated(known, facts, self.clock.now())
             if learned != known:

@@ -1,4 +1,4 @@
-"""Skips scheduled reports while the disk is nearly full. Requested reports need the space."""
+"""Skips scheduled reports while the disk is nearly full, to keep space for requested reports."""
 
 import logging
 from collections.abc import Callable

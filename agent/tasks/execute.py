@@ -35,8 +35,8 @@ IDLE: Final = "idle"
 START_ACKNOWLEDGED_WITHIN_S: Final = 10.0
 """Time for the service to acknowledge the start of a collection."""
 ACKNOWLEDGED_WITHIN_S: Final = 30.0
-"""How long a collection waits for requests that are not acknowledged yet. The first collection of a
-kind does not wait."""
+"""Maximum time that a collection waits for requests that are not acknowledged yet. The first
+collection of a kind does not wait."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +75,7 @@ class Executor:
     _ended_at: dict[Kind, float] = field(default_factory=dict)
     _answers: _Answers | None = None
     expired: int = 0
-    """Requests that expired before they could run."""
+    """Number of requests that expired before they could run."""
 
     def schedule(self, kind: Kind) -> None:
         """Request a scheduled report of ``kind``. Does nothing if one is already pending."""
@@ -85,7 +85,7 @@ class Executor:
     async def run(self) -> None:
         """Run requests, forever."""
         await self.session.binding_state.wait_until_bound()
-        # A disk error may have ended an earlier run before all reports were stored.
+        # A disk error might have ended an earlier run before all reports were stored.
         await self._hand_over_all()
         self._recover()
         while True:
@@ -100,9 +100,9 @@ class Executor:
     # ------------------------------------------------------------------ what comes next
 
     def _next(self) -> tuple[Kind | None, float | None]:
-        """Return the kind to collect now, or the seconds until the next collection is due.
+        """Return the kind to collect now, and the seconds until the next collection is due.
 
-        Both are None if no report is requested or scheduled.
+        At least one of the two is None. Both are None if no report is requested or scheduled.
         """
         waits = []
         for kind in dict.fromkeys(
@@ -116,8 +116,9 @@ class Executor:
     def _wait_s(self, kind: Kind) -> float:
         """Return how long a collection of ``kind`` has to wait, in seconds.
 
-        The first collection of a kind never waits. Later ones wait for the minimum interval, and
-        then for requests that are not acknowledged yet, so that one collection answers them all.
+        The first collection of a kind never waits. Later collections wait for the minimum
+        interval, and then for requests that are not acknowledged yet, so that one collection
+        answers them all.
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
@@ -131,7 +132,7 @@ class Executor:
         return left
 
     def _recover(self) -> None:
-        """Apply its boot action (rules.lifecycle) to each unfinished request of the journal."""
+        """For each unfinished request, run the boot action of its state (rules.lifecycle)."""
         now = self.clock.now()
         again, expired = [], []
         for entry in self.ledger.journal.unfinished():
@@ -191,8 +192,8 @@ class Executor:
     async def _acknowledge_start(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
         """Acknowledge the start of ``entries`` within a time limit.
 
-        Entries that the service refuses are added to ``refused``. Entries beyond the time limit are
-        acknowledged before their report is sent (tasks.submit).
+        Entries that the service refuses are added to ``refused``. Entries that are not
+        acknowledged in time are acknowledged before their report is sent (tasks.submit).
         """
         with contextlib.suppress(TimeoutError, ServiceUnavailable, CredentialRefused):
             async with asyncio.timeout(START_ACKNOWLEDGED_WITHIN_S):
@@ -210,7 +211,7 @@ class Executor:
 
         The requests run again at the next start. The stopped attempt does not count.
         """
-        with contextlib.suppress(sqlite3.Error):  # the disk is full
+        with contextlib.suppress(sqlite3.Error):  # for example, the disk is full
             self.ledger.journal.move_all(tuple(entries), Event.STOPPED, self.clock.now())
 
     def _expire(self, entries: list[Entry]) -> None:
@@ -233,8 +234,8 @@ class Executor:
     async def _hand_over_all(self) -> None:
         """Seal and queue a report for each waiting request, one after the other.
 
-        After a disk error, the remaining requests stay in ``_answers`` for the next run. Any other
-        error is a bug: the result of the collection is dropped.
+        After a disk error, the remaining requests stay in ``_answers`` until `run` is called again.
+        Any other error is a bug: the result of the collection is dropped.
         """
         try:
             while self._answers is not None and self._answers.waiting:

@@ -30,7 +30,7 @@ class HealthBoard:
     def set(self, code: str, detail: str) -> None:
         """Note that the condition ``code`` (rules.health) is present."""
         condition = CONDITIONS[code]
-        detail = clip(redact(detail))  # the detail may contain text from the service
+        detail = clip(redact(detail))  # the detail can contain text from the service
         known = self._present.get(code)
         if known is not None and known.detail == detail:
             return
@@ -54,6 +54,6 @@ class HealthBoard:
         """Note that these conditions are no longer present."""
         gone = [code for code in codes if self._present.pop(code, None) is not None]
         for code in gone:
-            log.info("no longer: %s", CONDITIONS[code].title)
+            log.info("resolved: %s", CONDITIONS[code].title)
         if gone:
             self.on_change()

@@ -11,7 +11,7 @@ from agent.tasks.session.device_session import DeviceSession
 log = logging.getLogger(__name__)
 
 SKEW_REPORTED_FROM_S = 120.0
-"""Difference of the clocks that is reported as a problem."""
+"""Minimum difference of the clocks, in seconds, that is reported as a problem."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,8 +1,9 @@
 """Receives the service's commands by stream or by polling, and writes them into the journal.
 
 If the service refuses the stream, the agent polls for some time before it tries the stream again.
-After two refusals, this time is at least about STREAM_AGAIN_S. The rate of incoming data is limited
-(`adapters.read_rate_limit`). The agent closes a reply with too many unreadable entries.
+After two or more refusals in a row, this time is at least about STREAM_AGAIN_S. The rate of
+incoming data is limited (`adapters.read_rate_limit`). The agent closes a reply with too many
+unreadable entries.
 """
 
 import asyncio
@@ -41,10 +42,10 @@ log = logging.getLogger(__name__)
 Way = Literal["stream", "poll"]
 
 STREAM_WORTH_S: Final = 10.0
-"""After streams that last less than this, the wait before the next stream grows each time."""
+"""Each consecutive stream that lasts less than this increases the wait before the next stream."""
 
 STREAM_RENEWED_AFTER_S: Final = 1800.0
-"""Age after which a stream is replaced, because a proxy may hold a connection open that the service
+"""Age after which a stream is replaced, because a proxy can keep a connection open that the service
 has lost. Up to a fifth is added at random, so that devices do not all reconnect together."""
 
 STREAM_REFUSALS_MAX: Final = 2
@@ -56,7 +57,8 @@ UNREADABLE_MAX: Final = 50
 
 RECONNECT: Final = Backoff(base_s=0.5, cap_s=15.0)
 REJECTED: Final = Backoff(base_s=8.0, cap_s=120.0)
-"""Minimum wait after refused calls of `onCommands`, and after replies that were closed."""
+"""Minimum wait after a refused call of `onCommands`, and after a reply that the agent closed
+because of unreadable entries."""
 BREAKS_REPORTED_FROM: Final = 3
 """Number of consecutive broken replies that is reported as a problem."""
 WAITING_MAX: Final = 1000
@@ -85,7 +87,7 @@ class Receiver:
     _breaks: int = 0
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
     now_by: Way | None = None
-    """How the last commands were received. None after a failure."""
+    """How the last call of `onCommands` received commands. None if the call failed."""
     received: int = 0
     unreadable: int = 0
     for_others: int = 0
@@ -121,7 +123,7 @@ class Receiver:
             await self._pause(is_lasting, self.clock.monotonic() - began)
 
     def reconnect(self) -> None:
-        """Replace the present stream. Its connection may be lost without an error."""
+        """Replace the present stream. Its connection might be lost without an error."""
         self._renew.set()
 
     def _way(self) -> Way:
@@ -240,7 +242,7 @@ class Receiver:
             self.unreadable += 1
             log.info("ignored an unreadable entry: %s", reason)
             if not self.health.is_set("commands-unreadable"):
-                self.health.set("commands-unreadable", f"the first one: {reason}")
+                self.health.set("commands-unreadable", f"the first entry: {reason}")
         for command in frame.commands:
             self._take_command(command)
 

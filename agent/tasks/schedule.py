@@ -18,9 +18,9 @@ from agent.wire.vocabulary import Kind
 JITTER_FRACTION: Final = 0.1
 """Maximum random shift of a heartbeat, as a fraction of the heartbeat interval."""
 CRON_JITTER_S: Final = 60
-"""Maximum random shift of a scheduled report, because many devices may have the same schedule."""
+"""Maximum random shift of a scheduled report, because many devices can have the same schedule."""
 MISSED_GRACE_S: Final = 3600
-"""A scheduled report that is later than this is skipped."""
+"""A scheduled report that cannot start within this time is skipped."""
 HEARTBEAT: Final = "heartbeat"
 
 
@@ -60,7 +60,7 @@ class Scheduler:
         self._scheduler.start()
 
     def send_heartbeat_now(self) -> None:
-        """Send the next heartbeat now. The interval to the following heartbeat starts anew."""
+        """Send a heartbeat now. The next heartbeat follows after one interval."""
         if self._scheduler.running:
             self._scheduler.modify_job(HEARTBEAT, next_run_time=_now())
 

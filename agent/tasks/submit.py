@@ -37,7 +37,7 @@ AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
 
 @dataclass(kw_only=True, slots=True, eq=False)
 class Submitter:
-    """Sends reports. It calls ``on_room`` after each attempt, which may have freed outbox space."""
+    """Sends reports. It calls ``on_room`` after each attempt, which can free outbox space."""
 
     limits: Limits
     session: DeviceSession
@@ -140,7 +140,7 @@ class Submitter:
 
     def _shrink(self, item: Item, why: str) -> None:
         """Replace a report that is too large by a smaller version of itself."""
-        from agent.rules.reports.sealing import seal_smaller  # rarely needed, large
+        from agent.rules.reports.sealing import seal_smaller  # large, and rarely needed
 
         try:
             smaller = seal_smaller(item.body, self.limits.max_report_bytes, tier=item.tier)
@@ -154,7 +154,7 @@ class Submitter:
 
     def _replace_rejected(self, item: Item, why: str) -> None:
         """Quarantine the body for support, and send a small failed report instead."""
-        from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # rarely needed, large
+        from agent.rules.reports.sealing import LAST_TIER, seal_as_failed  # large, rarely needed
 
         if item.tier >= LAST_TIER:
             self._give_up(item, why)

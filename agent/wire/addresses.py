@@ -53,7 +53,7 @@ def is_one_word(text: str) -> bool:
 
 
 def has_usable_port(url: str) -> bool:
-    """Return whether a URL can be parsed. Its port must be 1 to 65535, or missing."""
+    """Return whether ``url`` can be parsed, and has no port or a port from 1 to 65535."""
     try:
         return urlsplit(url).port != 0
     except ValueError:

@@ -2,7 +2,7 @@
 
 `Model` is the base class of state files and of the configuration. `Exact` is for messages to the
 service: unknown keys are errors. `Tolerant` is for replies of the service: unknown keys are
-ignored, because later versions may add keys.
+ignored, because later versions can add keys.
 """
 
 import re
@@ -81,7 +81,7 @@ def _refuse_null(value: Any, info: ValidationInfo) -> Any:
 
 
 def _without_null(schema: dict[str, Any]) -> None:
-    """Describe `_refuse_null` in a JSON Schema."""
+    """Remove null from the JSON Schema of a field, because `_refuse_null` refuses null."""
     schema.pop("default", None)
     others = [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]
     if len(others) == 1:
@@ -152,7 +152,7 @@ Timestamp = Annotated[datetime, BeforeValidator(_read_timestamp)]
 def _read_integer(value: Any) -> Any:
     """Convert 3.0 to 3.
 
-    JSON has only one type of number, so programs may write either form (JSON Schema, 6.1.1).
+    JSON has only one type of number, so a program can write either form (JSON Schema, 6.1.1).
     """
     return int(value) if type(value) is float and value.is_integer() else value
 

@@ -60,7 +60,10 @@ def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
 
 
 def encode(record: BaseModel | None) -> bytes:
-    """Return a model as compact JSON. Raises ValueError for text that UTF-8 cannot encode."""
+    """Return a model as compact JSON, and None as ``null``.
+
+    Raises ValueError for text that UTF-8 cannot encode.
+    """
     if record is None:
         return b"null"
     return record.model_dump_json(by_alias=True).encode()

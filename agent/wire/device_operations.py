@@ -104,8 +104,8 @@ class Command(Tolerant):
     """One request for a report, as `onCommands` delivers it.
 
     The contract does not define the body of `onCommands`. It is assumed to contain the same object
-    as the reply of `createRequest`. When the service delivers a request again, its status may have
-    changed, so any status is accepted.
+    as the reply of `createRequest`. When the service delivers a request again, its status can be
+    different, so any status is accepted.
     """
 
     version: Literal[1]

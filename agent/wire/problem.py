@@ -15,7 +15,7 @@ MEDIA_TYPE = "application/problem+json"
 T = TypeVar("T")
 
 Unpromised = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
-"""A key that may be missing or null. It is omitted from output if it has no value."""
+"""A key that can be missing or null. It is omitted from output if it has no value."""
 
 
 class Problem(Tolerant):

@@ -32,7 +32,8 @@ class Utf16Length(GroupedMetadata):
         yield Field(
             min_length=min(1, self.least),
             max_length=self.most,
-            # JSON Schema counts characters. A string never has more characters than code units.
+            # JSON Schema counts characters, not code units. Only ASCII strings have a minimum above
+            # 1, and an ASCII string has as many characters as code units.
             json_schema_extra={"minLength": self.least} if self.least > 1 else None,
         )
         yield AfterValidator(self._check)

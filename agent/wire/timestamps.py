@@ -58,7 +58,8 @@ def _in_utc(timestamp: datetime) -> datetime:
     try:
         return timestamp.astimezone(UTC)
     except OverflowError:
-        # Programs often write 9999-12-31 for "never". With an offset, it may be beyond the maximum.
+        # Programs often write 9999-12-31 for "never". In UTC, this time can be later than the
+        # maximum of datetime.
         if timestamp.year > 1:
             return datetime.max.replace(tzinfo=UTC)
         return datetime.min.replace(tzinfo=UTC)

@@ -48,7 +48,7 @@ _REASONS: Final[Mapping[str, str]] = {
     "union_tag_not_found": "is required",
     "value_error": "{error}",
 }
-"""Message for each error type of pydantic. The types are stable, but pydantic's own messages may
+"""Message for each error type of pydantic. The types are stable, but pydantic's own messages can
 change."""
 
 
@@ -57,6 +57,7 @@ class Issue:
     """One error. ``path`` consists of JSON keys and array indices.
 
     ``value`` is the wrong value. ``choices`` are the valid values, if there is a fixed list.
+    ``is_table`` is True if the value must be an object.
     """
 
     path: Path

@@ -1,9 +1,10 @@
 """Drops root's rights and continues as the owner of the state directory.
 
-The service's user owns the directory, and can create links to any file in it. Therefore a command
-that root runs in this directory changes permanently to this user. It then follows links only to
-files that this user can access anyway, and the service can read the files that it creates. Only
-root may be able to read the configuration and the API key, so they are read before the change.
+The service's user owns the directory, and can create links there to any file. Therefore a command
+that root runs, and that uses the directory, changes permanently to this user. The command then
+follows links only to files that this user can access anyway. The service can read the files that
+the command creates. The configuration and the API key are read before the change, because it is
+possible that only root can read them.
 """
 
 import contextlib
@@ -28,11 +29,11 @@ _REPLY_MAX: Final = 1000
 
 
 def step_down(directory: Path) -> bool:
-    """If this process runs as root, change to the owner of ``directory``. Return whether it did.
+    """If this process runs as root, change to the owner of ``directory``, and return True.
 
-    Does nothing if the directory belongs to root or does not exist. After the change, the
-    environment is set as the service manager sets it, so that later code uses the same paths as the
-    service. Raises StateError.
+    Otherwise, or if the directory belongs to root or does not exist, return False. After the
+    change, the environment is set as the service manager sets it, so that later code uses the same
+    paths as the service. Raises StateError.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         return False
@@ -142,7 +143,7 @@ def _become(uid: int, gid: int) -> str:
         name, home = None, "/"
     else:
         name, gid, home = account.pw_name, account.pw_gid, account.pw_dir
-    # The user is changed last, because a process of this user may not change its groups.
+    # The user is changed last, because a process of this user cannot change its groups.
     os.setgroups([gid] if name is None else os.getgrouplist(name, gid))
     os.setgid(gid)
     os.setuid(uid)

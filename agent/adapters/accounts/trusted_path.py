@@ -35,9 +35,10 @@ class Weakness:
 def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first part of ``path`` that users other than ``owners`` could change.
 
-    Only its owner may be able to write to ``path``. A parent directory may be writable for others
-    if it has the sticky bit, or for a group whose only member is the owner. Raises OSError if the
-    path does not exist or cannot be read.
+    ``path`` must be writable for its owner only. A parent directory that others can write to is
+    accepted if it has the sticky bit. A parent directory that a group can write to is accepted if
+    the owner is the only member of the group. Raises OSError if the path does not exist or cannot
+    be read.
     """
     trusted = {*owners, *owners_outside()}
     last = None
@@ -97,7 +98,7 @@ def _judge(
 
 
 def _is_harmless(status: os.stat_result) -> bool:
-    """Return whether a directory protects its entries from others although they may write to it."""
+    """Return whether a directory protects its entries although other users can write to it."""
     if status.st_mode & stat.S_ISVTX:
         return True
     is_for_others = status.st_mode & stat.S_IWOTH

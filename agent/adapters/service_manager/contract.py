@@ -61,15 +61,15 @@ class ServiceManager(ABC):
 
     @abstractmethod
     def require_rights(self) -> None:
-        """Raise NotPermitted if this process may not change services."""
+        """Raise NotPermitted if this process is not permitted to change services."""
 
     @abstractmethod
     def prepare(self) -> None:
         """Check that the service can be installed safely. Call this before any file is written.
 
-        No other user may be able to change the program, or have created files that the service
-        would use. On Windows, this also creates the directory of `paths` with restricted access,
-        because files inherit their access rights from it.
+        Another user must not be able to change the program, and must not have created files that
+        the service would use. On Windows, this also creates the directory of `paths` with
+        restricted access, because files inherit their access rights from it.
 
         Raises:
             ServiceManagerError: the service cannot be installed safely. The message has the fix.
@@ -88,10 +88,10 @@ class ServiceManager(ABC):
         """Stop and unregister the service. Keeps its state and configuration."""
 
     def purge(self) -> tuple[str, ...]:
-        """Delete everything else that `install` created, such as a user account.
+        """Delete what `install` created and `uninstall` keeps, such as a user account.
 
-        Call this after `uninstall`, when the files are deleted. Returns a description of each
-        deleted thing.
+        Call this after `uninstall`, once the state and the configuration are deleted. Returns a
+        description of each deleted object.
         """
         return ()
 

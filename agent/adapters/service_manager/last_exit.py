@@ -1,4 +1,4 @@
-"""Reads the reason why the agent ended last, according to systemd.
+"""Reads how the previous run of the agent ended, according to systemd.
 
 When the agent ends, the unit writes the file ``last-exit`` into the state directory. It contains
 one line with SERVICE_RESULT, EXIT_CODE and EXIT_STATUS (systemd.exec(5)), such as ``watchdog killed
@@ -18,7 +18,7 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9+-]+")
 
 _DESCRIPTIONS: Final = {
     "success": "stopped cleanly",
-    "watchdog": "the event loop hung: the watchdog ended it",
+    "watchdog": "the event loop hung, so the watchdog killed the agent",
     "oom-kill": "killed for lack of memory",
     "signal": "killed by signal",
     "core-dump": "crashed with signal",

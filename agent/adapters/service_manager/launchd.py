@@ -26,7 +26,7 @@ LABEL: Final = "com.venue-agent.daemon"
 LOG: Final = "/Library/Logs/venue-agent.log"
 TARGET: Final = f"system/{LABEL}"
 GONE_WITHIN_S: Final = 20.0
-"""Timeout until the service is removed from the domain."""
+"""Timeout for the removal of the service from the domain, in seconds."""
 POLL_EVERY_S: Final = 0.2
 _PRIVATE = 0o600
 
@@ -96,7 +96,7 @@ class LaunchdService(PosixService):
     def _bootout(self) -> None:
         """Remove the service from the domain, and wait until it is removed.
 
-        The exit code is ignored: `bootout` may return 36, "in progress".
+        The exit code is ignored: `bootout` can return 36, "in progress".
         """
         output = self.run("launchctl", "bootout", TARGET)
         for _ in range(round(GONE_WITHIN_S / POLL_EVERY_S)):

@@ -1,8 +1,8 @@
 """The common part of the services under systemd and launchd.
 
-It also checks that only root can change the program and the configuration. Root runs or starts the
-program, so a user who can change the program, or a directory of its path, controls the machine.
-Another user may have created a configuration before the agent was installed.
+This module also checks that only root can change the program and the configuration. Root runs or
+starts the program, so a user who can change the program, or a directory of its path, controls the
+machine. A configuration that existed before the installation could come from another user.
 """
 
 import os
@@ -40,7 +40,7 @@ class PosixService(ServiceManager):
         run: runs the programs of the service manager.
         root: the root of the file system.
         is_root: whether this process has root's rights.
-        owners: the users whose files the service may trust.
+        owners: the users whose files the service trusts.
     """
 
     command_line: tuple[str, ...]
@@ -68,8 +68,8 @@ class PosixService(ServiceManager):
 def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
     """Return ``command``. Raises ServiceManagerError if its program is in a home directory.
 
-    The service cannot use such a program, because it runs as its own user, in a sandbox that
-    restricts access to home directories.
+    The service cannot use such a program, because the service runs as its own user, in a sandbox
+    that restricts access to home directories.
     """
     program = Path(command[0])
     for path in (program, program.resolve()):
@@ -95,7 +95,7 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
     """Return two groups of directories of the program.
 
     All files of the first group belong to the program: its packages, and its virtual environment.
-    The second group contains the directories from which it imports modules.
+    The second group contains the directories from which the program imports modules.
     """
     if getattr(sys, "frozen", False):
         directory = program.resolve().parent
@@ -140,7 +140,7 @@ def write_if_changed(path: Path, content: bytes) -> bool:
 def _import_paths() -> Iterator[Path]:
     """Yield the directories of sys.path, except the current directory.
 
-    The service runs with option -I, so it does not import from there.
+    The service runs with option -I, so it does not import from the current directory.
     """
     for entry in map(Path, filter(None, sys.path)):
         if entry.exists() and entry.resolve() != Path.cwd():

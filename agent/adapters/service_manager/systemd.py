@@ -40,7 +40,8 @@ _OWN_FILES: Final = {
     **{f"{_OWN_UNITS}/{name}": name for name in KEY_UNITS},
     _OWN_SYSUSERS: SYSUSERS,
 }
-"""The other files that are installed with the unit: path below the root, and resource file."""
+"""The other files that are installed with the unit. The keys are paths relative to the root, the
+values are names of files in RESOURCES."""
 _DESCRIPTION = 4
 """Index of the comment field in a line of passwd(5). The fields home and shell follow it."""
 _CONFIG_MODE = 0o640

@@ -2,9 +2,9 @@
 
 With WAL and synchronous=FULL, a committed transaction survives a power loss
 (sqlite.org/pragma.html#pragma_synchronous). A transaction that is not durable is synced together
-with the next durable one. Until then, a power loss can undo it, but a crash of the process cannot.
-The file is consistent in both cases. An unreadable file is quarantined and replaced, because the
-daemon must start on an unattended machine.
+with the next durable transaction. Until then, a power loss can undo it, but a crash of the process
+cannot. The file is consistent in both cases. An unreadable file is quarantined and replaced,
+because the daemon must start on an unattended machine.
 """
 
 import contextlib
@@ -38,7 +38,8 @@ _NOT_THE_FILES_FAULT: Final = frozenset(
         sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
     }
 )  # fmt: skip
-"""Errors at opening that a new file would not fix. They leave the file in its directory."""
+"""Errors at opening that a new file would not fix. After such an error, the file is not
+quarantined."""
 
 _ROWS: Final = {"requests": ("journal", "request_id"), "outbox": ("outbox", "report_id")}
 """For each table: its name in messages, and the column that contains the id."""
@@ -78,7 +79,10 @@ CREATE TABLE counters (
 
 
 class Database:
-    """A connection with explicit transactions. Raises StateError if no file can be opened."""
+    """A connection with explicit transactions.
+
+    Raises StateError if the file can be neither opened nor replaced by a new file.
+    """
 
     def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
         self._path = state.path / NAME
@@ -221,7 +225,7 @@ def _primary_code(error: sqlite3.Error) -> int | None:
 def connect_to_read(
     state: StateDirectory, *, timeout_s: float = BUSY_TIMEOUT_S
 ) -> sqlite3.Connection:
-    """Open the file read-only. The daemon may be running.
+    """Open the file read-only. This is possible while the daemon runs.
 
     Raises sqlite3.Error, and StateError if the file is not the agent's own.
     """

@@ -49,7 +49,7 @@ class DeviceRecordFile:
     def load(self) -> DeviceRecord | None:
         """Return the record; None if it is missing or unreadable.
 
-        An unreadable record is quarantined. Raises StateError if this user may not read the file.
+        An unreadable record is quarantined. Raises StateError if this user cannot read the file.
         """
         try:
             content = self._state.read(NAME, MAX_BYTES)

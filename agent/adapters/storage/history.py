@@ -1,4 +1,4 @@
-"""Reads the journal, the outbox and the sent reports. The daemon may be running."""
+"""Reads the journal, the outbox and the sent reports, even while the daemon runs."""
 
 import contextlib
 import sqlite3

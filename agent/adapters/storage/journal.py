@@ -2,7 +2,7 @@
 
 The row of a finished request is kept for some time, so that the agent recognizes a request that the
 service delivers again. Such a row is called a tombstone. Methods with `_within` write in the
-caller's transaction, all others in their own.
+caller's transaction. All other methods write in transactions of their own.
 """
 
 import sqlite3
@@ -28,13 +28,13 @@ _FINAL_STATES: Final = ", ".join(f"'{state}'" for state in sorted(FINAL))
 """The final states in SQL."""
 
 REPEATED_EVENTS: Final = frozenset({Event.ACCEPTED})
-"""Events that a power loss may undo. The agent then repeats the call to the service, which is
+"""Events that a power loss can undo. The agent then repeats the call to the service, which is
 harmless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. ``attempt`` counts its collections, without those that a clean stop ended."""
+    """One request. ``attempt`` counts its collections, except any that a clean stop ended."""
 
     request_id: UUID
     binding_id: UUID

@@ -58,7 +58,7 @@ class Ledger:
         """Drop the reports that exceed the outbox's limits, and return them."""
         leaving = self.outbox.over_bounds(max_bytes, max_age, now)
         for item in leaving:
-            self.give_up(item, now, "dropped: no room or too old")
+            self.give_up(item, now, "dropped: too old, or the outbox is full")
         return leaving
 
     def _close(

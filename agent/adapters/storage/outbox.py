@@ -20,7 +20,7 @@ class Item(SealedReport):
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Number and total size of the waiting reports, and the creation time of the oldest."""
+    """Number and total size of the waiting reports, and the creation time of the oldest report."""
 
     reports: int
     size_bytes: int
@@ -90,9 +90,10 @@ class Outbox:
         return Depth(row[0], row[1], datetime.fromisoformat(row[2]) if row[2] else None)
 
     def has_room(self, size_bytes: int, max_bytes: int) -> bool:
-        """Return whether a requested report fits into the outbox next to the other requested ones.
+        """Return whether a requested report fits into the outbox next to other requested reports.
 
-        Scheduled reports do not count, because they are dropped first.
+        Scheduled reports do not count, because they are dropped first. Without other requested
+        reports, a report of any size fits.
         """
         rows = self._database.query(
             "SELECT coalesce(sum(length(body)), 0) FROM outbox WHERE request_id IS NOT NULL"
@@ -103,8 +104,9 @@ class Outbox:
     def over_bounds(self, max_bytes: int, max_age: timedelta, now: datetime) -> tuple[Item, ...]:
         """Return the reports to drop so that the outbox is within its limits.
 
-        These are all reports that are too old. If the others are too large together, scheduled
-        reports are dropped before requested ones, the oldest first.
+        These are all reports that are too old. If the remaining reports together exceed
+        ``max_bytes``, scheduled reports are dropped as well, and then requested reports. In both
+        groups, the oldest reports are dropped first.
         """
         rows = self._database.query(
             "SELECT report_id, created_at, length(body) AS size FROM outbox"

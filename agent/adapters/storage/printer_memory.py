@@ -34,7 +34,7 @@ class PrinterMemory:
         return self._load(if_damaged=self._quarantine)
 
     def peek(self) -> tuple[Memory, str | None]:
-        """Return the same as ``load``, but change nothing."""
+        """Return what `load` returns, but leave a damaged file where it is."""
         return self._load(if_damaged=lambda: "")
 
     def _load(self, if_damaged: Callable[[], str]) -> tuple[Memory, str | None]:

@@ -1,4 +1,4 @@
-"""Opens files safely in a directory that another user may own.
+"""Opens files safely in a directory that can belong to another user.
 
 The owner of the directory can replace a file by a symbolic link, a FIFO or a hard link, and wait
 until root opens it. Therefore a file is opened only if it is a regular file, has no further hard
@@ -30,7 +30,7 @@ def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
     """Open a file like open(2), and return the descriptor. Raises UnsafeFile and OSError.
 
     The file is checked before it is opened, because opening a device can have an effect. It is
-    checked again by its descriptor, because the path may have been replaced in the meantime.
+    checked again by its descriptor, because the path might have been replaced since.
     O_CREAT creates a file only if the path does not exist.
     """
     for _ in range(_TRIES - 1):
@@ -134,7 +134,7 @@ def _require_owner(path: Path, status: os.stat_result, owner: int) -> None:
     if status.st_uid != owner:
         wanted = user_name(owner)
         raise UnsafeFile(
-            f"{path} belongs to {user_name(status.st_uid)}, its directory to {wanted}:"
+            f"{path} belongs to {user_name(status.st_uid)}, but its directory belongs to {wanted}:"
             f" remove it, or `chown {wanted} {path}`"
         )
 

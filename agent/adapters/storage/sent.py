@@ -1,6 +1,6 @@
 """The newest sent reports, which this machine can display again.
 
-A lost report is harmless here, because the service has it and its request is finished.
+The loss of this copy is harmless, because the service has the report.
 """
 
 import logging
@@ -63,7 +63,7 @@ class SentReports:
             with self._database.transaction(Failpoint.SENT_DROPPED) as connection:
                 _drop_over_bounds(connection, now)
         except sqlite3.Error as error:
-            log.debug("no reports that were sent: %s", error)
+            log.debug("the sent reports cannot be read: %s", error)
 
 
 def _drop_over_bounds(connection: sqlite3.Connection, now: datetime) -> None:

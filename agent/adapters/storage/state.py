@@ -88,7 +88,7 @@ class StateDirectory:
     def hold(self) -> Iterator[None]:
         """Lock the directory while the body runs.
 
-        Raises StateError with the process id of another agent that has locked it.
+        Raises StateError if another agent has locked it. The message contains that process id.
         """
         with as_state_error(f"{self.path / LOCK_NAME} cannot be written"):
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
@@ -131,7 +131,10 @@ class StateDirectory:
         return open_safely(self.path / name, flags)
 
     def holder(self) -> int | None:
-        """Return the process id of the agent that has locked the directory, or None."""
+        """Return the process id of the agent that has locked the directory.
+
+        Returns 0 if its process id is unknown, and None if the directory is not locked.
+        """
         try:
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR), "r+b")
         except OSError:
@@ -184,7 +187,7 @@ class StateDirectory:
 
 
 def read_pid(state_dir: Path) -> int | None:
-    """Return the process id in the lock file, or None. The process may have ended."""
+    """Return the process id in the lock file, or None. The process might have ended."""
     try:
         return int(read_safely(state_dir / LOCK_NAME, PID_MAX_BYTES))
     except (OSError, UnsafeFile, ValueError):
@@ -198,7 +201,7 @@ def _named(pid: int | None) -> str:
 def _pid_when_denied(state_dir: Path) -> int | None:
     """Return the process id in the lock file, if a process with this id exists.
 
-    Used if this process may not open the lock file for writing.
+    Used if this process is not permitted to open the lock file for writing.
     """
     pid = read_pid(state_dir)
     if pid is None or sys.platform == "win32":
@@ -229,7 +232,7 @@ def _try_lock(file: BinaryIO) -> bool:
         import msvcrt
 
         # Other processes cannot read locked bytes on Windows. The lock is far beyond the process
-        # id, so that they can read it.
+        # id, so that they can read the process id.
         file.seek(1 << 20)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

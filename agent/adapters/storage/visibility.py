@@ -1,6 +1,6 @@
-"""Checks whether this user may read a state directory.
+"""Checks whether this user can read a state directory.
 
-A directory that the user may not read must not be reported as missing.
+A directory that the user cannot read must not be reported as missing.
 """
 
 import os
@@ -15,10 +15,10 @@ from agent.errors import NotVisible
 def is_closed(directory: Path) -> bool:
     """Return whether the directory, or one of the daemon's files in it, is not readable.
 
-    A missing directory or file does not count.
+    Missing files are ignored. Returns False if the directory does not exist.
     """
     try:
-        # os.access does not check access rights on Windows.
+        # The directory is listed, because os.access does not check access rights on Windows.
         next(directory.iterdir(), None)
         if hasattr(os, "geteuid") and directory.stat().st_uid == os.geteuid():
             return False  # the user owns the directory: a file of another user causes a later error
@@ -31,6 +31,6 @@ def is_closed(directory: Path) -> bool:
 
 
 def require_visible(directory: Path) -> None:
-    """Raise NotVisible if this user may not read the state directory."""
+    """Raise NotVisible if this user cannot read the state directory."""
     if is_closed(directory):
         raise NotVisible(f"the state directory {directory} is closed to this user")

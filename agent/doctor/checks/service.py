@@ -86,7 +86,7 @@ def _judge_grant(error: ServiceError | None) -> Outcome:
     if error.code in READ_ONLY:
         return fail(f"this key has no write grant: {error}", "create a key with a write grant")
     return fail(
-        f"this key has no write grant, or not for this location: {error}",
+        f"this key has no write grant, or no access to this location: {error}",
         "create a key with a write grant for this location",
     )
 

@@ -10,7 +10,9 @@ from agent.wire.device_operations import EnrollmentRecord
 
 @dataclass(slots=True, eq=False)
 class BindingState:
-    """The device record and its file. Tasks pause in `wait_until_bound` without a binding."""
+    """The device record and its file. Without a confirmed binding, tasks wait in
+    `wait_until_bound`.
+    """
 
     file: DeviceRecordFile
     record: DeviceRecord
@@ -20,7 +22,7 @@ class BindingState:
 
     @property
     def binding(self) -> EnrollmentRecord | None:
-        """The last binding. It may be unconfirmed or revoked."""
+        """The last binding. It can be unconfirmed or revoked."""
         return None if self.record.binding is None else self.record.binding.record
 
     @property
@@ -61,7 +63,7 @@ class BindingState:
         self._is_bound.set()
 
     def revoke(self) -> None:
-        """Note that the service has revoked the binding. Tasks pause until one is confirmed."""
+        """Note that the service has revoked the binding. Tasks wait for a confirmed binding."""
         self._lose()
         if not self.is_revoked:
             self._save(self.record.model_copy(update={"is_revoked": True}))

@@ -2,7 +2,7 @@
 
 Each operation has its own breaker. If the service refuses an operation (5xx, 429, 401, a web page),
 only the breaker of this operation opens. Each further refusal keeps it open for longer. All
-operations also share one breaker. It opens when the service sends no reply at all: the name cannot
+operations also share one breaker, which opens if the service sends no reply at all: the name cannot
 be resolved, the connection or TLS fails, or the call times out.
 
 A closed breaker passes every call. An open breaker delays all calls. The delay grows with each
@@ -47,7 +47,7 @@ Operation = Literal[
     "onCommands",
     "onCommands as a stream",
 ]
-"""`onCommands` has two breakers, because a service may refuse streams and still accept polls."""
+"""`onCommands` has two breakers, because a service can refuse streams and still accept polls."""
 
 KEY_CHECK_S: Final = 5.0
 """Interval at which the API key is read again after the service has refused it."""
@@ -66,7 +66,12 @@ WITHOUT_CONTACT: Final = frozenset(
 
 @dataclass(slots=True, eq=False)
 class _Breaker:
-    """Closed while ``failures`` is 0. Otherwise open until ``retry_at``, and then half-open."""
+    """Closed while ``failures`` is 0. Otherwise open until ``retry_at``, and then half-open.
+
+    ``tries`` counts the consecutive failures of the same kind (401, or any other). It determines
+    the delay. ``generation`` increases with each change of the breaker, so that a call detects the
+    changes by other calls.
+    """
 
     failures: int = 0
     tries: int = 0
@@ -119,7 +124,8 @@ class CircuitBreaker:
 
         Raises Refused, BodyRejected and BodyTooLarge at once, because a repetition would not help.
         With ``alone_max``, also raises ServiceUnavailable or CredentialRefused when this call has
-        failed ``alone_max`` times. Only failures between which other calls succeeded are counted.
+        failed ``alone_max`` times. A failure counts only if another call has succeeded since the
+        start of this call, or since its previous failure.
         """
         failures_alone, answers = 0, self._answers
         with self._trying(operation):
@@ -154,7 +160,7 @@ class CircuitBreaker:
     def retry_now(self) -> None:
         """End all delays, except those that the service requested with Retry-After.
 
-        After the machine slept or its clock was set, the network may have changed.
+        Call this after the machine slept or its clock was set: the network might have changed.
         """
         for breaker in (self._shared, *self._of.values()):
             if not breaker.has_retry_after:
@@ -172,7 +178,7 @@ class CircuitBreaker:
 
     @contextlib.asynccontextmanager
     async def _passing(self, breaker: _Breaker) -> AsyncIterator[None]:
-        """Run the body when ``breaker`` allows it. If it is not closed, callers run one by one."""
+        """Run the body when ``breaker`` allows it. An open breaker lets callers run one by one."""
         if not breaker.is_closed:
             async with breaker.probe:
                 if not breaker.is_closed:
@@ -215,8 +221,11 @@ class CircuitBreaker:
         """Open the breaker of the operation, or the shared breaker.
 
         The shared breaker opens if there was no reply at all, unless other operations have
-        succeeded since this operation began to fail. Calls that fail together count as one
-        failure: the generations before the call show whether another call has changed the breaker.
+        succeeded since this operation began to fail.
+
+        ``shared_generation`` and ``generation`` are the values of the two breakers before the call.
+        If another call has changed a breaker since then, this failure does not change it again.
+        Therefore calls that fail together count as one failure.
         """
         own = self._of[operation]
         has_contact = (
@@ -254,7 +263,7 @@ class CircuitBreaker:
         breaker.generation += 1
         is_refused = isinstance(error, CredentialRefused)
         # ``tries`` starts again when the kind of failure changes: the delays after 401 differ from
-        # those of an outage.
+        # the delays of an outage.
         breaker.tries = breaker.tries + 1 if is_refused is breaker.is_key_refused else 1
         breaker.is_key_refused = is_refused
         retry_after_s = error.retry_after_s if isinstance(error, Throttled) else None
@@ -308,7 +317,7 @@ class CircuitBreaker:
     def _set_condition(self, breaker: _Breaker, code: str | None, detail: str = "") -> None:
         """Set the condition of ``breaker``.
 
-        Its previous condition is cleared, unless another breaker has the same one.
+        Its previous condition is cleared, unless another breaker has the same condition.
         """
         before, breaker.code = breaker.code, code
         if before is not None and before not in {

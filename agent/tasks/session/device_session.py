@@ -33,10 +33,10 @@ from agent.wire.device_operations import (
 from agent.wire.vocabulary import AcknowledgedStatus
 
 LONG_POLL_S: Final = 90.0
-"""Timeout for the start of a reply of `onCommands`. A service may wait until it has a command."""
+"""Timeout for the start of a reply of `onCommands`. A service can wait until it has a command."""
 ALONE_MAX: Final = 4
-"""Number of failures after which an acknowledgement or report is postponed.
-Only failures between which the service answered other calls are counted."""
+"""Number of failures after which an acknowledgement or report is postponed. `CircuitBreaker.call`
+defines which failures count."""
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +90,7 @@ class DeviceSession:
         return await self.breaker.call("current", self.client.current)
 
     async def heartbeat(self) -> HeartbeatReply:
-        """Send a heartbeat. The binding is read after the breaker's delay, which can be long."""
+        """Send a heartbeat for the binding that exists when the breaker lets the call pass."""
         return await self.breaker.call("heartbeat", self._heartbeat)
 
     async def _heartbeat(self) -> HeartbeatReply:
@@ -130,7 +130,8 @@ class DeviceSession:
     async def submit(self, item: Item) -> SubmitResultReply:
         """Send a sealed body without changes.
 
-        Also raises ServiceUnavailable or CredentialRefused after ALONE_MAX failures.
+        Raises Refused, BodyRejected and BodyTooLarge. After ALONE_MAX failures, also raises
+        ServiceUnavailable or CredentialRefused.
         """
         return await self.breaker.call(
             "submitResult", lambda: self._submit(item), alone_max=ALONE_MAX
@@ -151,8 +152,9 @@ class DeviceSession:
         """
 
         def ask() -> Awaitable[CommandStream]:
-            # A long poll may delay the reply, so the timeout is long. During an outage it is the
-            # usual one, because all other calls wait for the result of this attempt.
+            # A service can delay the reply until it has a command (long poll), so the timeout is
+            # long. During an outage, the usual timeout applies, because all other calls wait for
+            # the result of this attempt.
             answer_within_s = LONG_POLL_S if self.breaker.is_up else None
             answer = self.client.commands(stream=stream, answer_within_s=answer_within_s)
             return connection.enter_async_context(answer)

@@ -42,7 +42,7 @@ class Enrollment:
     key."""
 
     async def run(self) -> None:
-        """Get a confirmed binding, and get it again when it is revoked. Never returns."""
+        """Get a confirmed binding. After a revocation, get one again. Never returns."""
         if self.session.binding_state.binding is None:
             await self._enroll_until_bound()
         elif not await self._report_new_version():
@@ -55,7 +55,7 @@ class Enrollment:
             await self._confirm(needs_recheck=True)
 
     async def _report_new_version(self) -> bool:
-        """Enroll again if the service stores an older or newer version of this device.
+        """Enroll again if the service stores a different version of the agent for this device.
 
         The agent sends its version only when it enrolls, and operators read it in the service.
         Returns whether the device was enrolled again.
@@ -90,7 +90,9 @@ class Enrollment:
         try:
             current = await self.session.current()
         except (Refused, BodyRejected, BodyTooLarge) as error:
-            await self._confirm_by_heartbeat(f"and `current`: {error}", needs_recheck=needs_recheck)
+            await self._confirm_by_heartbeat(
+                f"and `current` fails: {error}", needs_recheck=needs_recheck
+            )
             return
         verdict = judge(current, instance_id=binding.instance_id, binding_id=binding.binding_id)
         log.debug("verdict on the binding: %s", verdict)
@@ -112,9 +114,9 @@ class Enrollment:
         self._update_conditions()
 
     async def _confirm_by_heartbeat(self, why: str, *, needs_recheck: bool) -> None:
-        """Confirm the binding, because `current` returned nothing about this device.
+        """Confirm the binding, although `current` returned nothing about this device.
 
-        With ``needs_recheck``, a heartbeat decides: if the service refuses it, the binding is
+        With ``needs_recheck``, a heartbeat is sent first. If the service refuses it, the binding is
         revoked. Devices can share an API key, so one refused call alone does not mean revocation.
         """
         if needs_recheck:
@@ -145,7 +147,7 @@ class Enrollment:
     async def _wait_while_revoked(self) -> None:
         """Check with growing waits whether the device is still revoked.
 
-        With ``enrollment.on_revoked = "reenroll"`` it enrolls again instead.
+        With ``enrollment.on_revoked = "reenroll"``, the device enrolls again instead.
         """
         attempt = 0
         while self.session.binding_state.is_revoked:
@@ -221,4 +223,4 @@ def explain(error: ServiceError) -> str:
         return f"this key has no write grant: {error}"
     if error.code is not None:
         return str(error)
-    return f"this key has no write grant, or not for this location: {error}"
+    return f"this key has no write grant, or no access to this location: {error}"

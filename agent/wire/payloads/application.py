@@ -108,7 +108,7 @@ class BrowserField(Exact):
         if getattr(self, has) is None:
             raise ValueError(f"`{has}` is required where the status is {self.status}")
         if getattr(self, lacks) is not None:
-            raise ValueError(f"`{lacks}` is not known where the status is {self.status}")
+            raise ValueError(f"`{lacks}` is not allowed where the status is {self.status}")
         return self
 
 

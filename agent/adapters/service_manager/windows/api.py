@@ -1,4 +1,4 @@
-"""Calls the Windows service API with pywin32. Other systems can import it, but not use it."""
+"""Calls the Windows service API with pywin32. The module can be imported on every system."""
 
 import ctypes
 import importlib
@@ -16,7 +16,8 @@ NAME: Final = "venue-agent"
 DISPLAY_NAME: Final = "Venue agent"
 DESCRIPTION: Final = "Remote control and diagnostics of this machine."
 RESTART_DELAYS_MS: Final = (1_000, 10_000, 60_000)
-"""The waits before the restarts of a failed service. The last one applies to later failures."""
+"""The waits before the restarts of a failed service. The last wait applies to the third failure and
+to all later failures."""
 RESET_AFTER_S: Final = 86_400
 """Time without a failure after which Windows resets the failure count, in seconds."""
 _DOES_NOT_EXIST: Final = 1060  # ERROR_SERVICE_DOES_NOT_EXIST
@@ -27,8 +28,9 @@ _UNKNOWN_LEVEL: Final = 124  # ERROR_INVALID_LEVEL: this version of Windows lack
 _SYNCHRONIZE: Final = 0x100000
 _WAIT_TIMEOUT: Final = 258
 _CLOSED: Final = "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-"""A security descriptor (Security Descriptor Definition Language). The administrators are the
-owner. Only they and SYSTEM have access. Files in the directory inherit these rights."""
+"""A security descriptor (Security Descriptor Definition Language). The owner is the group of the
+administrators. Only this group and SYSTEM have access. Files in a directory with these rights
+inherit them."""
 _WINE_USERS: Final = "S-1-5-21-0-0-0-"
 """Start of the SID of Wine's only user, who owns every file."""
 
@@ -243,7 +245,7 @@ class Win32ServiceControl:
 
 
 def added_settings(api: Any) -> dict[int, Any]:
-    """Return description, delayed start and recovery, which older versions of the API lack."""
+    """Return the settings that some versions of Windows lack, by their level in the API."""
     actions = [(api.SC_ACTION_RESTART, delay) for delay in RESTART_DELAYS_MS]
     recovery = {"ResetPeriod": RESET_AFTER_S, "RebootMsg": "", "Command": "", "Actions": actions}
     return {

@@ -1,10 +1,10 @@
 """Runs the packaged executable as a Windows service.
 
 The service control manager (SCM) kills a service that does not answer within 30 s. Importing the
-daemon from a slow disk may take that long. Therefore a thread answers first, and the daemon is
+daemon from a slow disk can take that long. Therefore a thread answers first, and the daemon is
 imported afterwards. The status is "starting" until the daemon is ready, so a daemon with a wrong
 configuration is never reported as running. The daemon runs in the main thread, because Python runs
-signal handlers only there. A request to stop is delivered to it as SIGTERM.
+signal handlers only there. A request to stop is delivered to the daemon as SIGTERM.
 """
 
 import _thread

@@ -1,4 +1,4 @@
-"""Evaluates Windows security descriptors: who may change a file. Runs on any operating system.
+"""Evaluates Windows security descriptors: who can change a file. Runs on any operating system.
 
 Sources: "Well-known SIDs", "File Access Rights Constants" and "ACE_HEADER" of Microsoft's Win32
 documentation, and [MS-DTYP] 2.4.4.1 for the types of access control entries.
@@ -64,10 +64,10 @@ class Security:
 
 
 def who_else(security: Security, *, is_on_the_way: bool = False) -> str | None:
-    """Return the SID of an account that is not TRUSTED and owns or may change the file, or None.
+    """Return the SID of an account that is not TRUSTED and owns or can change the file, or None.
 
-    ``is_on_the_way`` means a parent directory of the file. It is sufficient that other accounts
-    cannot replace the entries of such a directory.
+    ``is_on_the_way`` is True for a parent directory of the file. Other accounts are permitted
+    to add entries to such a directory, but not to replace its entries.
     """
     if security.owner not in TRUSTED:
         return security.owner

@@ -60,8 +60,8 @@ class WindowsService(ServiceManager):
     def prepare(self) -> None:
         """Check the program, and create the agent's directory with restricted access.
 
-        The directory will contain the API key and the identity. In ProgramData, every user may
-        read and add files by default. A directory of another user is refused.
+        The directory will contain the API key and the identity. In ProgramData, every user
+        can read and add files by default. A directory of another user is refused.
         """
         self.require_rights()
         self._require_package()
@@ -115,7 +115,10 @@ class WindowsService(ServiceManager):
             self.control.stop()
         self._wait(lambda now: now is None or now.status is Status.STOPPED, "does not stop")
         # The service reports that it has stopped shortly before its process ends.
-        self._wait(lambda _: not self.control.is_alive(query.pid), "is stopped but does not end")
+        self._wait(
+            lambda _: not self.control.is_alive(query.pid),
+            "is stopped, but its process does not end",
+        )
 
     def state(self) -> ServiceState:
         query = self.control.query()

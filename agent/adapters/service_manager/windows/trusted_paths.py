@@ -1,6 +1,6 @@
 """Checks who can change the files of a service that runs as SYSTEM.
 
-Only SYSTEM, administrators and TrustedInstaller may be able to change them.
+Only SYSTEM, the administrators and TrustedInstaller must be able to change them.
 """
 
 import os
@@ -20,7 +20,7 @@ _REINSTALL: Final = "unpack the agent as an administrator into C:\\Program Files
 def take_directory(control: Win32ServiceControl, home: Path) -> None:
     """Create the directory of configuration, key and state, or reuse an existing directory.
 
-    Raises ServiceManagerError if other users can change an existing directory. They may have
+    Raises ServiceManagerError if other users can change an existing directory. They might have
     written a configuration with their own service address or identity into it.
     """
     for parent in home.parents:

@@ -193,7 +193,7 @@ async def test_child_is_cancelled_at_its_deadline(monkeypatch: pytest.MonkeyPatc
 async def test_a_child_that_ignores_the_question_is_ended() -> None:
     collected = await ask_soon("hang_later")
 
-    assert collected.error == "it was stopped, and did not end"
+    assert collected.error == "it was cancelled, but did not end in time"
     assert facts(collected).limitations == ("so far",)
 
 

@@ -155,7 +155,7 @@ async def test_unreadable_commands_are_counted_and_reported_once(home: Harness) 
     assert (home.receiver.unreadable, home.receiver.ignored) == (100, 100)
     (problem,) = home.health.problems()
     assert problem.code == "commands-unreadable"
-    assert problem.detail == "the first one: kind: unknown 0"
+    assert problem.detail == "the first entry: kind: unknown 0"
     assert home.changes == 1
 
 

@@ -198,7 +198,7 @@ def test_the_words_are_the_same_everywhere() -> None:
         ("now", "running (process 7)"),
         ("detail", "idle"),
         ("restarts", "2 by the service manager"),
-        ("last end", "the event loop hung: the watchdog ended it"),
+        ("last end", "the event loop hung, so the watchdog killed the agent"),
     ]
     assert describe(ServiceState(False), LastExit("success")) == [("service", "not installed")]
 

@@ -124,7 +124,10 @@ def test_dropped_reports_are_counted_and_returned(
     assert outbox.depth().reports == 1
     ended = journal.get(REQUEST)
     assert ended is not None
-    assert (ended.state, ended.detail) == (State.REJECTED, "dropped: no room or too old")
+    assert (ended.state, ended.detail) == (
+        State.REJECTED,
+        "dropped: too old, or the outbox is full",
+    )
     assert database.counters() == {"reports_dropped": 1}
     assert ledger.drop_over_bounds(MUCH, DAY, NOW) == ()
 

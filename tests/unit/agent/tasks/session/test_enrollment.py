@@ -84,7 +84,7 @@ async def test_an_outage_is_waited_out(stranger: Harness) -> None:
         ),
         (
             Refused(403, None, "no (status 403)"),
-            "this key has no write grant, or not for this location: no (status 403)",
+            "this key has no write grant, or no access to this location: no (status 403)",
         ),
         (Refused(403, "foreign_location", "not yours"), "not yours"),
         (Refused(409, None, "busy"), "busy"),
