@@ -19,7 +19,8 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 class ResolvedState:
     """A state directory.
 
-    ``guessed_because`` is the error that made the directory a guess; None if it is certain.
+    ``guessed_because`` is the error in the configuration because of which the directory is only a
+    guess; None if the directory is certain.
     """
 
     state: StateDirectory

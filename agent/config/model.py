@@ -241,11 +241,11 @@ class Network(Section):
     )
     mdns_service_types: Annotated[tuple[PayloadText, ...], MaxItems(64)] = Field(
         default=(),
-        description='DNS-SD service types to browse in addition, such as "_till._tcp".',
+        description='Additional DNS-SD service types to browse, such as "_till._tcp".',
     )
     device_only: bool = Field(
         default=False,
-        description="Examine this machine only and send no packets, where scans are forbidden.",
+        description="Examine this machine only and send no packets: for networks without scans.",
     )
     enrich: bool = Field(
         default=True,
@@ -280,7 +280,7 @@ class Application(Section):
     enabled: bool = Field(default=True, description="Whether application snapshots are allowed.")
     watch_processes: Annotated[tuple[PayloadText, ...], MaxItems(32)] = Field(
         default=(),
-        description='Programs whose processes reports include, such as "pos-till".',
+        description='Programs whose processes are included in reports, such as "pos-till".',
     )
     kiosk_debug_url: Annotated[str, AfterValidator(_kiosk_url)] = Field(
         default="",

@@ -1,8 +1,9 @@
 """Finds settings that are valid, but certainly unintended.
 
-The models (`config.model`) refuse settings with which no agent can run. With the settings that are
-found here, a daemon runs and warns, possibly with fewer results; `config check` refuses them. The
-functions are pure. They accept any tree of TOML values, including invalid configurations.
+The models (`config.model`) refuse settings with which no agent can run. A daemon accepts the
+settings that this module finds, and logs a warning, but its reports may contain less.
+`config check` refuses these settings. The functions are pure. They accept any tree of TOML values,
+including invalid configurations.
 """
 
 import ipaddress

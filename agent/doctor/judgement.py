@@ -1,4 +1,4 @@
-"""Finds root causes: the results that follow from another failed check are marked. Pure."""
+"""Pure functions that find root causes. They mark the results that a failed check explains."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -71,8 +71,8 @@ def still_known(learned: Learned, now: datetime) -> Learned:
 def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     """Return the memory after a report. Printers that were not seen keep their details.
 
-    Printers that were removed from the machine are dropped. If a spooler has no printers left at
-    all, it may only be stopped, and its printers are kept.
+    Printers that were removed from the machine are dropped. If a spooler lists no printers at all,
+    it might only be stopped, so its printers are kept.
     """
     if facts.cancelled:
         return memory
@@ -124,7 +124,7 @@ def _marks(printer: LearnedPrinter) -> tuple[str | None, ...]:
 def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
     """Return the details of this report. Earlier details fill in what this report lacks.
 
-    They are not used if the printer's setup has changed.
+    Earlier details are not used if the printer's setup has changed.
     """
     if before is None or before.setup != now.setup:
         return now

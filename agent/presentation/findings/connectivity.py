@@ -27,8 +27,8 @@ _NAME_ERRORS: Final = (
     "the service's name does not resolve",
     "the name was not resolved in time",
 )
-"""The collector's errors if the service's name was not resolved. Its other errors are about the
-connection."""
+"""The collector's error texts for a name that was not resolved. All its other error texts are about
+the connection."""
 
 
 def is_routable(address: str) -> bool:

@@ -94,7 +94,8 @@ def _battery_low(facts: SnapshotFacts) -> Iterator[Values]:
 
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Values]:
     for _, device in facts.peripherals:
-        # The report has no names of devices that may belong to people. Skip these devices.
+        # The report leaves out the names of devices that might be private, such as headphones. A
+        # device without a name is skipped.
         name, level = device.text("bluetooth.name"), device.number("bluetooth.batteryFraction")
         if name and level is not None and level <= DEVICE_BATTERY_LOW:
             yield {"device": name, "level": percent(level)}

@@ -4,7 +4,7 @@ The first evidence that a host has determines its kind:
 
 1. It is this machine, or the gateway.
 2. It shares the queue of a printer that is a different device: it is a computer.
-3. A print queue of this machine was matched to it: it is a printer.
+3. A print queue of this machine was matched to the host: it is a printer.
 4. It announces a model or a role (``X (speaker)``), or services (DNS-SD types, RFC 6763).
 5. Its web page has a title that reveals the kind.
 6. Its open ports. If they only show a server, the host name takes precedence.

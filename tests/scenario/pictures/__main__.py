@@ -68,13 +68,16 @@ class Till:
 
 @dataclass(frozen=True)
 class Shots:
-    """The folder for the pictures of the documents, and the one for each picture in every size."""
+    """Two folders.
+
+    ``to`` is for the pictures of the documents. ``every``, if set, is for each picture in every size.
+    """
 
     to: Path
     every: Path | None
 
     def forms(self, *sizes: int) -> Iterator[tuple[Path, str, int]]:
-        """Yield folder, theme and size of each picture. Pictures of the documents have sizes[0]."""
+        """Yield folder, theme and size of each picture. Pictures of documents use sizes[0]."""
         for theme in THEMES:
             yield self.to, theme, sizes[0]
             for size in sizes if self.every else ():
