@@ -245,7 +245,9 @@ class Network(Section):
     )
     device_only: bool = Field(
         default=False,
-        description="Examine this machine only and send no packets: for networks without scans.",
+        description=(
+            "Examine this machine only and send no packets. For networks where scans are forbidden."
+        ),
     )
     enrich: bool = Field(
         default=True,
@@ -312,7 +314,7 @@ class Limits(Section):
         default=1_000_000,
         ge=10_000,
         le=100_000_000,
-        description="Maximum size of a report. Larger reports are shortened, and mention it.",
+        description="Maximum size of a report. Larger reports are shortened, with a note.",
     )
     outbox_max_bytes: int = Field(
         default=67_108_864,
@@ -365,7 +367,9 @@ class LocalConfig(Section):
     )
     heartbeat: Heartbeat = Field(default_factory=Heartbeat, description="Heartbeats.")
     commands: Commands = Field(default_factory=Commands, description="Commands of the service.")
-    schedule: Schedule = Field(default_factory=Schedule, description="Reports without a request.")
+    schedule: Schedule = Field(
+        default_factory=Schedule, description="Reports at fixed times, without a request."
+    )
 
     @property
     def capabilities(self) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def _printers(tree: Tree) -> Iterator[Issue]:
         id_, name, address = entry.get("id"), entry.get("name"), entry.get("address")
         if isinstance(id_, str) and id_:
             first = first_use.setdefault(id_, index)
-            duplicate = f"is also that of [[printers]] number {first + 1}"
+            duplicate = f"is also the id of [[printers]] number {first + 1}"
             if problem := _id_problem(id_) or (duplicate if first != index else None):
                 yield Issue((*at, "id"), problem, value=id_)
         if isinstance(name, str) and (problem := _name_problem(name)):

@@ -115,7 +115,7 @@ _WARNINGS: Final = {
         "update the agent if the service is newer; other commands are accepted",
     ),
     "partly-failing": (
-        "the service answers some calls and fails others",
+        "the service answers some calls, but not others",
         "tell the service's operator; the agent keeps trying",
     ),
     "heartbeat-rejected": (
@@ -151,7 +151,7 @@ _WARNINGS: Final = {
         "the agent sends them once the service is reachable",
     ),
     "reports-dropped": (
-        "reports were dropped for lack of room, by age or because they were refused",
+        "reports were dropped: no space, too old, or refused by the service",
         "see `venue-agent history` and the quarantine folder in the state directory",
     ),
     "state-quarantined": (

@@ -225,8 +225,8 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "certificate-expiring",
         "network.service.tlsExpiresAt, network.service.tlsIssuedAt",
-        f"less than {CERTIFICATE_DAYS} days left when the snapshot was taken, and less than"
-        f" {percent(CERTIFICATE_LIFE)} of its life",
+        f"less than {CERTIFICATE_DAYS} days and less than {percent(CERTIFICATE_LIFE)} of its"
+        " lifetime left when the snapshot was taken",
         "The service's certificate expires in {time}.",
         "ask the operator of the service to renew it",
         _expiring,

@@ -129,7 +129,8 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "swap-nearly-full",
         "memory.swapUsedBytes, memory.swapTotalBytes, memory.usedFraction",
-        f"{percent(SWAP_USED)} of it and {percent(SWAP_MEMORY_USED)} of the memory used",
+        f"{percent(SWAP_USED)} of the swap space and {percent(SWAP_MEMORY_USED)} of the memory"
+        " used",
         "The swap space is nearly full: {swapped} of {total} used.",
         "restart the program that uses most memory before the system kills one, or add memory",
         _swapping,
@@ -137,7 +138,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "processor-busy",
         "cpu.load15, hardware.logicalCores, cpu.useFraction",
-        f"load over 15 minutes at least {LOAD_PER_CORE} a core, and {percent(CPU_USED)} used now",
+        f"load over 15 minutes at least {LOAD_PER_CORE} per core, and now {percent(CPU_USED)} used",
         "The processor has been overloaded for 15 minutes: load {load} on {cores} cores.",
         "find the program that uses it (top, Activity Monitor) and restart it",
         _busy,

@@ -51,7 +51,7 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "router": "network",
     "range extender": "network",
 }
-"""Announced roles that determine the kind. With any other role, the services determine it."""
+"""Announced roles that determine the kind. With any other role, the services determine the kind."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
 

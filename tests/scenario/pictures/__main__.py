@@ -70,7 +70,7 @@ class Till:
 class Shots:
     """Two folders.
 
-    ``to`` is for the pictures of the documents. ``every``, if set, is for each picture in every size.
+    ``to`` is for the pictures of the documents. ``every``, if set, is for all pictures and sizes.
     """
 
     to: Path
