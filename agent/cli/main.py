@@ -120,7 +120,7 @@ def _write_any_character() -> None:
     """Prevent encoding errors on stdout and stderr.
 
     On Windows, pipes and files have a code page that lacks many characters, and readers expect
-    UTF-8. On other systems, the locale's encoding may lack characters: they are replaced.
+    UTF-8. On other systems, characters that the locale's encoding lacks are replaced.
     """
     for stream in (sys.stdout, sys.stderr):
         if not isinstance(stream, io.TextIOWrapper):

@@ -130,7 +130,9 @@ class Service(Section):
     )
     ca_file: str = Field(
         default="",
-        description="PEM file of additional trusted certificates, such as those of a TLS proxy.",
+        description=(
+            "PEM file of additional trusted certificates, such as the certificate of a TLS proxy."
+        ),
     )
     proxy: str = Field(
         default="",
@@ -445,7 +447,7 @@ def is_of_the_machine(path: Path | None) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a file exists; also true if this user may not read its directory."""
+    """Return whether a file exists. Return True if this user cannot read its directory."""
     try:
         return path.exists()
     except PermissionError:

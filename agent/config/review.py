@@ -1,7 +1,7 @@
 """Finds settings that are valid, but certainly unintended.
 
 The models (`config.model`) refuse settings with which no agent can run. A daemon accepts the
-settings that this module finds, and logs a warning, but its reports may contain less.
+settings that this module finds, and logs a warning, but its reports might contain less.
 `config check` refuses these settings. The functions are pure. They accept any tree of TOML values,
 including invalid configurations.
 """

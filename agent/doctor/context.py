@@ -56,7 +56,7 @@ class Context:
     # Facts. The comment of each one names the check that returns it.
     local: "LocalConfig | None" = None  # configuration; for a bundle, [service] may be missing
     config: "Config | None" = None  # configuration
-    is_hidden: bool = False  # configuration; whether this user may not read it
+    is_hidden: bool = False  # configuration; whether this user cannot read it
     state: "StateDirectory | None" = None  # configuration; a guess if the check failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record

@@ -26,7 +26,7 @@ from agent.wire.payloads.network import (
 
 @dataclass(frozen=True, slots=True)
 class PrinterRow:
-    """A printer. ``discovered_at`` is its actual address; "" if that is the configured address."""
+    """A printer. ``discovered_at`` is its actual address; "" if unknown or equal to ``address``."""
 
     name: str
     status: Status

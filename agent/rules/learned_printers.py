@@ -41,7 +41,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The known details of printers, and the devices that may have replaced some of them."""
+    """The known details of printers, and the devices that might have replaced some of them."""
 
     printers: Learned = ()
     replacements: tuple[Replacement, ...] = ()
@@ -92,7 +92,7 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
 
 
 def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
-    """Return the devices that may have replaced a printer, including devices that are off now."""
+    """Return the devices that might have replaced a printer, including devices that are now off."""
     waiting = {each.printer.id: each for each in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
         was = waiting.get(id_)

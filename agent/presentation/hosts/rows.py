@@ -62,7 +62,7 @@ class HostRow:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """Return what is known of kind, model and maker.
+        """Return the kind, the model and the maker, as far as they are known.
 
         The maker is left out if the model contains a word of its name.
         """

@@ -1,4 +1,4 @@
-"""Fits untrusted texts and lists into the contract's limits, and counts what is dropped."""
+"""Fits untrusted texts and lists into the contract's limits, and counts the dropped items."""
 
 import math
 from collections.abc import Callable, Iterable

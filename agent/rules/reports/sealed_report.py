@@ -1,4 +1,7 @@
-"""A report as it is sent. The idle daemon needs this class, but not the models of reports."""
+"""A report in the form in which it is sent.
+
+The idle daemon needs this class, but not the models of reports.
+"""
 
 from dataclasses import dataclass
 from uuid import UUID

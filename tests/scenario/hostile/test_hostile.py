@@ -1,8 +1,8 @@
 """No reply of a service or a network causes a crash, a loss, a duplicate or a busy loop.
 
 Each case runs the whole agent, over real connections and on virtual time, against a service that
-answers one operation wrongly for some minutes and then recovers. A medium run tests half of the
-faults with one operation each. A large run tests each fault with three operations. `make
+answers one operation wrongly for some minutes and then recovers. A medium run tests at least half
+of the faults with one operation each. A large run tests each fault with three operations. `make
 test-hostile` (HOSTILE_CASES=full) tests each fault with all operations.
 """
 

@@ -55,7 +55,7 @@ class Till:
         return [sys.executable, "-m", "agent", *words, "--config", str(self.config)]
 
     def as_installed(self, text: str) -> str:
-        """Replace this run's temporary paths with those of an installed agent."""
+        """Replace this run's temporary paths with the paths of an installed agent."""
         text = text.replace(str(self.home / "state"), "/var/lib/venue-agent")
         return text.replace(str(self.home), "/etc/venue-agent")
 

@@ -1,6 +1,6 @@
 """Checks the output and exit code of every verb in every situation, as root and as ordinary user.
 
-The expected exit codes are those of the table in docs/cli.md. `make test` runs each verb in one
+The expected exit codes come from the table in docs/cli.md. `make test` runs each verb in one
 situation as one user. Together, these cells contain each situation with each user.
 """
 
