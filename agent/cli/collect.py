@@ -112,7 +112,8 @@ def write_page(
 ) -> None:
     """Write the report as a page. Raises AgentError.
 
-    ``write`` writes the content, if this process lacks the rights to write to ``path``.
+    ``write`` is a function that writes the content, for a process without the rights to write to
+    ``path``.
     """
     try:
         (write or path.write_bytes)(report_page(payload).encode())

@@ -80,7 +80,7 @@ def schema() -> dict[str, Any]:
 def _check(options: argparse.Namespace) -> int:
     """Print that the configuration is valid, or raise ConfigError.
 
-    With `--json`, the problems are printed as well instead of raised.
+    With `--json`, problems are printed too, and are not raised.
     """
     try:
         source = _checked(options.config)

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-collect",
         dest="collect",
         action="store_false",
-        help="with --bundle: without fresh reports",
+        help="with --bundle: do not collect fresh reports",
     )
     parser.add_argument("--all", action="store_true", help="also show skipped checks")
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Return 0 if no check failed, 1 if one failed.
 
-    Return 3 if no check failed, but this user may not see the results of all checks.
+    Return 3 if no check failed, but the results of some checks are not visible to this user.
     """
     if options.bundle is None:
         return _examine(options)
@@ -112,7 +112,7 @@ def _code_of(results: Sequence[CheckResult]) -> int:
 
 
 def _exit_if_threads_hang(code: int) -> None:
-    """Exit at once if a check timed out, because Python would wait for a resolver's thread."""
+    """Exit at once if a check timed out: Python would wait for the thread of a hanging look-up."""
     if any(thread.name.startswith(THREAD_PREFIX) for thread in threading.enumerate()):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -36,7 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Return 0 with a binding, 1 if the service refused, 2 for an invalid configuration."""
+    """Return 0 if the device has a binding.
+
+    An error becomes exit code 1 if the service refuses, and 2 if the configuration is invalid.
+    """
     loaded = load(Config, options.config)
     config = loaded.config
     # The key is read before `step_down`: the agent's user may not be able to read it.

@@ -39,7 +39,7 @@ _STYLES: Final[dict[str, Style]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "id", nargs="?", type=_start_of_an_id, metavar="ID",
-        help="show a report again, by its id or its request's, or the first characters of one",
+        help="show a report again: its id, the id of its request, or the start of either id",
     )  # fmt: skip
     add_config_option(parser)
     add_json_option(parser)
@@ -168,7 +168,7 @@ def result_of(row: HistoryRow) -> str:
 def _start_of_an_id(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F][0-9a-fA-F-]{3,35}", text):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not the id of a request or report, nor its first four characters"
+            f"{text!r} is not the id of a request or report, nor at least its first four characters"
         )
     return text.lower()
 

@@ -1,8 +1,8 @@
 """`venue-agent`: runs a verb, and prints errors as one or two plain lines.
 
 Exit codes: 0 success, 1 a problem or an error, 2 an error in usage or configuration, 3 this user
-may not read what the verb needs. Each verb's module is imported only when it runs, so that every
-verb starts fast.
+is not permitted to read what the verb needs. Each verb's module is imported only when it runs, so
+that every verb starts fast.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
     """Run ``act`` and return its exit code. An error is printed and becomes an exit code.
 
-    ``words`` is the command line, which advice in an error repeats.
+    ``words`` is the command line. The advice to run it again as root repeats it.
     """
     try:
         return act()
@@ -120,7 +120,7 @@ def _write_any_character() -> None:
     """Prevent encoding errors on stdout and stderr.
 
     On Windows, pipes and files have a code page that lacks many characters, and readers expect
-    UTF-8. On other systems, the locale's encoding may lack characters: they are replaced.
+    UTF-8. On other systems, characters that the locale's encoding lacks are replaced.
     """
     for stream in (sys.stdout, sys.stderr):
         if not isinstance(stream, io.TextIOWrapper):

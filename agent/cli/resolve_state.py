@@ -19,7 +19,8 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 class ResolvedState:
     """A state directory.
 
-    ``guessed_because`` is the error that made the directory a guess; None if it is certain.
+    ``guessed_because`` is the error in the configuration because of which the directory is only a
+    guess; None if the directory is certain.
     """
 
     state: StateDirectory
@@ -27,11 +28,11 @@ class ResolvedState:
 
     @property
     def is_closed(self) -> bool:
-        """Whether this user may not see the agent's state."""
+        """Whether this user is not permitted to see the agent's state."""
         return isinstance(self.guessed_because, ConfigNotVisible) or is_closed(self.state.path)
 
     def require_visible(self) -> None:
-        """Raise NotVisible if this user may not see the agent's state."""
+        """Raise NotVisible if this user is not permitted to see the agent's state."""
         if isinstance(self.guessed_because, ConfigNotVisible):
             raise self.guessed_because
         require_visible(self.state.path)

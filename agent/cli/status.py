@@ -106,9 +106,9 @@ def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
 
 
 def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
-    """Return what `--json` prints if this user may not read the state directory.
+    """Return what `--json` prints if this user is not permitted to read the state directory.
 
-    It has only facts that every user can see.
+    The document has only facts that every user can see.
     """
     from agent.doctor.public_status import public_status  # rarely needed
 
@@ -239,7 +239,7 @@ def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
 def _commands(status: DaemonStatus) -> str:
     """Describe how commands arrive.
 
-    A refusal is shown even if the stream is still open: it may stay open for a while.
+    A refusal is shown even if the stream is still open, because the service may close it later.
     """
     is_refused = status.is_revoked or any(p.code in _REFUSED for p in status.problems)
     by = f"by {status.delivery}" if status.delivery else "not received now"

@@ -40,7 +40,7 @@ class ApiKeySource:
         return f"the variable {VARIABLE}" if self.variable is not None else "nowhere"
 
     def readers(self) -> Literal["owner", "group", "everyone"]:
-        """Return who may read the key's file. On Windows it is always the owner."""
+        """Return who can read the key's file. On Windows it is always the owner."""
         if self.file is None or sys.platform == "win32":
             return "owner"
         try:
@@ -58,7 +58,7 @@ class ApiKeySource:
         return f"every user of this machine can read {self.describe()}: run `chmod 600` on it"
 
     def is_closed(self) -> bool:
-        """Return whether the key exists, but this user may not read it."""
+        """Return whether the key exists, but this user cannot read it."""
         try:
             if self.file is not None:
                 self.file.open("rb").close()

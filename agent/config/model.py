@@ -130,7 +130,9 @@ class Service(Section):
     )
     ca_file: str = Field(
         default="",
-        description="PEM file of additional trusted certificates, such as those of a TLS proxy.",
+        description=(
+            "PEM file of additional trusted certificates, such as the certificate of a TLS proxy."
+        ),
     )
     proxy: str = Field(
         default="",
@@ -241,11 +243,13 @@ class Network(Section):
     )
     mdns_service_types: Annotated[tuple[PayloadText, ...], MaxItems(64)] = Field(
         default=(),
-        description='DNS-SD service types to browse in addition, such as "_till._tcp".',
+        description='Additional DNS-SD service types to browse, such as "_till._tcp".',
     )
     device_only: bool = Field(
         default=False,
-        description="Examine this machine only and send no packets, where scans are forbidden.",
+        description=(
+            "Examine this machine only and send no packets. For networks where scans are forbidden."
+        ),
     )
     enrich: bool = Field(
         default=True,
@@ -280,7 +284,7 @@ class Application(Section):
     enabled: bool = Field(default=True, description="Whether application snapshots are allowed.")
     watch_processes: Annotated[tuple[PayloadText, ...], MaxItems(32)] = Field(
         default=(),
-        description='Programs whose processes reports include, such as "pos-till".',
+        description='Programs whose processes are included in reports, such as "pos-till".',
     )
     kiosk_debug_url: Annotated[str, AfterValidator(_kiosk_url)] = Field(
         default="",
@@ -312,7 +316,7 @@ class Limits(Section):
         default=1_000_000,
         ge=10_000,
         le=100_000_000,
-        description="Maximum size of a report. Larger reports are shortened, and mention it.",
+        description="Maximum size of a report. Larger reports are shortened, with a note.",
     )
     outbox_max_bytes: int = Field(
         default=67_108_864,
@@ -365,7 +369,9 @@ class LocalConfig(Section):
     )
     heartbeat: Heartbeat = Field(default_factory=Heartbeat, description="Heartbeats.")
     commands: Commands = Field(default_factory=Commands, description="Commands of the service.")
-    schedule: Schedule = Field(default_factory=Schedule, description="Reports without a request.")
+    schedule: Schedule = Field(
+        default_factory=Schedule, description="Reports at fixed times, without a request."
+    )
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -441,7 +447,7 @@ def is_of_the_machine(path: Path | None) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether a file exists; also true if this user may not read its directory."""
+    """Return whether a file exists. Return True if this user cannot read its directory."""
     try:
         return path.exists()
     except PermissionError:

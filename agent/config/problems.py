@@ -34,7 +34,7 @@ class Source:
 
     Args:
         name: The file's name.
-        positions: The line and column of each of its keys.
+        positions: The line and column of each key in the file.
         origins: The file or variable that sets each ``section.key``.
     """
 
@@ -90,7 +90,7 @@ def syntax_problem(
 ) -> str:
     """Describe a syntax error and its place.
 
-    Of the line, only a known key is shown, because the rest may be a secret.
+    The message repeats only a known key of the line, because the rest of the line may be a secret.
     """
     message = str(error)
     if match := re.search(r" \(at line (\d+), column (\d+)\)$", message):
@@ -145,7 +145,10 @@ def _message(model: type[Section], issue: Issue) -> str:
 
 
 def _redacted_value(issue: Issue) -> str:
-    """Return the value, redacted and then cut. In a cut value, a password may not be recognized."""
+    """Return the redacted value, cut to 80 characters.
+
+    It is redacted first, because a cut password might not be recognized.
+    """
     key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
     return repr(redact_value(key, issue.value))[:80]
 

@@ -1,8 +1,9 @@
 """Finds settings that are valid, but certainly unintended.
 
-The models (`config.model`) refuse settings with which no agent can run. With the settings that are
-found here, a daemon runs and warns, possibly with fewer results; `config check` refuses them. The
-functions are pure. They accept any tree of TOML values, including invalid configurations.
+The models (`config.model`) refuse settings with which no agent can run. A daemon accepts the
+settings that this module finds, and logs a warning, but its reports might contain less.
+`config check` refuses these settings. The functions are pure. They accept any tree of TOML values,
+including invalid configurations.
 """
 
 import ipaddress
@@ -65,7 +66,7 @@ def _printers(tree: Tree) -> Iterator[Issue]:
         id_, name, address = entry.get("id"), entry.get("name"), entry.get("address")
         if isinstance(id_, str) and id_:
             first = first_use.setdefault(id_, index)
-            duplicate = f"is also that of [[printers]] number {first + 1}"
+            duplicate = f"is also the id of [[printers]] number {first + 1}"
             if problem := _id_problem(id_) or (duplicate if first != index else None):
                 yield Issue((*at, "id"), problem, value=id_)
         if isinstance(name, str) and (problem := _name_problem(name)):

@@ -71,8 +71,9 @@ def write_bundle(
 
     Args:
         doctor: The results of doctor as a document.
-        write: Writes the content, if this process lacks the rights to write to ``path``.
-        texts: Further files by their names.
+        write: A function that writes the content, for a process without the rights to write to
+            ``path``.
+        texts: The contents of further files, by file name.
 
     Raises:
         AgentError: The bundle cannot be written.
@@ -120,7 +121,7 @@ def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
 
     document = redactor.redact_value("", to_plain(report.payload))
     yield f"{name}.json", _json(document)
-    # The redacted payload is invalid if an id looked like a secret: then there is no page.
+    # If an id looked like a secret and was redacted, the payload is invalid. Then there is no page.
     with contextlib.suppress(ValidationError):
         yield f"{name}.html", report_page(validate(document, PAYLOADS[report.kind]))
 

@@ -18,8 +18,8 @@ INSPECTORS: Final = (
     "checkpoint", "cisco umbrella", "untangle", "smoothwall", "kaspersky", "eset ssl", "avast",
     "avg technologies", "bitdefender", "dr.web", "adguard", "mitmproxy", "charles proxy", "fiddler",
 )  # fmt: skip
-"""Names of products that inspect TLS, in lower case, as the issuers of their certificates contain
-them."""
+"""Names of products that inspect TLS, in lower case. The issuer of a certificate that the product
+creates contains the name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,10 @@ class Outcome:
         detail: What is wrong, or the normal state.
         fix: What to do; empty if nothing is to be done.
         explained_by: Names of checks. If one of them failed, it is the cause of this outcome.
-        may_cause: For a warning. It becomes a failure if it is the cause of a failure.
-        facts: What the check learned, by the names of `Context` fields. The runner stores them for
-            the checks that depend on this one.
+        may_cause: Whether this warning can be the cause of another check's failure. If it is the
+            cause, it becomes a failure itself.
+        facts: Values for fields of `Context`, by the field's name. The runner stores them for the
+            checks that depend on this check.
     """
 
     status: Status
@@ -47,10 +48,11 @@ class Check:
 
     Args:
         run: May block for ``deadline_s``; after that the check counts as failed.
-        depends_on: Checks that must not have failed. If this user may not see the outcome of one
-            of them, this check is not run and not visible either, unless it ``uses_public_facts``.
+        depends_on: Checks that must not have failed. If the outcome of one of them is not visible
+            to this user, this check is not run, and its outcome is "unseen" as well, unless it
+            ``uses_public_facts``.
         after: Checks that must have ended, whatever their outcome.
-        fix: What to do if ``run`` hangs or raises. Otherwise, the outcome has the fix.
+        fix: What to do if ``run`` hangs or raises. If it returns, the fix of its outcome is used.
     """
 
     name: str
@@ -99,7 +101,7 @@ def fail_by(error: AgentError) -> Outcome:
 
 
 def unseen(detail: str) -> Outcome:
-    """Return the outcome of a check whose subject this user may not see: neither good nor bad."""
+    """Return the outcome "unseen": this user is not permitted to see what the check examines."""
     return Outcome("unseen", f"not visible to you: {detail}")
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Answer:
     """The service's reply to one request.
 
-    If ``error`` is None, ``current`` is what the service returned; None means that there is no
-    binding.
+    If ``error`` is None, ``current`` is the record that the service returned. It is None if the
+    service has no binding for the API key.
     """
 
     current: "EnrollmentRecord | None" = None
@@ -54,9 +54,9 @@ class Context:
         return is_of_the_machine(self.config_path)
 
     # Facts. The comment of each one names the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; for a bundle also without [service]
+    local: "LocalConfig | None" = None  # configuration; for a bundle, [service] may be missing
     config: "Config | None" = None  # configuration
-    is_hidden: bool = False  # configuration; whether this user may not read it
+    is_hidden: bool = False  # configuration; whether this user cannot read it
     state: "StateDirectory | None" = None  # configuration; a guess if the check failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record

@@ -1,4 +1,4 @@
-"""Finds root causes: the results that follow from another failed check are marked. Pure."""
+"""Pure functions that find root causes. They mark the results that a failed check explains."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -17,7 +17,7 @@ def cause_of(results: Iterable[CheckResult]) -> str | None:
 
 
 def hidden_by(results: Iterable[CheckResult]) -> str | None:
-    """Return the first check whose result this user may not see, or the check that explains it."""
+    """Return the first check whose result this user cannot see, or the check that explains it."""
     return next((each.because or each.name for each in results if each.status == "unseen"), None)
 
 
@@ -52,7 +52,7 @@ def _with_cause(result: CheckResult, effect: CheckResult, cause: str) -> CheckRe
 
 
 def all_visible(results: Iterable[CheckResult]) -> bool:
-    """Return whether this user may see every result."""
+    """Return whether this user can see every result."""
     return all(result.status != "unseen" for result in results)
 
 

@@ -72,7 +72,7 @@ def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:
         with request(sock, route.host, route.port, "CONNECT", route.authority, **headers) as reply:
             status = reply.status
     except HTTPException as error:
-        raise ProxyRefused(0, "its answer is no HTTP") from error
+        raise ProxyRefused(0, "its answer is not HTTP") from error
     if not 200 <= status < 300:
         raise ProxyRefused(status, f"it answers {status} to CONNECT {route.authority}")
 

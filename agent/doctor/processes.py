@@ -4,7 +4,7 @@ import os
 from typing import Final
 
 WRAPPERS: Final = frozenset({"doas", "gdb", "ltrace", "runuser", "strace", "su", "sudo", "timeout"})
-"""Programs that start an agent. Their own command line contains the command line of the agent."""
+"""Programs whose command line can contain the command line of an agent that they start."""
 
 
 def other_agents(holder: int | None) -> tuple[int, ...] | None:

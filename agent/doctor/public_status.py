@@ -8,7 +8,10 @@ from agent.doctor.service_unit import UnitFacts, read_unit
 
 @dataclass(frozen=True, slots=True)
 class PublicStatus:
-    """Whether the agent runs, as every user can see; None if unknown. ``by`` names the source."""
+    """Whether the agent runs, as every user of the machine can find out; None if unknown.
+
+    ``by`` names the source of this information.
+    """
 
     is_running: bool | None
     pids: tuple[int, ...] = ()

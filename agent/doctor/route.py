@@ -48,7 +48,7 @@ class Route:
 
     @property
     def first_host(self) -> str:
-        """The host of the TCP connection: that of the proxy, or else of the service."""
+        """The host of the TCP connection: of the proxy, or of the service without a proxy."""
         return self.proxy.host if self.proxy else self.host
 
     @property

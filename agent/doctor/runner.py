@@ -1,7 +1,8 @@
 """Runs checks in parallel. Each check has its own deadline, and all of them have a common one.
 
-A check may hang in a system call that cannot be interrupted, such as one of a dead mount or of the
-resolver. Therefore each check has its own thread, which is abandoned after the deadline.
+A check can hang in a system call that cannot be interrupted, such as access to an unreachable
+network disk, or a name look-up. Therefore each check has its own thread, which is abandoned after
+the deadline.
 """
 
 import queue

@@ -67,7 +67,7 @@ class Group:
 class AbsenceRow:
     """The missing facts that have the same status and reason.
 
-    ``facts`` has their keys. Keys with a common prefix share one entry:
+    ``facts`` lists the keys of these facts. Keys with a common prefix share one entry:
     ``browser.permission: camera, microphone``.
     """
 
@@ -79,7 +79,7 @@ class AbsenceRow:
 
 
 def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
-    """Return the available fields by group: the groups of `_TITLES` first, in that order."""
+    """Return the available fields by group. The groups of `_TITLES` come first, in its order."""
     by_prefix: dict[str, list[SnapshotField]] = {prefix: [] for prefix in _TITLES}
     for field in payload.snapshot.fields:
         if field.status == "available":
@@ -138,11 +138,11 @@ def snapshot_limitation_lines(payload: ApplicationPayload) -> tuple[str, ...]:
 
 
 def _group(prefix: str, fields: list[SnapshotField]) -> Group:
-    """Create a group with one section for each of its things.
+    """Create a group with a section for each thing in it, such as each disk or each program.
 
     The middle of a key names the thing: ``disk./home.sizeBytes`` belongs to ``/home``. A key
-    without a middle part belongs to the group itself. A thing with a single field gets no section:
-    its field becomes a row of the group itself.
+    without a middle part belongs to the group itself. If a thing has only one field, it gets no
+    section, and this field becomes a row of the group itself.
     """
     things: dict[str, list[SnapshotField]] = {"": []}
     for field in fields:

@@ -97,7 +97,7 @@ def ago(text: str | None, now: datetime | None = None) -> str:
 
 
 def format_timestamp(text: str) -> str:
-    """Return an ISO 8601 time as ``2026-11-20 19:04:12 UTC``; other text as it is."""
+    """Return an ISO 8601 time as ``2026-11-20 19:04:12 UTC``. Any other text is only made plain."""
     read = parse_timestamp(text)
     return plain(text) if read is None else read.strftime("%Y-%m-%d %H:%M:%S UTC")
 

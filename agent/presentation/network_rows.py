@@ -26,7 +26,7 @@ from agent.wire.payloads.network import (
 
 @dataclass(frozen=True, slots=True)
 class PrinterRow:
-    """A printer. ``discovered_at`` is its actual address if it is not the configured one."""
+    """A printer. ``discovered_at`` is its actual address; "" if unknown or equal to ``address``."""
 
     name: str
     status: Status
@@ -54,7 +54,7 @@ class SourceRow:
 
 
 def printer_rows(payload: NetworkPayload) -> tuple[PrinterRow, ...]:
-    """Return the printers; those that need attention come first."""
+    """Return the printers. Printers that need attention come first."""
     rows = (_printer_row(printer) for printer in payload.printers or ())
     return tuple(sorted(rows, key=lambda row: STATUS_ORDER.index(row.status)))
 
@@ -67,7 +67,7 @@ def interface_rows(payload: NetworkPayload) -> tuple[InterfaceRow, ...]:
 def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
     """Return the state of each source.
 
-    It comes from the network map, or from the discovery if the report has no map.
+    The states come from the network map, or from the discovery if the report has no map.
     """
     if payload.network_map is not None:
         sources = payload.network_map.sources

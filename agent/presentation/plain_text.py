@@ -17,8 +17,8 @@ MARKS_IN_A_ROW_MAX: Final = 3
 NAME_LENGTH: Final = 120
 """Maximum length of a displayed name. Reasons are displayed completely."""
 
-# Zero-width joiners only change the shape of neighbouring letters, and variation selectors only the
-# look of a symbol. They are removed, because terminals disagree about the width of the result.
+# Zero-width joiners only change the shape of neighbouring letters. Variation selectors only change
+# the form of a symbol. Both are removed, because terminals disagree about the width of the result.
 _DROPPED: Final = dict.fromkeys(map(ord, "\u200c\u200d\ufe0e\ufe0f"))
 _MARKS: Final = frozenset({"Mn", "Me"})
 
@@ -42,7 +42,10 @@ def plain(text: str) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Return plain text, cut to ``length`` characters with the number of removed ones."""
+    """Return plain text, cut to ``length`` characters.
+
+    If it was cut, the number of removed characters is appended: ``… (+12 characters)``.
+    """
     cleaned = plain(text)
     if len(cleaned) <= length:
         return cleaned

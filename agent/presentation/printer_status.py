@@ -33,7 +33,7 @@ def status_of(printer: Printer) -> Status:
     """Return "moved" for an unreachable printer that was matched at another address.
 
     Two addresses are compared only if both are IPv4 or both are IPv6. A printer that is configured
-    by a host name, or by IPv4 and discovered by IPv6, may still have its configured address.
+    by a host name, or by IPv4 and discovered by IPv6, might still have its configured address.
     """
     if printer.status != "unreachable" or not printer.matched_endpoint:
         return printer.status

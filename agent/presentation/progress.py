@@ -43,7 +43,7 @@ _LABELS: Final = {
     "enrichment": "queries to devices",
     "sources": "facts of this machine",
 }
-"""Labels of the collectors' steps on a terminal. Output that is no terminal shows their names."""
+"""Labels of the collectors' steps on a terminal. Any other output shows the names of the steps."""
 
 
 class RunProgress:

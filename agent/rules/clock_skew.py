@@ -32,7 +32,7 @@ class ClockSkew:
 
 @dataclass(frozen=True, slots=True)
 class ServiceClock:
-    """One reading of the service's clock. ``read_at_s`` is the monotonic clock at this time.
+    """One reading of the service's clock, and of the monotonic clock at the same time.
 
     The reading advances with the monotonic clock, so setting this machine's clock neither expires
     nor extends a request.

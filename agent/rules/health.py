@@ -1,7 +1,8 @@
 """The conditions that make an agent unhealthy: code, severity, title and fix.
 
-A condition may depend on others, which explain it. While one of them holds, the condition is not
-shown. For example, if the service's name cannot be resolved, the device cannot enroll either.
+A condition can depend on other conditions, which explain it. While one of these holds, the
+condition is not shown. For example, if the service's name cannot be resolved, the device cannot
+enroll either.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -114,7 +115,7 @@ _WARNINGS: Final = {
         "update the agent if the service is newer; other commands are accepted",
     ),
     "partly-failing": (
-        "the service answers some calls and fails others",
+        "the service answers some calls, but not others",
         "tell the service's operator; the agent keeps trying",
     ),
     "heartbeat-rejected": (
@@ -139,7 +140,7 @@ _WARNINGS: Final = {
     ),
     "place-changed": (
         "this device was enrolled at another service before",
-        "the reports that were not sent there are kept in the quarantine folder",
+        "reports that were not sent to the other service are kept in the quarantine folder",
     ),
     "clock-skew": (
         "this machine's clock differs from the service's",
@@ -147,10 +148,10 @@ _WARNINGS: Final = {
     ),
     "reports-waiting": (
         "reports wait to be sent",
-        "nothing to do once the service is reachable",
+        "the agent sends them once the service is reachable",
     ),
     "reports-dropped": (
-        "reports were dropped for lack of room, by age or because they were refused",
+        "reports were dropped: no space, too old, or refused by the service",
         "see `venue-agent history` and the quarantine folder in the state directory",
     ),
     "state-quarantined": (

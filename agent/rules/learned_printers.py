@@ -41,7 +41,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The known details of printers, and the devices that may have replaced some of them."""
+    """The known details of printers, and the devices that might have replaced some of them."""
 
     printers: Learned = ()
     replacements: tuple[Replacement, ...] = ()
@@ -71,8 +71,8 @@ def still_known(learned: Learned, now: datetime) -> Learned:
 def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     """Return the memory after a report. Printers that were not seen keep their details.
 
-    Printers that were removed from the machine are dropped. If a spooler has no printers left at
-    all, it may only be stopped, and its printers are kept.
+    Printers that were removed from the machine are dropped. If a spooler lists no printers at all,
+    it might only be stopped, so its printers are kept.
     """
     if facts.cancelled:
         return memory
@@ -92,7 +92,7 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
 
 
 def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
-    """Return the devices that may have replaced a printer, including devices that are off now."""
+    """Return the devices that might have replaced a printer, including devices that are now off."""
     waiting = {each.printer.id: each for each in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
         was = waiting.get(id_)
@@ -124,7 +124,7 @@ def _marks(printer: LearnedPrinter) -> tuple[str | None, ...]:
 def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
     """Return the details of this report. Earlier details fill in what this report lacks.
 
-    They are not used if the printer's setup has changed.
+    Earlier details are not used if the printer's setup has changed.
     """
     if before is None or before.setup != now.setup:
         return now

@@ -40,7 +40,7 @@ class Event(StrEnum):
     """What changes the state of a request."""
 
     ACCEPTED = "accepted"  # the service accepted the acknowledgement
-    CAME_AGAIN = "came-again"  # the service has lost the acknowledgement
+    CAME_AGAIN = "came-again"  # delivered again: the service lost the acknowledgement
     STARTED = "started"  # the child is about to start
     STOPPED = "stopped"  # the agent is stopping
     RETRIED = "retried"  # the agent crashed during the collection and has started again
@@ -110,10 +110,11 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
 
 
 def acknowledgement_owed(state: State, delivered: RequestStatus) -> AcknowledgedStatus | None:
-    """Return the acknowledgement to repeat for a request that arrives again as ``delivered``.
+    """Return the acknowledgement to repeat for a request that is delivered again; None for none.
 
-    If the service is behind ``state``, it has lost the acknowledgement. A request that ended with
-    no report is not acknowledged, so that the service does not wait for one.
+    ``delivered`` is its status at the service. If this status is behind ``state``, the service has
+    lost the acknowledgement. A request that ended without a report is not acknowledged, so that the
+    service does not wait for a report.
     """
     if state is State.ACKNOWLEDGED:
         return "received" if delivered == "queued" else None

@@ -2,8 +2,8 @@
 
 The contract defines no bodies of errors for the device's operations, so only the status determines
 the class. The text of the error comes from a problem body (RFC 9457), if there is one. A page of
-HTML never comes from the service, but from a captive portal, a proxy or a wrong address, so it is
-no decision about this device.
+HTML never comes from the service, but from a captive portal, a proxy or a wrong address. Therefore
+it does not count as a decision about this device.
 """
 
 import email.utils
@@ -115,5 +115,5 @@ def _words(status: int, body: bytes, otherwise: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Redact untrusted text, then cut it. In a cut text, a secret may not be recognized."""
+    """Redact untrusted text, then cut it. In this order, because a cut secret is not recognized."""
     return redact(text)[:DETAIL_MAX]

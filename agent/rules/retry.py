@@ -35,9 +35,9 @@ REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Waits between two checks of whether the device is still revoked."""
 
 RETRY_AFTER_MIN_S: Final = 2.0
-"""Minimum of the first wait that the service requests. It allows at most 30 calls a minute."""
+"""Minimum of the first wait after the service requests one. It allows at most 30 calls a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
-"""Minimum of each further wait that the service requests."""
+"""Minimum of each further wait in a row that the service requests."""
 JUST_BOOTED_S: Final = 120.0
 FIRST_CONTACT_SPREAD_S: Final = 10.0
 """The first calls of machines that just booted are spread over this time, because many machines
@@ -47,10 +47,11 @@ RECONNECT_OVER_MAX_S: Final = 60.0
 
 
 def reconnect_over_s(requested_s: float) -> float:
-    """Return the time over which callers spread their reconnections: the service's, within limits.
+    """Return the time over which callers spread their reconnections.
 
-    A service sends it as the reconnection time of server-sent events (HTML standard, 9.2), because
-    only the service knows the number of its devices.
+    It is the time that the service requests, within limits. The service sends it as the
+    reconnection time of server-sent events (HTML standard, 9.2), because only the service knows the
+    number of its devices.
     """
     return min(max(requested_s, 0.0), RECONNECT_OVER_MAX_S)
 

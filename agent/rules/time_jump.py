@@ -18,7 +18,7 @@ the clock by far less between two readings."""
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """Both clocks at one time; ``monotonic_s`` continues while the machine sleeps."""
+    """One reading of both clocks. ``monotonic_s`` continues while the machine sleeps."""
 
     wall: datetime
     monotonic_s: float

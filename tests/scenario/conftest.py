@@ -19,7 +19,7 @@ def memory_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def selected(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
-    """The parameters of the tests of a module that this run has selected."""
+    """The parameters of each test in this module that the current run has selected."""
     return [
         item.callspec.params
         for item in request.session.items

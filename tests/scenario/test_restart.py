@@ -1,4 +1,4 @@
-"""The service of a fleet restarts. Its devices reconnect soon, and not all at once.
+"""Tests that all devices reconnect soon after a restart of the service, but not all at once.
 
 The tests run the agent's code in virtual time. `make bench-restart` simulates 10,000 devices.
 """

@@ -1,6 +1,7 @@
 """Plain text output: wrapped, coloured on terminals only, without control characters.
 
-The fast verbs use it instead of rich, because importing rich takes as long as they run.
+The fast verbs use this module instead of rich: importing rich would take as long as the rest of
+such a verb.
 """
 
 import os
@@ -104,7 +105,7 @@ def is_coloured(stream: TextIO) -> bool:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Break ``text``, made plain, into lines of at most ``width`` characters."""
+    """Make ``text`` plain, and break it into lines of at most ``width`` characters."""
     return textwrap.wrap(plain(text), width, break_on_hyphens=False)
 
 

@@ -28,7 +28,7 @@ CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
 EXPIRES_SOON: Final = timedelta(days=14)
 STRICT_ERRORS: Final = range(80, 94)
-"""Errors of OpenSSL's strict mode (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
+"""Error codes of OpenSSL's strict mode (X509_V_FLAG_X509_STRICT, which Python 3.13 sets):
 X509_V_ERR_PATHLEN_INVALID_FOR_NON_CA to X509_V_ERR_EXTENSIONS_REQUIRE_VERSION_3."""
 PROXY_AUTHENTICATION: Final = 407
 

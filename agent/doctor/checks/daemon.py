@@ -17,7 +17,7 @@ from agent.errors import StateError
 from agent.presentation.humanize import age_s, ago
 
 NO_REPLY_S: Final = 300.0
-"""Maximum time between two replies of the service to an agent that works, in seconds."""
+"""Maximum time between two replies of the service to a healthy agent, in seconds."""
 
 OWN_CHECKS: Final = frozenset(
     {
@@ -56,7 +56,7 @@ def daemon(context: Context) -> Outcome:
 
 
 def _by_public_facts(context: Context) -> Outcome:
-    """Judge by facts that every user can see: this user may not read the daemon's status."""
+    """Judge by facts that every user can see, because this user cannot read the daemon's status."""
     status = judge_public_status(context.unit, other_agents(None))
     if status.is_running is False:
         return _not_running(context, describe(status))
@@ -118,7 +118,7 @@ def _judge_unit(unit: UnitFacts | None) -> Outcome:
     if not unit.is_enabled:
         return fail(
             "the service is disabled: it does not start with the machine",
-            f"enable it: {by_root('venue-agent service install')} (it enables what is installed)",
+            f"enable it: {by_root('venue-agent service install')}, which also enables the service",
         )
     restarts = f", restarted {unit.restarts} times" if unit.restarts else ""
     return ok(f"{unit.manager} starts it with the machine{restarts}")
@@ -162,7 +162,7 @@ def outbox(_: Context, status: DaemonStatus) -> Outcome:
     if oldest and (age_s(oldest) or 0) > NO_REPLY_S:
         return warn(
             f"{text}, the oldest from {ago(oldest)}",
-            "nothing to do once the service is reachable",
+            "the agent sends them once the service is reachable",
             explained_by=("connection", "proxy", "certificate", "service", "credential", "binding"),
         )
     return ok(text)
@@ -179,7 +179,7 @@ def commands(context: Context, status: DaemonStatus) -> Outcome:
     if context.contact_age_s is None or context.contact_age_s > NO_REPLY_S:
         return warn(
             f"by {status.delivery}, but the last reply was {ago(status.last_contact_at)}",
-            "restart the agent if the service answers doctor",
+            "if doctor reaches the service, restart the agent",
         )
     received = status.counters.get("commands_received", 0)
     last = ago(status.last_contact_at)

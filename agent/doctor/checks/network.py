@@ -169,7 +169,7 @@ def mdns_port(context: Context) -> Outcome:
 
 
 def local_network(context: Context) -> Outcome:
-    """Check that macOS permits access to the local network. It asks the user since macOS 15."""
+    """Check that macOS permits access to the local network. Since version 15, it asks the user."""
     if sys.platform == "darwin":
         return _ask_for_local_network()
     return skipped("only macOS requires it")

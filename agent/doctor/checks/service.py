@@ -69,8 +69,8 @@ def credential(context: Context) -> Outcome:
 def write_grant(context: Context) -> Outcome:
     """Check that the key has a write grant.
 
-    If the service accepts a running agent's heartbeats, the key has it. Otherwise, the check
-    requests a challenge.
+    If the service accepts a running agent's heartbeats, the key has a write grant. Otherwise, the
+    check requests a challenge.
     """
     status = context.daemon
     is_recent = context.contact_age_s is not None and context.contact_age_s < RECENT_S

@@ -95,7 +95,7 @@ def key_permissions(context: Context) -> Outcome:
     except OSError:
         return unseen(f"{key} cannot be accessed")
     if sys.platform == "win32":
-        return skipped("its rights are those of the directory, which `service install` restricts")
+        return skipped("it has the rights of the directory, which `service install` restricts")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         return fail(f"{key} can be read by others (mode {mode:04o})", f"chmod 600 {key}")
     return ok(f"private (mode {mode:04o})")
@@ -134,7 +134,7 @@ def journal(context: Context) -> Outcome:
 def _unsafe(context: Context) -> Outcome | None:
     """Return an outcome if other users could change the directory or replace a file in it.
 
-    Files that this user may not read are ignored: another check reports them.
+    Files that this user cannot read are ignored: another check reports them.
 
     Raises:
         StateError: A file of the agent is unsafe, for example because another user owns it.

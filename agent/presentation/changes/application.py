@@ -18,13 +18,14 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
-# Thresholds of the figures that are compared here. Figures that have a rule, such as the strength
-# of the Wi-Fi, are not: if they cross the rule's threshold, the finding is the change.
+# Thresholds for the figures that this module compares. It does not compare a figure that a rule
+# checks, such as the strength of the Wi-Fi. When such a figure crosses the threshold of its rule,
+# the new or resolved finding is reported as a change.
 DISK_LEVELS: Final = (0.8, DISK_FILLING, DISK_FULL)
 """Used shares of a disk. Crossing one is a change if the share moved by `DISK_MOVED` or more."""
 DISK_MOVED: Final = 0.02
-"""Minimum change of a disk's used share. Without it, a disk whose use varies around a level would
-be reported again and again."""
+"""Minimum change of a disk's used share that is reported. Without this minimum, a disk whose use
+varies around a level would be reported again and again."""
 BOOT_MOVED_S: Final = 60.0
 """Minimum difference between two start times of the machine or the agent, in seconds. They are
 computed from the machine's clock, which may have been corrected in between."""
@@ -35,7 +36,7 @@ MEMORY_MOVED: Final = 0.1
 """Minimum relative change of the installed memory. A smaller one may come from a new kernel
 version, which reserves a different amount of memory."""
 RENEWED_S: Final = 86400.0
-"""Minimum change of a certificate's expiry, in seconds. A renewal moves it by weeks."""
+"""Minimum change of a certificate's expiry, in seconds. A renewal moves the expiry by weeks."""
 
 _BROWSER: Final = re.compile(r"(?:Edg|Chrome|Chromium|Firefox)/[\d.]+")
 _NAMED: Final = re.compile(r"<\w+>")
@@ -43,7 +44,8 @@ _KEY: Final = re.compile(r"[a-z]+(?:\.(?:\w+|<\w+>))+")
 
 
 def _browser(fields: Fields, key: str) -> str:
-    # A user agent can name several browsers: Edge names Chrome first. The last name is its own.
+    # A user agent can name several browsers: that of Edge names Chrome as well. The last name is
+    # that of the browser itself.
     names = _BROWSER.findall(fields.text(key))
     return names[-1].replace("/", " ") if names else ""
 
@@ -128,7 +130,7 @@ def _service_state(fields: Fields, role: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Programs or services: how to read their states and start times."""
+    """How to read the states and the start times of all programs, or of all services."""
 
     label: str
     name: str
@@ -220,7 +222,7 @@ def _figures(was: Fields, now: Fields) -> Iterator[Change]:
 def _checked(
     one: ApplicationPayload, facts: SnapshotFacts, other: ApplicationPayload
 ) -> Callable[[Match[SnapshotFacts]], bool]:
-    """Return a function that returns whether ``one`` has the fields of a finding of ``other``.
+    """Return a function that returns whether ``one`` has the fields for a finding of ``other``.
 
     Without these fields, it is unknown whether the problem existed at the time of ``one``.
     """
@@ -241,9 +243,10 @@ def _checked(
 
 
 def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | BrowserField]:
-    """Return the machine's fields by key, and those of interfaces and peripherals by ``ID KEY``.
+    """Return the fields of the machine by key, and of interfaces and peripherals by ``ID KEY``.
 
-    If an interface or peripheral has the id ``name``, the fields of all others are left out.
+    If ``name`` is the id of an interface or peripheral, the fields of all other interfaces and
+    peripherals are left out.
     """
     things = (*facts.interfaces, *facts.peripherals)
     named = [each for each in things if each[0] == name] or things
@@ -255,9 +258,11 @@ def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | Bro
 def _matching(
     fields: dict[str, SnapshotField | BrowserField], pattern: str, name: str
 ) -> list[SnapshotField | BrowserField]:
-    """Return the field that ``pattern`` means for the thing ``name``.
+    """Return the field whose key is ``pattern`` with ``name`` in place of its placeholder.
 
-    If the thing has no such field, return the fields of all things that ``pattern`` matches.
+    For the pattern ``disk.<mount>.sizeBytes`` and the name ``/home``, the key is
+    ``disk./home.sizeBytes``. If there is no such field, return the fields of all things that
+    ``pattern`` matches.
     """
     own = fields.get(_NAMED.sub(lambda _: name, pattern))
     if own is not None:

@@ -1,4 +1,4 @@
-"""Disks, queues, programs, name servers, interfaces and devices that were added or removed."""
+"""The differences in disks, queues, programs, name servers, interfaces and peripherals."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -23,11 +23,11 @@ _LISTS: Final[tuple[tuple[str, str, str, Severity], ...]] = (
     ("process.watched", "The watched program", "Watched programs", "muted"),
     ("network.dnsServers", "The name server", "Name servers", "warn"),
 )
-"""The compared lists: key, label of one member, label of all, severity of a removed member."""
+"""The compared lists: key, label of one member, label of all members, severity of a removal."""
 _ESSENTIAL: Final = frozenset(
     {"printer", "barcode-scanner", "scale", "card-reader", "payment-terminal", "cash-drawer"}
 )
-"""Kinds of devices that a till needs. Removing one is a warning."""
+"""Kinds of devices that a till needs. The removal of such a device is a warning."""
 
 
 def list_changes(before: Taken, after: Taken) -> tuple[list[Change], tuple[str, ...]]:
@@ -35,7 +35,7 @@ def list_changes(before: Taken, after: Taken) -> tuple[list[Change], tuple[str, 
     (one, was), (other, now) = before, after
     changes = [*_links(dict(was.interfaces), dict(now.interfaces))]
     lines = [
-        f"{report} was cut at its limits: what it lacks was not checked."
+        f"{report} was cut at its limits, so added and removed items were not compared."
         for payload, report in ((one, "The earlier report"), (other, "This report"))
         if payload.snapshot.truncated
     ]
@@ -119,7 +119,11 @@ def _addresses(link: Fields) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """A peripheral. ``identity`` is the same at every port, unless only the port is known."""
+    """A peripheral.
+
+    ``identity`` does not depend on the port at which the peripheral is plugged in. If nothing
+    except the port is known, ``identity`` is the port.
+    """
 
     identity: str
     name: str

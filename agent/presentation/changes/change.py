@@ -105,8 +105,8 @@ def covers(
 
     If it did, a thing that only ``other`` contains did not exist when ``one`` was created. A
     complete report covers every other report; a partial report covers none. A limited report covers
-    ``other`` if ``other`` has all of its limitations as well: on a machine with restricted rights,
-    each report is limited.
+    ``other`` if each limitation of the limited report is a limitation of ``other`` as well. So
+    reports can be compared on a machine with restricted rights, where every report is limited.
     """
     if one.completeness == "complete":
         return True
@@ -114,7 +114,7 @@ def covers(
 
 
 def _limits(payload: NetworkPayload | ApplicationPayload) -> frozenset[str]:
-    """Return a report's limitations without their numbers."""
+    """Return a report's limitations. Each number in them, which can vary, is replaced by ``#``."""
     if isinstance(payload, ApplicationPayload):
         own = payload.snapshot.limitations
     else:

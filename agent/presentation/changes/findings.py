@@ -24,8 +24,9 @@ _COMPARED_ELSEWHERE: Final = frozenset(
         "report-cut",
     }
 )
-"""Codes of rules that are not compared here. Some are about the report itself; of the others,
-this package compares the subject itself, a printer or a program."""
+"""Codes of the rules whose findings this module does not compare. The rules ``report-unfinished``
+and ``report-cut`` are about the report itself. The other rules are about printers and programs,
+which other modules of this package compare directly."""
 _DEGREES: Final = {
     "disk-nearly-full": "disk-full",
     "drive-doubtful": "drive-failing",
@@ -33,7 +34,7 @@ _DEGREES: Final = {
     "certificate-expiring": "certificate-expired",
 }
 """The rule for a mild degree of a problem, and the rule for its severe degree. If a problem moves
-from one to the other, this is one change, not two."""
+from one degree to the other, this is one change: worse or better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Match(Generic[Facts]):
 
 
 WasChecked = Callable[[Match[Facts]], bool]
-"""Returns whether a report checked enough to contain this match if the problem existed."""
+"""Returns whether a report checked everything that it needed to detect the problem of a match."""
 
 
 def finding_changes(
@@ -88,7 +89,7 @@ def _changed(
     known: Match[Facts],
     was_checked: tuple[WasChecked[Facts], WasChecked[Facts]],
 ) -> Change:
-    """Return a change; ``known`` is the later of the two matches that exists."""
+    """Return a change. ``known`` is ``new``, or ``old`` if ``new`` is None."""
     severity: Severity = known.rule.severity
     if old is None:
         is_new = was_checked[0](known)

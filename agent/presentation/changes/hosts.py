@@ -90,7 +90,7 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
-    """Return the hosts that the other report covered, and those that it did not cover.
+    """Return the hosts that the other report covered, and the hosts that it did not cover.
 
     This machine is left out of the covered hosts.
     """
@@ -105,10 +105,10 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 def _paired(
     before: list[_Host], after: list[_Host]
 ) -> tuple[list[_Pair], list[_Host], list[_Host]]:
-    """Return pairs of the hosts in both reports, then the hosts only in ``before``, then ``after``.
+    """Return pairs of hosts in both reports, then hosts only in ``before``, then only in ``after``.
 
     A device is identified by its MAC address, unless several hosts have it. Without a MAC address
-    in one of the reports, it is identified by its address.
+    in one of the reports, it is identified by its IP address.
     """
     pairs: list[_Pair] = []
     for key in map(attrgetter, ("identity", "mac", "address")):
@@ -152,7 +152,7 @@ def _routers(gone: list[_Host], new: list[_Host]) -> tuple[list[Change], list[_H
             one.address,
             (one.mac, other.mac),
             "warn",
-            f"Another router answers at {one.row.address}: {other.mac}, before {one.mac}.",
+            f"Another router answers at {one.row.address}: {other.mac}; it was {one.mac}.",
         )
         for one, other in swapped
     ]

@@ -27,8 +27,8 @@ _NAME_ERRORS: Final = (
     "the service's name does not resolve",
     "the name was not resolved in time",
 )
-"""The collector's errors if the service's name was not resolved. Its other errors are about the
-connection."""
+"""The collector's error texts for a name that was not resolved. All its other error texts are about
+the connection."""
 
 
 def is_routable(address: str) -> bool:
@@ -225,8 +225,8 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "certificate-expiring",
         "network.service.tlsExpiresAt, network.service.tlsIssuedAt",
-        f"less than {CERTIFICATE_DAYS} days left when the snapshot was taken, and less than"
-        f" {percent(CERTIFICATE_LIFE)} of its life",
+        f"less than {CERTIFICATE_DAYS} days and less than {percent(CERTIFICATE_LIFE)} of its"
+        " lifetime left when the snapshot was taken",
         "The service's certificate expires in {time}.",
         "ask the operator of the service to renew it",
         _expiring,

@@ -1,4 +1,4 @@
-"""The findings of a report: what is wrong and what to do, from its payload alone."""
+"""The findings of a report: problems and their fixes, derived from its payload alone."""
 
 from typing import Final
 

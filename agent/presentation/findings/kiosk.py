@@ -97,7 +97,7 @@ KIOSK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "kiosk-local-network-denied",
         "kiosk.localNetworkPermission",
         "denied",
-        "The kiosk's page may not access devices of the local network, such as printers.",
+        "The kiosk's page is denied access to devices of the local network, such as printers.",
         "set the policy LocalNetworkAccessAllowedForUrls for its address; the page must use https",
         is_text("kiosk.localNetworkPermission", "denied"),
     ),

@@ -26,7 +26,7 @@ from agent.wire.payloads.network import (
 GATEWAY_SLOW_MS: Final = 100
 
 _NO_ROUTE: Final = "this machine has no default route"
-"""The collector's reason if there is no gateway. With any other reason, it could not be read."""
+"""The collector's reason if there is no gateway. Any other reason means that reading it failed."""
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 
@@ -245,7 +245,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "limitations[]",
         "report that one MAC address answers ARP for many addresses (proxy ARP)",
         "The device {mac} answers for {count} addresses.",
-        "check whether it is an access point that isolates its clients, which hides them",
+        "check whether it is an access point that isolates its clients: they are then not visible",
         _proxies,
     ),
     NoteRule(
@@ -253,7 +253,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "networkMap.truncated",
         "true",
         "The network has more hosts or services than the report can contain.",
-        "raise `network.max_hosts` or `network.max_services`; the limitations name the one reached",
+        "raise `network.max_hosts` or `network.max_services`, whichever the limitations name",
         _cut,
         explained_by=("report-unfinished",),
     ),

@@ -94,7 +94,8 @@ def _battery_low(facts: SnapshotFacts) -> Iterator[Values]:
 
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Values]:
     for _, device in facts.peripherals:
-        # The report has no names of devices that may belong to people. Skip these devices.
+        # The report leaves out the names of devices that might be private, such as headphones. A
+        # device without a name is skipped.
         name, level = device.text("bluetooth.name"), device.number("bluetooth.batteryFraction")
         if name and level is not None and level <= DEVICE_BATTERY_LOW:
             yield {"device": name, "level": percent(level)}
@@ -128,7 +129,8 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "swap-nearly-full",
         "memory.swapUsedBytes, memory.swapTotalBytes, memory.usedFraction",
-        f"{percent(SWAP_USED)} of it and {percent(SWAP_MEMORY_USED)} of the memory used",
+        f"{percent(SWAP_USED)} of the swap space and {percent(SWAP_MEMORY_USED)} of the memory"
+        " used",
         "The swap space is nearly full: {swapped} of {total} used.",
         "restart the program that uses most memory before the system kills one, or add memory",
         _swapping,
@@ -136,7 +138,7 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "processor-busy",
         "cpu.load15, hardware.logicalCores, cpu.useFraction",
-        f"load over 15 minutes at least {LOAD_PER_CORE} a core, and {percent(CPU_USED)} used now",
+        f"load over 15 minutes at least {LOAD_PER_CORE} per core, and now {percent(CPU_USED)} used",
         "The processor has been overloaded for 15 minutes: load {load} on {cores} cores.",
         "find the program that uses it (top, Activity Monitor) and restart it",
         _busy,

@@ -65,7 +65,10 @@ class NoteRule(Rule[Facts]):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The matches of one rule: a sentence for each of the first ones; ``more`` counts the rest."""
+    """The matches of one rule.
+
+    Each of the first `SENTENCES_MAX` matches has a sentence. ``more`` is the number of the others.
+    """
 
     code: str
     severity: Severity

@@ -9,7 +9,7 @@ from agent.presentation.humanize import parse_timestamp
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
 _LARGEST: Final = 1e18
-"""Numbers of this size or more are treated as missing. All smaller ones fit into a float."""
+"""Numbers of this size or more are treated as missing. All smaller numbers fit into a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Fields:
         return field.reason or "no reason was given"
 
     def is_absent(self, key: str) -> bool:
-        """Return whether the thing does not exist on this machine."""
+        """Return whether the field does not apply, because its subject does not exist here."""
         field = self.by_key.get(key)
         return field is not None and field.status == "not-applicable"
 
@@ -71,8 +71,8 @@ class Fields:
 class SnapshotFacts:
     """The facts of a snapshot, taken at ``taken_at``.
 
-    ``machine`` has the fields of the machine and of its browser. The other fields are pairs of an
-    id and its facts.
+    ``machine`` has the fields of the machine and of its browser. ``interfaces`` and ``peripherals``
+    are pairs of an id and the fields of the interface or peripheral with this id.
     """
 
     machine: Fields

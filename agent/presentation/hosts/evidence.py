@@ -51,7 +51,7 @@ ROLES: Final[Mapping[str, HostKind]] = {
     "router": "network",
     "range extender": "network",
 }
-"""Announced roles that determine the kind. With any other role, the services determine it."""
+"""Announced roles that determine the kind. With any other role, the services determine the kind."""
 
 PRINT_TYPES: Final = frozenset({"_ipp", "_ipps", "_printer", "_pdl-datastream", "_privet"})
 
@@ -92,8 +92,8 @@ server    ^(i?mac|macbook|virtualmac|powermac|powerbook|xserve|rackmac)(pro|mini
 server    synology readynas qnap truenas
 """
 )
-"""Models. The first four lines match names of Apple's boards, such as ``J42dAP``, which phones and
-tablets announce as their model."""
+"""Models. The first four lines match the names of Apple's circuit boards, such as ``J42dAP``, which
+Apple's devices announce as their model."""
 
 PAGES: Final = _patterns(
     r"""

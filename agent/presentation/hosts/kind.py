@@ -1,14 +1,14 @@
 """The most likely kind of a host, from its services and how it was discovered.
 
-The first evidence that a host has determines its kind:
+The kind follows from the first line of this list for which there is evidence:
 
-1. It is this machine, or the gateway.
-2. It shares the queue of a printer that is a different device: it is a computer.
-3. A print queue of this machine was matched to it: it is a printer.
-4. It announces a model or a role (``X (speaker)``), or services (DNS-SD types, RFC 6763).
-5. Its web page has a title that reveals the kind.
-6. Its open ports. If they only show a server, the host name takes precedence.
-7. Its host name.
+1. The host is this machine, or the gateway.
+2. The host shares the queue of a printer that is a different device: it is a computer.
+3. A print queue of this machine was matched to the host: it is a printer.
+4. The host announces a model or a role (``X (speaker)``), or services (DNS-SD types, RFC 6763).
+5. The title of its web page reveals the kind.
+6. Its open ports reveal the kind. If they only show a server, the host name takes precedence.
+7. Its host name reveals the kind.
 
 A web server alone is no evidence, because most devices have one.
 """

@@ -19,7 +19,7 @@ HEADER: Final = struct.Struct(">4s10sI")
 RECORD: Final = struct.Struct(">5s3s")
 MAGIC: Final = b"OUI1"
 BLOCK_BITS: Final = (24, 28, 36)
-"""Lengths of the prefixes of MA-L, MA-M and MA-S. A record contains an index of this tuple."""
+"""Bits in the prefixes of the blocks MA-L, MA-M and MA-S. A record has an index of this tuple."""
 
 RANDOM_ADDRESS: Final = "randomised address"
 _MAC: Final = re.compile(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}", re.IGNORECASE)

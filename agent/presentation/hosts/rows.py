@@ -25,7 +25,7 @@ FIRST_MAX: Final = 40
 _TECHNICAL: Final = re.compile(
     r"[0-9a-f]{12}|([0-9a-f]{2}[:-]){5}|[0-9a-f]{8}-[0-9a-f]{4}-", re.IGNORECASE
 )
-"""A name that was generated from a MAC address or UUID."""
+"""Matches a name that was generated from a MAC address or a UUID."""
 
 _WORD_MIN: Final = 4
 """Minimum number of letters of a word. The prefixes that makers put before a MAC address (BRN, NPI)
@@ -39,8 +39,8 @@ class HostRow:
     Args:
         name: The announced name, or else the host name.
         maker: The maker that the IEEE's registry names for the MAC address.
-        printers: Names of the printers that are matched to it, or that are configured with its
-            address and have no match.
+        printers: Names of the printers that are matched to this host, and of the printers without a
+            match that are configured with its address.
     """
 
     address: str
@@ -62,7 +62,7 @@ class HostRow:
 
     @property
     def what(self) -> tuple[str, ...]:
-        """Return what is known of kind, model and maker.
+        """Return the kind, the model and the maker, as far as they are known.
 
         The maker is left out if the model contains a word of its name.
         """

@@ -68,7 +68,7 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
 
 
 def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]:
-    """Return the printers that are visible at first, and those in a list that can be opened."""
+    """Return the printers that are visible at first, and the printers in a collapsed list."""
     needy = sum(row.status != "reachable" for row in rows)
     first = max(needy, _PRINTERS_FIRST)
     return rows[:first], rows[first:]
@@ -101,7 +101,7 @@ def _environment() -> Environment:
 
 
 def _finalize(value: object) -> object:
-    """Return a value of a template as plain text. Only the style sheet is markup and kept as is."""
+    """Return a template's value as plain text. Markup, which is the style sheet, is not changed."""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -13,7 +13,7 @@ from agent.presentation.printer_status import STATUS_ORDER, Status
 from agent.wire.payloads.network import NetworkPayload
 
 LABELLED_MAX: Final = 60
-"""Maximum number of hosts that all have a label. With more hosts, only important ones have one."""
+"""Up to this number of hosts, each host has a label. With more hosts, only important hosts do."""
 
 LINKED_MAX: Final = 24
 IMPORTANT_MAX: Final = 40
@@ -78,7 +78,8 @@ class Diagram:
     def links(self) -> tuple[Node, ...]:
         """Return the nodes that have a line to the centre.
 
-        In a small network these are all nodes; otherwise this machine and hosts with its printers.
+        In a small network, these are all nodes. In a large network, these are this machine and the
+        hosts of its printers.
         """
         if not self.dots and len(self.boxes) <= LINKED_MAX:
             return self.boxes

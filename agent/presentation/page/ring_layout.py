@@ -1,7 +1,8 @@
 """Positions around a centre: labelled boxes on inner rings, dots on outer ones.
 
-A ring is a superellipse |x|⁴ + |y|⁴ = r⁴, a form between circle and rectangle. It packs boxes that
-are wider than high closely in a landscape format. Lengths are pixels, the centre is (0, 0).
+A ring is a superellipse |x|⁴ + |y|⁴ = r⁴, a form between circle and rectangle. On such rings, boxes
+that are wider than high are packed closely in a landscape format. Lengths are in pixels, and the
+centre is (0, 0).
 
 Boxes are laid out in a plane in which each has the size 1 by 1. Two boxes overlap if the distance
 of their centres in the maximum norm is below 1. Points of two rings of radii r < s are at least
@@ -93,7 +94,7 @@ def _capacity(ring: int) -> int:
     """Return the maximum number of evenly spread boxes on a ring that do not overlap.
 
     The function counts upwards and stops at the first number of boxes that overlap. A larger number
-    may fit, because its boxes have other positions at the bends of the ring, but it is not tried.
+    might fit, because its boxes have other positions at the bends of the ring, but it is not tried.
     """
     radius, turn = ring * _RING_STEP, _turn(ring)
     count = 1

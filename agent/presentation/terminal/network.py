@@ -22,8 +22,8 @@ from agent.presentation.terminal.blocks import (
 from agent.wire.payloads.network import NetworkPayload
 
 _FIRST_WIDTH: Final = 17
-"""Width of the first column, which fits a MAC address. On a terminal of 50 characters, the second
-column is still wide enough."""
+"""Width of the first column, in characters. It fits a MAC address, and leaves the second column
+enough space on a terminal of 50 characters."""
 
 
 def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:

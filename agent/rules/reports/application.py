@@ -73,7 +73,7 @@ def completeness(collected: facts.ApplicationFacts) -> Completeness:
 
 
 def _browser_fields_kept(collected: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
-    """Return the fields that the contract names. A collector of a newer version may send more."""
+    """Return the fields that the contract names. A newer collector might send more fields."""
     known = (f for f in collected.browser_fields if f.key in _BROWSER_KEYS)
     return tuple(known)[: limits.BROWSER_FIELDS_MAX]
 

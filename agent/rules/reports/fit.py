@@ -1,4 +1,4 @@
-"""Fits untrusted texts and lists into the contract's limits, and counts what is dropped."""
+"""Fits untrusted texts and lists into the contract's limits, and counts the dropped items."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -55,8 +55,8 @@ def take(
 ) -> tuple[Item, ...]:
     """Return the first ``maximum`` items.
 
-    If items are dropped and there is a function ``describe``, the last returned item is what it
-    returns for the number of dropped items.
+    If items are dropped, ``describe`` is called with the number of dropped items, and its result
+    becomes the last returned item.
     """
     everything = tuple(items)
     if len(everything) <= maximum:

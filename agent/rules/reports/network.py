@@ -119,7 +119,7 @@ def limitation_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
 def unconfined(confinement: facts.Confinement) -> tuple[str, ...]:
     """Return a limitation if the system refused to confine the collector.
 
-    It does not change how complete the report is, because no fact is missing.
+    This limitation does not change how complete the report is, because no fact is missing.
     """
     if confinement.state != "refused":
         return ()

@@ -33,7 +33,7 @@ def _redacted(value: Any, redact: Redact) -> Any:
 
 @cache
 def _free_fields(kind: Any) -> tuple[str, ...]:
-    """Return the names of the fields that are not a Literal."""
+    """Return the names of the fields whose type is not a Literal."""
     return tuple(f.name for f in fields(kind) if not _is_choice(f.type))
 
 

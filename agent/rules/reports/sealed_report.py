@@ -1,4 +1,7 @@
-"""A report as it is sent. The idle daemon needs this class, but not the models of reports."""
+"""A report in the form in which it is sent.
+
+The idle daemon needs this class, but not the models of reports.
+"""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,9 +11,10 @@ from agent.wire.vocabulary import Kind, Outcome
 
 @dataclass(frozen=True, slots=True)
 class SealedReport:
-    """A sealed report, whose ``body`` is sent as it is.
+    """A sealed report, whose ``body`` is sent unchanged.
 
-    ``tier`` is the level of reduction that made the body fit (see `sealing`); at 0, it is whole.
+    ``tier`` is the level of reduction that made the body fit (see `sealing`). At level 0, nothing
+    was removed.
     ``request_id`` is None for a scheduled report.
     """
 

@@ -28,8 +28,8 @@ class Scene:
     """A behaviour of the service, and how often the agent passes each failpoint with it.
 
     Args:
-        outcomes: The outcomes that a stored report may have. If empty, the service stores none.
-        state: The state in the journal with which the request ends.
+        outcomes: The permitted outcomes of the report. If empty, the service must store no report.
+        state: The final state of the request in the journal.
     """
 
     name: str
@@ -152,7 +152,10 @@ def cases() -> list[Case]:
 
 
 async def play(case: Case, home: Path) -> Ending:
-    """Let an agent die as planned. Start it again without a plan, until the request has ended."""
+    """Run an agent that dies as planned. Then run an agent that does not die.
+
+    The second agent runs until the request has ended.
+    """
     async with StrictService() as service:
         case.scene.prepare(service)
         config = write_config(home, service.base_url, heartbeat="")

@@ -2,7 +2,7 @@
 
 The service answers three of ten calls with a fault. Before each kill, a new request arrives. The
 agent is killed by SIGKILL at a random time and started again. At the end, every request must have
-ended exactly once, and the idle daemon may need at most 10 % more memory than at the beginning.
+ended exactly once, and the memory of the idle daemon must not have grown by more than 10 %.
 """
 
 import argparse
@@ -38,8 +38,8 @@ FAULTS = (
     replies.status(200, b'{"truncated": "'),
 )
 LIVES_S = (0.0, 2.0)
-"""Minimum and maximum time from the agent's first call to the kill. The maximum is long after a
-report."""
+"""Minimum and maximum time from the agent's first call to the kill. A report takes much less than
+the maximum."""
 KILLED_YOUNG = 0.1
 """Share of the kills that happen while the agent starts, at a random time within a second."""
 GROWTH_MAX = 0.10

@@ -1,8 +1,8 @@
-"""The agent is killed at each of its failpoints; its request still ends exactly once.
+"""Tests that a request ends exactly once if the agent is killed at any of its failpoints.
 
-`make test` kills it at each transaction, at one write of a file, at one call to the service and at
-one event of the child process. `make test-all` kills it after each failpoint. `make test-crash`
-(CRASH_MATRIX=full) runs the whole matrix.
+`make test` kills the agent at each transaction, at one write of a file, at one call to the service
+and at one event of the child process. `make test-all` kills the agent after each failpoint.
+`make test-crash` (CRASH_MATRIX=full) runs the whole matrix.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The power fails, and only a part of the write-ahead log is on the disk.
+"""Tests power failures after which only a part of the write-ahead log is on the disk.
 
 A whole run is recorded: after each transaction, the length of the log and what the service has
 received so far. Then the log is cut at every frame (sqlite.org/fileformat2.html, "The WAL-Index and
@@ -65,7 +65,7 @@ class Recording:
         return FRAME_HEADER + page_size
 
     def boundaries(self) -> list[int]:
-        """Return every length at which the log ends with a whole frame, and the empty log."""
+        """Return 0, and every length at which the log ends with a whole frame."""
         return [0, *range(WAL_HEADER, len(self.wal) + 1, self.frame_bytes)]
 
     def last_mark(self, length: int) -> Mark | None:
@@ -148,7 +148,7 @@ def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
 async def _go_on(recording: Recording, home: Path, length: int) -> None:
     """Start the agent after a power cut that left ``length`` bytes of the log.
 
-    The service has its state of that time. Check that each request ends exactly once.
+    The service has the state that it had at that time. Check that each request ends exactly once.
     """
     mark = recording.last_mark(length)
     clock = VirtualClock()

@@ -1,4 +1,4 @@
-"""Situations with a real fault, each with the one check that doctor must name as its cause."""
+"""Situations with a real fault, and for each the one check that doctor must name as the cause."""
 
 import contextlib
 import json
@@ -30,8 +30,9 @@ Outcomes = tuple[CheckResult, ...]
 class Situation:
     """A situation and the expected result of doctor.
 
-    Only the check ``named`` may have a problem, with ``status``. Its detail and fix contain the
-    texts ``detail`` and ``fix``. With None, no check may have a problem.
+    Doctor must report a problem with ``status`` for the check ``named``, and for no other check.
+    The detail and the fix of the problem must contain the texts ``detail`` and ``fix``. If
+    ``named`` is None, doctor must report no problem.
     """
 
     play: Callable[[World], Awaitable[Outcomes]]

@@ -1,6 +1,7 @@
-"""Doctor names the cause of each real fault, and only the cause.
+"""Tests that doctor names the cause of each real fault, and only the cause.
 
-`make test` runs the situations of `ALWAYS`, and one situation for every second check that has one.
+`make test` runs the situations of `ALWAYS`. For every second check that is the cause in some
+situation, it also runs one of these situations.
 """
 
 import json
@@ -35,7 +36,7 @@ CASES = sizes.large_except(MEDIUM.__contains__, SITUATIONS)
 def answers(
     selected: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Any]:
-    """Doctor's output in each of the selected situations and in those of `ALWAYS`."""
+    """Doctor's output in each of the selected situations and in the situations of `ALWAYS`."""
     names = list(dict.fromkeys((*ALWAYS, *(parameters["name"] for parameters in selected))))
     home = tmp_path_factory.mktemp("doctor")
     command = [*everywhere(), sys.executable, "-m", "tests.scenario.doctor.world", str(home)]

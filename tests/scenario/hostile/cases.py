@@ -38,13 +38,13 @@ ODD_REPLIES: dict[str, Fault] = {
     "compressed": replies.compressed,
     "another-device": replies.another_device,
 }
-"""Replies whose condition depends on the operation: a reply that is invalid for one operation may
-be a valid reply to a different one."""
+"""Replies for which any condition is correct, because it depends on the operation: a reply that is
+invalid for one operation can be valid for a different one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A fault, and the codes of conditions (rules.health). The agent must report one of them."""
+    """A fault, and codes of conditions (rules.health), one of which the agent must report."""
 
     fault: Fault
     codes: tuple[str, ...]
@@ -132,7 +132,7 @@ class Case:
     """A fault in one operation.
 
     Args:
-        codes: Conditions of which the agent must report one. If empty, any condition is correct.
+        codes: The agent must report one of these conditions. If empty, any condition is correct.
         rank: A number from 0 to 6. The cases of one rank contain each fault exactly once and spread
             the faults over all operations, so any rank covers all faults and all operations.
     """

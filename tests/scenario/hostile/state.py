@@ -1,6 +1,7 @@
 """Runs each verb with each state file replaced by each kind of hostile object.
 
-A cell is a verb, a file and the object in the file's place. Each cell runs in its own process.
+A cell is a verb, a file, and the plant: the object in the file's place. Each cell runs in its own
+process.
 `test_hostile_state` runs this module in a network namespace without an interface, with a Python
 that the service's user can read as well:
 
@@ -63,8 +64,8 @@ READS: Final = {
     "collect": {"device.json"},
     "service": {"last-exit"},
 }
-"""The files that each verb reads. Its output must name the path of such a file if it is replaced by
-a hostile object."""
+"""The files that each verb reads. If one of them is replaced by a hostile object, the output of the
+verb must name the path of this file."""
 
 VERBS: Final = {
     "status": ("status",),

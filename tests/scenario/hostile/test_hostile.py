@@ -1,8 +1,9 @@
 """No reply of a service or a network causes a crash, a loss, a duplicate or a busy loop.
 
 Each case runs the whole agent, over real connections and on virtual time, against a service that
-answers one operation wrongly for some minutes and then recovers. A medium run tests each fault with
-one operation, a large run with three, and `make test-hostile` with all (HOSTILE_CASES=full).
+answers one operation wrongly for some minutes and then recovers. A medium run tests at least half
+of the faults with one operation each. A large run tests each fault with three operations. `make
+test-hostile` (HOSTILE_CASES=full) tests each fault with all operations.
 """
 
 import asyncio
@@ -22,11 +23,11 @@ from tests.scenario.simulated_agent import config_for, simulated_agent
 
 IS_FULL = os.environ.get("HOSTILE_CASES") == "full"
 HOSTILE_FOR_S = 400.0
-"""Duration of the fault, in seconds. It is long enough for three replies of `onCommands` that the
-agent abandons because they are not those of a long poll."""
+"""Duration of the fault, in seconds. In this time, the agent can wait for three replies of
+`onCommands`, and abandon each of them when it exceeds the time limit of a long poll."""
 BACK_WITHIN_S = 2 * 3600.0
-"""Time after the fault within which the request must end, in seconds. The service may have
-requested a wait of an hour (Retry-After), and a revoked device polls slowly."""
+"""Time after the fault within which the request must end, in seconds. It is so long because the
+service can have requested a wait of an hour (Retry-After), and a revoked device polls slowly."""
 CALLS_A_MINUTE = 30
 LONG_S = 1e6
 

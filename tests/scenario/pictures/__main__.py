@@ -55,7 +55,7 @@ class Till:
         return [sys.executable, "-m", "agent", *words, "--config", str(self.config)]
 
     def as_installed(self, text: str) -> str:
-        """Replace this run's temporary paths with those of an installed agent."""
+        """Replace this run's temporary paths with the paths of an installed agent."""
         text = text.replace(str(self.home / "state"), "/var/lib/venue-agent")
         return text.replace(str(self.home), "/etc/venue-agent")
 
@@ -68,13 +68,16 @@ class Till:
 
 @dataclass(frozen=True)
 class Shots:
-    """The folder for the pictures of the documents, and the one for each picture in every size."""
+    """Two folders.
+
+    ``to`` is for the pictures of the documents. ``every``, if set, is for all pictures and sizes.
+    """
 
     to: Path
     every: Path | None
 
     def forms(self, *sizes: int) -> Iterator[tuple[Path, str, int]]:
-        """Yield folder, theme and size of each picture. Pictures of the documents have sizes[0]."""
+        """Yield folder, theme and size of each picture. Pictures of documents use sizes[0]."""
         for theme in THEMES:
             yield self.to, theme, sizes[0]
             for size in sizes if self.every else ():

@@ -37,4 +37,4 @@ def shared_python() -> str:
             continue
         if done.returncode == 0:
             return python
-    raise LookupError(f"other users cannot run {sys.executable} with what is in {LIBRARIES}")
+    raise LookupError(f"other users cannot run {sys.executable} with the libraries in {LIBRARIES}")

@@ -116,7 +116,8 @@ class Search:
             for name in archive.namelist():
                 self.add(f"{what}: bundle", archive.read(name))
             fresh = {name for name in archive.namelist() if name.startswith("reports/")}
-        # With a wrong configuration nothing is collected: it may exclude addresses from the scan.
+        # With an invalid configuration, nothing is collected, because this configuration might
+        # exclude addresses from the scan.
         assert ("reports/network.json" in fresh) is (what == "running")
         assert ("reports/network.txt" in fresh) is (what != "running")
 

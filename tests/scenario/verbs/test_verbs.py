@@ -1,6 +1,6 @@
 """Checks the output and exit code of every verb in every situation, as root and as ordinary user.
 
-The expected exit codes are those of the table in docs/cli.md. `make test` runs each verb in one
+The expected exit codes come from the table in docs/cli.md. `make test` runs each verb in one
 situation as one user. Together, these cells contain each situation with each user.
 """
 
@@ -90,7 +90,8 @@ def cells(selected: list[dict[str, str]]) -> Mapping[tuple[str, str, str], Cell]
 def expected_codes() -> dict[tuple[str, str, str], int]:
     """Read the expected exit codes from the table in docs/cli.md.
 
-    Its rows are verbs and its columns situations. A cell has the codes for "root / user".
+    The rows of this table are verbs, and its columns are situations. Each cell of the table has two
+    codes: "root / user".
     """
     section = (
         DOCUMENT.read_text().partition("## Access rights and exit codes")[2].partition("\n## ")[0]

@@ -5,8 +5,9 @@ directories in memory and the only network is loopback:
 
     unshare --net --mount --pid --fork --mount-proc python -m tests.scenario.verbs
 
-It reads from standard input which cells of the table to play, as a JSON list of situation, user and
-verb. For each cell it prints a line of JSON: situation, user, verb, exit code, output and errors.
+It reads from standard input which cells of the table in docs/cli.md to run, as a JSON list of
+situation, user and verb. For each cell it prints a line of JSON: situation, user, verb, exit code,
+output and errors.
 """
 
 import asyncio
@@ -48,7 +49,7 @@ READING: Final = (
     "config check", "config check --json", "config show", "config show --json", "config schema",
     "config example", "collect network", "collect application --json", "service status",
 )  # fmt: skip
-"""Verbs that change nothing on the machine, so that they may run concurrently."""
+"""Verbs that change nothing on the machine. Therefore the tests run them concurrently."""
 ACTING: Final = (
     "printers forget kitchen",
     "service start",
@@ -325,7 +326,7 @@ def let_everybody_reach(paths: Iterable[Path]) -> None:
 
 
 def _closed_parent(path: Path) -> Path | None:
-    """Return the outermost parent that other users may not enter."""
+    """Return the outermost parent directory that other users cannot enter."""
     return next((p for p in reversed(path.parents) if not p.stat().st_mode & 0o001), None)
 
 

@@ -39,7 +39,7 @@ def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
         ":5:1: printers.id must be one word, without blanks and control characters (it is 'a b')",
         ":6:1: printers.name must not be empty (it is '')",
         f":7:1: printers.address {FORM} (it is 'printer kitchen')",
-        ":13:1: printers.id is also that of [[printers]] number 2 (it is 'kitchen')",
+        ":13:1: printers.id is also the id of [[printers]] number 2 (it is 'kitchen')",
     ]
 
 

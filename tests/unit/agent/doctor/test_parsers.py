@@ -80,7 +80,7 @@ def test_reads_the_head_of_a_reply(end: bytes) -> None:
 @pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
 def test_what_is_no_http_is_none(head: bytes) -> None:
     assert date(head) == ""
-    with pytest.raises(ProxyRefused, match="its answer is no HTTP") as refused:
+    with pytest.raises(ProxyRefused, match="its answer is not HTTP") as refused:
         tunnel(head)
     assert refused.value.status == 0
 

@@ -215,7 +215,7 @@ def test_another_router_at_the_gateways_address_is_changes() -> None:
     (change,) = reported(venue(), venue(hosts=instead(1, mac_address="00:26:ab:99:99:99"))).changes
     assert change.severity == "warn"
     assert change.sentence == (
-        "Another router answers at 192.168.1.1: 00:26:ab:99:99:99, before 00:26:ab:00:00:01."
+        "Another router answers at 192.168.1.1: 00:26:ab:99:99:99; it was 00:26:ab:00:00:01."
     )
 
 

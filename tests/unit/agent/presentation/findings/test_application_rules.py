@@ -470,7 +470,7 @@ CASES = (
         "kiosk-local-network-denied",
         {"kiosk.localNetworkPermission": "denied"},
         {"kiosk.localNetworkPermission": Missing("unsupported", "an older browser")},
-        "The kiosk's page may not access devices of the local network, such as printers.",
+        "The kiosk's page is denied access to devices of the local network, such as printers.",
     ),
     Case(
         "kiosk-local-network-undecided",
