@@ -42,9 +42,9 @@ class LearnedPrinter:
     """The identity that a printer of this machine had when it last answered.
 
     ``setup`` joins the host, MAC, DNS-SD name, UUID and serial number with which the printer was
-    set up at that time. If they have changed since, the identity is not used.
-    MAC, UUID and serial number are given only if no other device of that report had the same value.
-    ``replaced_at`` is when a different device was accepted as this printer.
+    set up at that time. If they have changed since, the identity is not used. MAC, UUID and serial
+    number are given only if no other device of that report had the same value. ``replaced_at`` is
+    the time at which a different device was accepted as this printer.
     """
 
     id: str
@@ -223,8 +223,8 @@ class Unavailable:
 class NetworkFacts:
     """The facts of a network report. ``printers`` is None until the sources of printers are read.
 
-    ``limitations`` describe what was not tried or was cut, with the number. ``truncated``: a bound
-    of the job was reached. ``cancelled``: the run was cancelled before it was complete.
+    ``limitations`` describe what was not tried or was cut, and how much of it. ``truncated``: a
+    bound of the job was reached. ``cancelled``: the run was cancelled before it was complete.
 
     ``learned`` are the identities of the printers that answered. ``strangers`` are the identities
     of other devices that answer at the address of a printer which did not answer itself. The agent
@@ -265,7 +265,7 @@ FieldValue = str | bool | int | float | tuple[str, ...]
 class Field:
     """One fact with its source, or the reason why it is missing.
 
-    ``value`` is given exactly if ``status`` is "available".
+    ``value`` is given if and only if ``status`` is "available".
     """
 
     key: str
@@ -360,7 +360,7 @@ class Run(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to return the facts so far at once. Check it at least every 100 ms."""
+        """Whether the collector must return now, with the facts so far. Check it every 100 ms."""
 
     def on_cancel(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` (from another thread) when the run is cancelled."""

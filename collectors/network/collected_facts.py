@@ -28,7 +28,8 @@ class CollectedFacts:
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
     attempts: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
-    """The results of all connections to print ports that were tried again, oldest first."""
+    """The results of all connections to each print port that was tried more than once, oldest
+    first."""
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False

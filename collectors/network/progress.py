@@ -127,7 +127,7 @@ def _state(state: SourceState, final: bool) -> SourceState:
 
 
 def _unavailable(collected: CollectedFacts) -> Unavailable:
-    """Return for each missing value of this machine why it is missing."""
+    """Return the reason for each missing value of this machine."""
     given, in_use = collected.local.unavailable, collected.local.in_use
     mac_address, gateway, interfaces = given.mac_address, given.gateway, given.interfaces
     if collected.interfaces_state.state == "failed":

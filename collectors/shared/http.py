@@ -99,7 +99,7 @@ def exchange_blocking(
 
 
 class HttpExchange:
-    """The bytes of a request, and the part of its reply so far. It does no input or output."""
+    """The bytes of a request, and the received part of its reply. Does no input or output."""
 
     def __init__(self, request: HttpRequest, body_max: int) -> None:
         self._left = HEAD_MAX_BYTES + body_max

@@ -1,8 +1,8 @@
 """The table of causes why a printer does not print, with the symptoms and the fix of each. Pure.
 
-From each group the first row that fits a printer is reported, in the order of the groups. A row of
-the group "machine" is about this machine or its network. The report lists such a row once, and
-again with each printer that it explains. No sentence may claim more than was observed.
+The groups are searched in order, and of each group the first row that fits a printer is reported. A
+row of the group "machine" is about this machine or its network. The report lists such a row once,
+and again with each printer that it explains. No sentence may claim more than was observed.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,12 +21,12 @@ class Cause:
     """One row of the table.
 
     ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
-    ``m`` for those of the machine. ``evidence`` appears only in the manual. So does the remedy if
-    it ``is_obvious``.
+    ``m`` for those of the machine. ``evidence`` appears only in the manual. A remedy that
+    ``is_obvious`` appears only there as well.
 
-    ``fits`` returns whether a printer's symptoms have this cause. A cause in the machine or its
-    network also has ``is_there``, which returns whether the cause exists. Its ``fits`` then selects
-    the printers that it explains.
+    ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
+    or its network also has ``is_there``, which returns whether the cause exists. Its ``fits`` then
+    selects the printers that it explains.
     """
 
     code: str

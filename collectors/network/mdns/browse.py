@@ -111,7 +111,7 @@ def browse(
 
 
 class _DirectQueries:
-    """Sends questions to each host of a link that is in the neighbour table."""
+    """Sends unicast questions to the hosts of a link that are in the neighbour table."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _DirectQueries:
     def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
         """Query each host of a link if too much was announced there.
 
-        Returns the limitation that describes it, or None if no host was queried.
+        Returns a limitation for the report, or None if no host was queried.
         """
         is_crowded = watch.records.is_overloaded or (end == "crowded" and watch.is_crowded)
         hosts = self._hosts(watch.link) if is_crowded and end != "cancelled" else []
@@ -141,10 +141,10 @@ class _DirectQueries:
         )
 
     def is_unicast_only(self, watch: Watch, end: End) -> bool:
-        """Return whether multicast does not pass on a link: hosts answer only unicast questions.
+        """Return whether hosts of a link answer unicast questions but no multicast questions.
 
-        This is tested with some hosts, but only if no packet was received and a printer is set up
-        by its mDNS name.
+        Some hosts are queried by unicast for this, but only if no packet was received and a printer
+        of this machine is set up by an mDNS name.
         """
         if end != "settled" or watch.has_received or not self._wanted().is_called:
             return False

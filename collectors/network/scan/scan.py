@@ -80,7 +80,7 @@ def scan(
     discoveries: Discoveries,
     tries: int = TRIES,
 ) -> ScanFindings:
-    """Scan until all targets are done, ``deadline_s`` (monotonic) has passed, or it is cancelled.
+    """Scan all targets, at most until ``deadline_s`` (monotonic) or until the run is cancelled.
 
     ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
     tried again. Raises OSError if no socket can be opened.
