@@ -55,7 +55,7 @@ _RESERVE_S = 0.3
 _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
-_ONLY_DEVICE = "only this machine itself was asked for"
+_ONLY_DEVICE = "the request is for this machine only"
 _QUESTIONS_DISABLED = "devices were not asked what they are: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 

@@ -40,7 +40,7 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
 
 
 def entering_as_anybody() -> tuple[str, ...]:
-    """Return the prefix that enters a network namespace without privileges. It is not probed."""
+    """Return the prefix that enters a network namespace without privileges, untested."""
     return (*_AS_ANYBODY, "--net", *LOOPBACK)
 
 

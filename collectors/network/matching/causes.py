@@ -153,8 +153,9 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "port-held",
             lambda s, _: s.contact in ("refused", "no-answer") and len(s.attempts) > 1,
-            "{s.seen}, each of {s.attempts_count} times that it was tried",
-            "the host answers; its print port refused or was silent each time in six seconds",
+            "{s.seen}, in all {s.attempts_count} attempts",
+            "the host answers; its print port refused or was silent in all attempts within six"
+            " seconds",
             "another till or program may use it, or it hangs: stop other programs, or restart"
             " the printer",
         ),
@@ -293,7 +294,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "wsd-port",
             lambda s, _: s.printer.is_on_wsd_port and s.is_out,
-            "it is set up on a WSD port; Windows loses printers there that change their address",
+            "it is set up on a WSD port; Windows loses a printer on such a port if its address"
+            " changes",
             "the queue's Windows port is a WSD port, and the printer was not reached",
             "set it up on a Standard TCP/IP port",
         ),

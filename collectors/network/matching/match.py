@@ -108,7 +108,7 @@ class _Matcher:
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
-            seen = f"not followed: CUPS prints to it by the backend {printer.backend}"
+            seen = f"not checked: CUPS prints to it with the backend {printer.backend}"
             symptoms = Symptoms(printer, "unknown", seen)
             return replace(self._verdict(symptoms), is_ambiguous=True)
         if printer.transport != "network":
@@ -153,7 +153,7 @@ class _Matcher:
         other = self._other_device(printer, device, seen, by) or ""
         port = seen.port if seen is not None else printer.port
         if port is None:
-            reason = f"{device.address} is there, but on no port for printing (matched by {by})"
+            reason = f"{device.address} is there, but no print port was found (matched by {by})"
             there = "" if other else verdicts.what_is_there(device) or ""
             symptoms = Symptoms(printer, "unreachable", reason, what_is_there=there, other=other)
             return self._verdict(symptoms, None if other else device)
@@ -223,7 +223,8 @@ class _Matcher:
     def _judge_moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         if by != "MAC" and self._is_still_there(printer, old, self._arrived):
             return _ambiguous(
-                f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
+                f"ambiguous between {old}, its configured address,"
+                f" and {device.address}, which has its {by}"
             )
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None

@@ -45,7 +45,8 @@ def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Sympto
         seen = f"{address} is there, but port {number} does not answer ({matched})"
     elif port.contact:
         seen = (
-            f"no answer from {address} on port {number} or any other, only its MAC was seen lately"
+            f"no answer from {address} on port {number} or any other port;"
+            " only its MAC was seen lately"
         )
     elif is_announced:
         seen = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
@@ -78,7 +79,7 @@ def see_missing(printer: KnownPrinter) -> Symptoms:
     if printer.mac_address or printer.uuid:
         what = f"MAC {printer.mac_address}" if printer.mac_address else f"UUID {printer.uuid}"
         return Symptoms(printer, status, f"no device has the {what}", in_vain="other")
-    return Symptoms(printer, "unknown", "nothing is known by which it could be found")
+    return Symptoms(printer, "unknown", "its setup has no address, name, MAC or UUID to search for")
 
 
 def difference(

@@ -300,6 +300,7 @@ def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
     counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
-            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others,"
-            " which announce them differently: only the announcements of those devices are listed"
+            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services"
+            " that other devices announce differently: only the announcements of those devices"
+            " are listed"
         )

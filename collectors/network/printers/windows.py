@@ -41,7 +41,7 @@ _VIRTUAL = re.compile(
     r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
     r"|TS\d{3}$"  # a printer redirected by remote desktop
     r"|[^.\\]*PDF[^.\\]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
-    r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # a file's path, or a pattern for the files that are created
+    r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # the path of a file, or a pattern of file names
     r"|\\\\\.\\"  # a pipe to a program
 )
 _USB = re.compile(r"(?i)^(?:USB|TMUSB|DOT4_?)\d+")

@@ -267,4 +267,4 @@ def _parse_networks(texts: Sequence[str], limitations: list[str]) -> Iterator[IP
         if isinstance(network, IPv4Network):
             yield network
         else:
-            limitations.append(f"{network} is IPv6 and not swept: its hosts show by mDNS")
+            limitations.append(f"{network} is IPv6 and was not scanned: mDNS discovers its hosts")

@@ -77,7 +77,7 @@ SCENES = (
     Scene(
         "its port is used by another till, or it hangs",
         Part(
-            {"held": _out("each of 4 times", "another till or program may use it")},
+            {"held": _out("in all 4 attempts", "another till or program may use it")},
             (printer(11, "Held", ports=(80,)),),
             queues=(_raw("held", 11),),
         ),

@@ -217,7 +217,7 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
 }
 
 SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
-"""Fixed words of the reason, for causes whose row in the table has no sentence."""
+"""Fixed words of the reason, for causes whose sentence in the table has no fixed words."""
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)

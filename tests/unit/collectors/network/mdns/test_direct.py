@@ -1,4 +1,4 @@
-"""Direct queries to hosts: only answers with the id of the query are accepted, up to a limit."""
+"""Tests direct queries: only answers with the id of the query are accepted, up to a limit."""
 
 import socket
 import threading
