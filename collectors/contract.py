@@ -16,8 +16,8 @@ TEXT_MAX = 4096
 """A collector keeps at most this many characters of a string from another device or program."""
 
 EVENT_MAX_BYTES = 16 * 1024 * 1024
-"""The longest line that a child may write. Facts normally stay far below it; longer ones are cut
-(``event_lines.py``)."""
+"""The longest line that a child may write. Facts are normally much shorter. Facts that are too long
+are cut (``event_lines.py``)."""
 
 # ---------------------------------------------------------------------------- jobs
 
@@ -145,7 +145,7 @@ class InterfaceAddress:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """``gateways`` are those of the default routes through this interface, lowest metric first."""
+    """An interface. ``gateways`` are the gateways of its default routes, lowest metric first."""
 
     name: str
     addresses: tuple[InterfaceAddress, ...] = ()
@@ -169,7 +169,7 @@ HostSource = Literal["local", "gateway", "mdns", "tcp"]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """``latency_ms`` is the round-trip time that the kernel measured for a TCP connection."""
+    """A host. ``latency_ms`` is the round-trip time that the kernel measured for a connection."""
 
     address: str
     services: tuple[Service, ...] = ()
@@ -198,7 +198,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """``address`` is ``host:port`` or a device path, ``matched_endpoint`` is ``address:port``."""
+    """A printer. ``address`` is ``host:port`` or a device path.
+
+    ``matched_endpoint`` is ``address:port``.
+    """
 
     id: str
     name: str

@@ -60,7 +60,8 @@ SETTINGS: Final = (
     "/run/udev/data", "/run/utmp",
     "/dev/urandom", "/dev/random", "/dev/zero",
 )  # fmt: skip
-"""Single paths, because /etc, /run and /var also hold secrets of other programs."""
+"""The settings and state that collectors read. They are single paths, because /etc, /run and /var
+also hold secrets of other programs."""
 
 NOWHERE: Final = "/dev/null"
 """The only path to which the process can write. Programs that it runs get this path as their

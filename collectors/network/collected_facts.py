@@ -37,7 +37,7 @@ class CollectedFacts:
     def add_attempt(
         self, targets: Sequence[Target], before: Mapping[str, ScannedHost], findings: ScanFindings
     ) -> None:
-        """Add the results of one more connection to each print port."""
+        """Add the results of one more connection to each print port of ``targets``."""
         now = {host.address: host for host in findings.hosts}
         for target in targets:
             for port in target.ports or ():

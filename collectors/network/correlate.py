@@ -112,7 +112,7 @@ class _Join:
     def add_services(
         self, services: Sequence[MdnsService], convincing: Sequence[MdnsService]
     ) -> None:
-        """Add all ``services`` to the hosts, and only the ``convincing`` ones to the ports."""
+        """Add all ``services`` to the hosts, and those without borrowed UUIDs to the ports."""
         for service in services:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)

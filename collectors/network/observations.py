@@ -139,8 +139,8 @@ class KnownPrinter:
     backend of a queue if its device URI has an unknown form. ``learned`` is the identity that the
     printer had when it last answered. ``is_file_missing``: the device is plugged in, but the device
     file that the queue prints to is missing. ``suspended`` is the device's folder in sysfs if the
-    kernel has suspended the device. ``stuck_jobs`` is the number of jobs in its queue that need a
-    user.
+    kernel has suspended the device. ``stuck_jobs`` is the number of stuck jobs in its queue
+    (``print_jobs.py``).
     """
 
     id: str

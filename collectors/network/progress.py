@@ -16,7 +16,7 @@ from collectors.network.network_map import assemble_endpoints, assemble_hosts, w
 from collectors.network.observations import Enrichment, Observations, PrinterMatches
 from collectors.shared.addresses import network_of
 
-NOT_DONE = "stopped before it was done"
+NOT_DONE = "stopped before it had finished"
 
 
 def announced_in(collected: CollectedFacts) -> Announced:

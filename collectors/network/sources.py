@@ -24,8 +24,7 @@ from collectors.network.scan.scan import scan
 
 
 class Sources:
-    """The real sources. Each method calls the function of the same name. See there for its
-    docstring."""
+    """The real sources. Each method calls the function of the same name, which documents it."""
 
     retries_after_s: tuple[float, ...] = (2.0, 4.0, 6.0)
     """The times at which a print port that refused or did not answer is tried again, in seconds

@@ -77,7 +77,7 @@ _LISTING = _Listing()
 
 
 def _misses(symptoms: Symptoms, network: str) -> bool:
-    """Return whether a printer of a network was not reached."""
+    """Return whether the printer is set up in ``network`` and was not reached."""
     return symptoms.is_out and bool(network) and symptoms.is_in(network)
 
 

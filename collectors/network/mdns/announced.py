@@ -41,7 +41,7 @@ _Pair = tuple[int, str]  # the number of a service, and one of its addresses
 
 
 class LinkLayer:
-    """Returns the device and the announcer of an address.
+    """Maps addresses to devices and to announcers.
 
     ``macs`` maps each address that answered ARP to its MAC. ``unanswered`` are the addresses that
     did not answer ARP. ``networks`` are the networks of this machine's interfaces.
@@ -61,7 +61,10 @@ class LinkLayer:
             self._census.add(mac, address)
 
     def device(self, address: str) -> str:
-        """Return the device of an address: its MAC, or the address itself."""
+        """Return the device of an address: its MAC, or the address if there is no such MAC.
+
+        Behind proxy ARP, the MAC belongs to the router and not to the device.
+        """
         mac = self.macs.get(address)
         return address if mac is None or self._census.is_proxy(mac) else mac
 

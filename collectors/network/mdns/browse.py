@@ -137,7 +137,7 @@ class _DirectQueries:
         answered = self._ask(watch.records, hosts)
         return (
             f"mDNS: more was announced on {watch.link.name} than could be read, so"
-            f" {len(hosts):,} hosts were asked one by one: {answered:,} answered"
+            f" {len(hosts):,} hosts were queried one by one: {answered:,} answered"
         )
 
     def is_unicast_only(self, watch: Watch, end: End) -> bool:

@@ -72,7 +72,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
 
 
 def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
-    """Return the evidence in a Get-Printer-Attributes response, or None if it describes none.
+    """Return the evidence in a Get-Printer-Attributes response, or None if it lists no printer.
 
     Raises IppError if the bytes are not an IPP response.
     """

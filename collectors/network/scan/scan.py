@@ -107,7 +107,7 @@ def scan(
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
-    """Join two scans. The second one tried further ports, or tried ports of the first one again.
+    """Join two scans. The second scan tried further ports, or ports of the first scan again.
 
     ``tried`` are the targets of the second scan, each with its own ports. If the first scan lists
     the host of a target, the target's ports get the state "no-answer", unless one of the scans

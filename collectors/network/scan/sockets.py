@@ -168,7 +168,7 @@ class SocketNetwork:
         return Happened(neighbours, tuple(ended))
 
     def wake(self) -> None:
-        """End `wait` at once. Other threads are permitted to call this method."""
+        """End `wait` at once. This method can be called from another thread."""
         with contextlib.suppress(OSError):
             self._waker.send(b"!")
 

@@ -135,7 +135,7 @@ def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) ->
 
 
 def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
-    """Leave out ranges inside an earlier range. An interface with two addresses may have such."""
+    """Leave out a range inside an earlier one, as of an interface with two addresses."""
     kept: list[_Range] = []
     for each in ranges:
         if not any(each.network.subnet_of(other.network) for other in kept):

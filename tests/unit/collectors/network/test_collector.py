@@ -386,7 +386,7 @@ def test_disabled_enrichment_queries_nothing_and_is_reported() -> None:
     world = World()
     facts = collect(world, replace(JOB, enrich=False))
     assert world.queried_ports == []
-    assert any("not asked" in text for text in facts.limitations)
+    assert any("not queried" in text for text in facts.limitations)
 
 
 def test_announced_and_configured_queues_are_queried() -> None:
@@ -466,7 +466,7 @@ def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
     facts = collect(World(), run=run)
     assert facts.cancelled
     assert facts.truncated
-    assert facts.scan_source == SourceState("failed", "stopped before it was done")
+    assert facts.scan_source == SourceState("failed", "stopped before it had finished")
     assert facts.printers is None
 
 

@@ -281,7 +281,7 @@ def test_overloaded_link_is_queried_host_by_host():
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)
     assert findings.limitations[-1] == (
-        "mDNS: more was announced on eth0 than could be read, so 1 hosts were asked one by one:"
+        "mDNS: more was announced on eth0 than could be read, so 1 hosts were queried one by one:"
         " 0 answered"
     )
 
