@@ -56,7 +56,7 @@ _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _ONLY_DEVICE = "the request is for this machine only"
-_QUESTIONS_DISABLED = "open ports were not queried: the configuration disables it"
+_QUESTIONS_DISABLED = "open ports and host names were not queried: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")

@@ -186,5 +186,5 @@ def _limitations(too_many: int, unasked: int, hosts: int) -> tuple[str, ...]:
     if unasked:
         texts.append(f"{unasked} open ports were not queried: the time was up")
     if hosts > NAMES_MAX:
-        texts.append(f"{hosts - NAMES_MAX} hosts were not queried for their names: there are too many")
+        texts.append(f"{hosts - NAMES_MAX} hosts were not queried for names: there are too many")
     return tuple(texts)
