@@ -130,7 +130,7 @@ class HttpExchange:
             is_over = True
         if self._response is None:
             if is_over or len(self._unread) > HEAD_MAX_BYTES:
-                raise HttpError("no HTTP head came")
+                raise HttpError("no HTTP head was received")
             return None
         if not (is_over or self._is_whole):
             return None

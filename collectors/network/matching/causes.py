@@ -113,7 +113,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.out_of_reach == "other network",
             "{s.seen}; {s.address} is in another network than this machine",
             "the printer was found at an address in none of this machine's networks",
-            "bring both into one network",
+            "move one of them, so that both are in the same network",
         ),
         Cause(
             "address-changed",
@@ -226,7 +226,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "other-kind-of-device",
             lambda s, _: bool(s.what_is_there),
             "the device there is {s.what_is_there}",
-            "the device at the address has no print port and another name",
+            "the device at the address has no print port and a different name",
             "has another device taken the address?",
         ),
     ),
@@ -322,7 +322,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, m: _misses(s, m.shared_network),
             "{m.ways} are in one network, {m.shared_network}, and only one of them is used",
             "two interfaces, such as cable and Wi-Fi, have addresses in one network",
-            "switch off the one without the printers",
+            "switch off the interface that does not lead to the printers",
             is_there=lambda m: bool(m.shared_network),
         ),
         Cause(

@@ -38,7 +38,7 @@ class Hints:
         if device is None or not is_surely(printer.learned, device):
             return None
         where = device.address
-        return f"the device that had it when it last answered is at {where}: was it renamed?"
+        return f"the device that had this name when it last answered is at {where}: was it renamed?"
 
     def _alike(self, printer: KnownPrinter) -> str | None:
         """Find a device with one identity of the printer. One identity is not enough for a

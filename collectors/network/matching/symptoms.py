@@ -139,7 +139,7 @@ class Symptoms:
 
     @property
     def accept(self) -> str:
-        return self._command("cupsaccept", "let it take documents")
+        return self._command("cupsaccept", "let it accept documents")
 
     @property
     def cancel(self) -> str:

@@ -150,8 +150,8 @@ def _open(link: LinkSockets, port: int, opener: Callable[[int], socket.socket]) 
             link.problems.append(f"mDNS is not possible on {link.name}: {error.strerror}")
             return
         link.problems.append(
-            f"another program uses UDP port {port} exclusively, so on {link.name} only services"
-            " that answer directly were found"
+            f"another program uses UDP port {port} exclusively, so on {link.name} only hosts"
+            " that answer by unicast were found"
         )
         with suppress(OSError):
             link.sockets.append(opener(0))
