@@ -1,4 +1,4 @@
-"""The report names each simulated cause while it exists, and no longer names it after the fix.
+"""Tests that the report names each simulated cause, and no longer names it after the fix.
 
 There are four reports: of a till without DHCP server and spooler, of a till on a Wi-Fi that
 isolates its clients, of all other faults at once, and of the venue after all fixes.

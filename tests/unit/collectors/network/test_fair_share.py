@@ -1,4 +1,4 @@
-"""A limited amount is shared between hosts. No host can take the shares of the other hosts."""
+"""Tests sharing a limited amount: no host can take the shares of the other hosts."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Each cause in the table of causes is reported, and is not reported any more after its fix."""
+"""Tests that each cause in the table is reported, and is no longer reported after its fix."""
 
 import re
 from collections.abc import Callable

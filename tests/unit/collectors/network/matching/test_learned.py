@@ -1,4 +1,4 @@
-"""The first report learns the identities of printers. The second report uses these identities."""
+"""Tests that a report learns the identities of printers, and that the next report uses them."""
 
 from dataclasses import replace
 

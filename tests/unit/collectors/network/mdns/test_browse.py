@@ -158,7 +158,7 @@ def test_more_services_than_the_limit_are_counted():
 
 
 class LosingLink(LinkSockets):
-    """A link that loses packets: each of the first 40 calls reports one more loss."""
+    """A link that loses packets: each of the first 40 calls of `lost` adds one loss."""
 
     rounds: ClassVar[int] = 0
 
