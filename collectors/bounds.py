@@ -29,7 +29,7 @@ def bind_this_process(memory_max_bytes: int = MEMORY_MAX_BYTES) -> None:
         return
     import resource  # not on Windows
 
-    # The sandbox of a system service may refuse both calls. It has its own limits for the service.
+    # The sandbox of a system service may refuse both calls. Such a service has limits of its own.
     with contextlib.suppress(PermissionError):
         os.nice(NICENESS)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)

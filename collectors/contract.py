@@ -16,8 +16,8 @@ TEXT_MAX = 4096
 """A collector keeps at most this many characters of a string from another device or program."""
 
 EVENT_MAX_BYTES = 16 * 1024 * 1024
-"""The longest line that a child may write. Facts normally stay far below it; longer ones are cut
-(``event_lines.py``)."""
+"""The longest line that a child may write. Facts are normally much shorter. Facts that are too long
+are cut (``event_lines.py``)."""
 
 # ---------------------------------------------------------------------------- jobs
 
@@ -42,9 +42,9 @@ class LearnedPrinter:
     """The identity that a printer of this machine had when it last answered.
 
     ``setup`` joins the host, MAC, DNS-SD name, UUID and serial number with which the printer was
-    set up at that time. If they have changed since, the identity is not used.
-    MAC, UUID and serial number are given only if no other device of that report had the same value.
-    ``replaced_at`` is when a different device was accepted as this printer.
+    set up at that time. If they have changed since, the identity is not used. MAC, UUID and serial
+    number are given only if no other device of that report had the same value. ``replaced_at`` is
+    the time at which a different device was accepted as this printer.
     """
 
     id: str
@@ -145,7 +145,7 @@ class InterfaceAddress:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """``gateways`` are those of the default routes through this interface, lowest metric first."""
+    """An interface. ``gateways`` are the gateways of its default routes, lowest metric first."""
 
     name: str
     addresses: tuple[InterfaceAddress, ...] = ()
@@ -169,7 +169,7 @@ HostSource = Literal["local", "gateway", "mdns", "tcp"]
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """``latency_ms`` is the round-trip time that the kernel measured for a TCP connection."""
+    """A host. ``latency_ms`` is the round-trip time that the kernel measured for a connection."""
 
     address: str
     services: tuple[Service, ...] = ()
@@ -198,7 +198,10 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """``address`` is ``host:port`` or a device path, ``matched_endpoint`` is ``address:port``."""
+    """A printer. ``address`` is ``host:port`` or a device path.
+
+    ``matched_endpoint`` is ``address:port``.
+    """
 
     id: str
     name: str
@@ -223,8 +226,8 @@ class Unavailable:
 class NetworkFacts:
     """The facts of a network report. ``printers`` is None until the sources of printers are read.
 
-    ``limitations`` describe what was not tried or was cut, with the number. ``truncated``: a bound
-    of the job was reached. ``cancelled``: the run was cancelled before it was complete.
+    ``limitations`` describe what was not tried or was cut, and how much of it. ``truncated``: a
+    bound of the job was reached. ``cancelled``: the run was cancelled before it was complete.
 
     ``learned`` are the identities of the printers that answered. ``strangers`` are the identities
     of other devices that answer at the address of a printer which did not answer itself. The agent
@@ -265,7 +268,7 @@ FieldValue = str | bool | int | float | tuple[str, ...]
 class Field:
     """One fact with its source, or the reason why it is missing.
 
-    ``value`` is given exactly if ``status`` is "available".
+    ``value`` is given if and only if ``status`` is "available".
     """
 
     key: str
@@ -360,7 +363,7 @@ class Run(Protocol):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to return the facts so far at once. Check it at least every 100 ms."""
+        """Whether the collector must return now, with the facts so far. Check it every 100 ms."""
 
     def on_cancel(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` (from another thread) when the run is cancelled."""

@@ -91,7 +91,7 @@ def abi_version() -> int:
 
 
 def restrict_this_thread(rules: Iterable[Rule]) -> None:
-    """Refuse every right that no rule gives, to this thread and to all that it starts later.
+    """Refuse this thread, and all threads that it starts later, every right that no rule gives.
 
     If the kernel supports it, the thread can also no longer bind TCP ports, and can no longer send
     signals or connect by abstract Unix sockets to processes outside the sandbox. Raises OSError

@@ -49,8 +49,8 @@ def find_program(name: str) -> str | None:
 
 
 def program_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for a program: `inherited` of ``environ``, and the C locale, so that
-    the program's output is in English."""
+    """Return the environment for a program: the `inherited` variables of ``environ``, and the C
+    locale, so that the program's output is in English."""
     return {**inherited(environ), "LC_ALL": "C"}
 
 
@@ -77,7 +77,7 @@ def windows_system_directory() -> str:
     Raises OSError if Windows does not return it, and on other systems.
     """
     if sys.platform == "win32":
-        import ctypes  # only here
+        import ctypes  # imported here, because only Windows needs it
 
         buffer = ctypes.create_unicode_buffer(_PATH_MAX)
         length = ctypes.windll.kernel32.GetSystemDirectoryW(buffer, _PATH_MAX)

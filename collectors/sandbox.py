@@ -1,4 +1,4 @@
-"""Confines a collector's process: which paths it may read and run. It may write to none of them.
+"""Confines a collector's process: it can only read the paths listed here, and run programs.
 
 A collector parses untrusted input from the network, with the rights of the account that runs it.
 To contain a defect in a parser, the process confines itself after it has imported its own modules,
@@ -60,10 +60,12 @@ SETTINGS: Final = (
     "/run/udev/data", "/run/utmp",
     "/dev/urandom", "/dev/random", "/dev/zero",
 )  # fmt: skip
-"""Single paths, because /etc, /run and /var also hold secrets of other programs."""
+"""The settings and state that collectors read. They are single paths, because /etc, /run and /var
+also hold secrets of other programs."""
 
 NOWHERE: Final = "/dev/null"
-"""The only path that may be written. Programs get it as their standard input."""
+"""The only path to which the process can write. Programs that it runs get this path as their
+standard input."""
 
 
 def confine_this_process() -> Confinement:

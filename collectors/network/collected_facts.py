@@ -28,7 +28,8 @@ class CollectedFacts:
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
     attempts: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
-    """The results of all connections to print ports that were tried again, oldest first."""
+    """The results of all connections to each print port that was tried more than once, oldest
+    first."""
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False
@@ -36,7 +37,7 @@ class CollectedFacts:
     def add_attempt(
         self, targets: Sequence[Target], before: Mapping[str, ScannedHost], findings: ScanFindings
     ) -> None:
-        """Add the results of one more connection to each print port."""
+        """Add the results of one more connection to each print port of ``targets``."""
         now = {host.address: host for host in findings.hosts}
         for target in targets:
             for port in target.ports or ():

@@ -3,10 +3,10 @@
 1. Read this machine: its interfaces, the version of the system and the neighbour table. They
    determine the targets of the scan.
 2. Run four threads: the scan, mDNS, this machine's printers, and the questions to open ports. The
-   questions get hosts and ports as soon as the scan finds them, and IPP ports as soon as it is
-   known which queues these have.
+   questions get hosts and ports as soon as the scan finds them, and IPP ports as soon as their
+   queues are known.
 3. When the scan is complete, contact printers that it did not reach, query printers by SNMP, and
-   try print ports again that refused or did not answer.
+   connect again to print ports that refused the connection or did not answer.
 
 Only the calling thread stores results, in this order. It sends all facts so far after each step. If
 a source fails, only its own facts are missing.
@@ -55,8 +55,8 @@ _RESERVE_S = 0.3
 _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
-_ONLY_DEVICE = "only this machine itself was asked for"
-_QUESTIONS_DISABLED = "devices were not asked what they are: the configuration disables it"
+_ONLY_DEVICE = "the request is for this machine only"
+_QUESTIONS_DISABLED = "open ports and host names were not queried: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")
@@ -191,7 +191,7 @@ class _Collection:
             collected.scan = merge(collected.scan, findings, targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
-        """Try print ports again that refused or did not answer: another till may be using them."""
+        """Connect again to print ports that failed: another till may have been using them."""
         collected, started_s = self._collected, time.monotonic()
         for after_s in () if self._job.device_only else self._sources.retries_after_s:
             own = collected.local.own_addresses
@@ -325,7 +325,7 @@ class _Collection:
 
 def _result_now(future: "Future[T]") -> T:
     if not future.done():
-        raise TimeoutError("stopped before it was done")
+        raise TimeoutError("stopped before it had finished")
     return future.result()
 
 

@@ -64,7 +64,8 @@ def correlate(
 def announced_addresses(service: MdnsService) -> tuple[str, ...]:
     """Return the addresses under which a service is listed.
 
-    These are its IPv4 addresses. If it has none, it is one IPv6 address, preferably not link-local.
+    A service is listed under all its IPv4 addresses. If it has none, it is listed under one IPv6
+    address, preferably not a link-local one.
     """
     if ipv4 := tuple(address for address in service.addresses if ":" not in address):
         return ipv4
@@ -77,7 +78,7 @@ def _without_borrowed_uuids(
 ) -> tuple[MdnsService, ...]:
     """Leave out hearsay whose UUID another device gives as its own.
 
-    Hearsay is a service that a host announces at the address of another one. Such an announcement
+    Hearsay is a service that a host announces at the address of another host. Such an announcement
     is no evidence of the device at that address, because its UUID belongs to a different device.
     """
     given = {each.uuid for each in evidence if each.address not in own}
@@ -111,7 +112,7 @@ class _Join:
     def add_services(
         self, services: Sequence[MdnsService], convincing: Sequence[MdnsService]
     ) -> None:
-        """Add all ``services`` to the hosts, and only the ``convincing`` ones to the ports."""
+        """Add all ``services`` to the hosts, and those without borrowed UUIDs to the ports."""
         for service in services:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)

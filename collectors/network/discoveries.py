@@ -29,7 +29,7 @@ class OpenPort:
 
     ``contacted_s`` is the time of the scan's connection to it (monotonic). ``connection`` is that
     connection if it is still open: the first query is sent over it. The caller that takes the port
-    closes it.
+    must close the connection.
     """
 
     address: str
@@ -47,7 +47,7 @@ class OpenPort:
 class Discoveries:
     """Hosts and open ports, each once, in the order in which they were found. Thread-safe.
 
-    IPP ports wait until it is known which queues they have. This machine (``own`` addresses) is not
+    IPP ports cannot be taken until their queues are known. This machine (``own`` addresses) is not
     queried for its name or for the queues of its spooler, because both are read directly.
     ``is_complete`` is set when the scan adds nothing more.
     """
@@ -94,7 +94,7 @@ class Discoveries:
             self._waiting.clear()
 
     def begin_asking(self) -> None:
-        """Announce that a caller now takes the ports and closes the connections that they have."""
+        """Announce that a caller now takes the ports, and will close their connections."""
         with self._lock:
             self._is_asking = True
 

@@ -39,7 +39,7 @@ class Pool:
         self._left += amount
 
     def hand_over(self, holder: str, other: str, amount: int | None = None) -> None:
-        """Move ``amount``, or all, between two holders that turned out to be one device."""
+        """Move ``amount`` (None: all) to ``other``, because both holders are one device."""
         moved = self._held[holder] if amount is None else amount
         self._held[holder] -= moved
         self._held[other] += moved

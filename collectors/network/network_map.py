@@ -26,11 +26,12 @@ from collectors.network.scan.port_names import port_name
 from collectors.shared.addresses import PRINT_PORTS, numeric_order
 
 ENDPOINTS_AT_ONCE = 32
-"""Only this many endpoints of a device come before less important endpoints of other devices."""
+"""The list has this many endpoints of a device in a turn. Further endpoints of the device come
+after the first turn of all other devices."""
 
 LONG_LIST = 256
-"""A longer list may be cut later. In such a list, endpoints with an open port come before endpoints
-that were only announced."""
+"""A list with more endpoints than this may be cut later. In such a list, endpoints with an open
+port come before endpoints that were only announced."""
 
 _NO_MATCHES = PrinterMatches()
 
@@ -59,10 +60,10 @@ def assemble_endpoints(
 def worth_keeping(
     hosts: Sequence[Host], observed: Observations, matches: PrinterMatches, most: int
 ) -> tuple[Host, ...]:
-    """Return the ``most`` hosts to keep, in the given order.
+    """Return at most ``most`` hosts, in the given order.
 
     This machine, gateways and hosts of matched printers are kept first, then hosts that the scan
-    found, then hosts that were only announced. Of these, announcers take turns.
+    found, then hosts that were only announced. Among announced hosts, announcers take turns.
     """
     if len(hosts) <= most:
         return tuple(hosts)

@@ -1,9 +1,9 @@
 """The values that the sources of the network collector return, and the joined `Observations`.
 
 All are frozen. The source of a value has limited the length of its strings and removed control
-characters (see ``text.py``). Addresses are IPv4 or IPv6 texts without a scope id. MACs have the
-form ``aa:bb:cc:dd:ee:ff`` in lower case. UUIDs are in lower case with dashes. Times are those of
-the monotonic clock.
+characters (see ``collectors/shared/text.py``). Addresses are IPv4 or IPv6 texts without a scope id.
+MACs have the form ``aa:bb:cc:dd:ee:ff`` in lower case. UUIDs are in lower case with dashes. Times
+are those of the monotonic clock.
 """
 
 from collections.abc import Collection, Mapping
@@ -136,11 +136,11 @@ class KnownPrinter:
     or a name. ``addresses`` are its IP addresses, which are resolved if ``host`` is a name.
     ``present`` is whether a local device (USB, serial) is plugged in, or None if that is not known.
     ``stopped`` and ``state_reasons`` are from the machine's own spooler. ``backend`` is the CUPS
-    backend of a queue if the form of its device URI is not known. ``learned`` is the identity that
-    the printer had when it last answered. ``is_file_missing``: the device is plugged in, but the
-    device file that the queue prints to is missing. ``suspended`` is the device's folder in sysfs
-    if the kernel has suspended the device. ``stuck_jobs`` is the number of jobs in its queue that
-    need a user.
+    backend of a queue if its device URI has an unknown form. ``learned`` is the identity that the
+    printer had when it last answered. ``is_file_missing``: the device is plugged in, but the device
+    file that the queue prints to is missing. ``suspended`` is the device's folder in sysfs if the
+    kernel has suspended the device. ``stuck_jobs`` is the number of stuck jobs in its queue
+    (``print_jobs.py``).
     """
 
     id: str
@@ -204,12 +204,12 @@ class PrinterMatches:
 class PortObservation:
     """An open or announced port of an address, with all evidence about it.
 
-    ``contact`` is None if no connection to the port was tried. ``hostnames`` are the names of its
-    address. ``labels`` are its names: from DNS-SD, from its own answers, from its web page.
+    ``contact`` is None if no connection to the port was tried. ``hostnames`` are the host names of
+    the address. ``labels`` are the names of the port from DNS-SD, its own answers and its web page.
     ``models`` has the models from its own answers first. ``answered_uuids`` are the ``uuids`` that
     its own answers contain. ``is_announced``: mDNS announces the port. ``queue_states`` are the
-    announced states of its queues, followed by the states that they answered. ``state`` is None if
-    the port has several printers.
+    announced states of its queues, followed by the states that the queues themselves answered.
+    ``state`` is None if there are several printers behind the port.
     """
 
     address: str
@@ -254,8 +254,8 @@ class Observations:
 
     ``announcers`` maps an address to the device that announced it first. ``scanned_networks``
     (``192.168.1.0/24``) are the ranges in which every address was tried, so that a missing answer
-    is evidence. ``own_networks`` are the networks of this machine's addresses. ``attempts`` are the
-    results of all connections to print ports that were tried again.
+    is evidence. ``own_networks`` are the networks of this machine's addresses. ``attempts`` has the
+    results of all connections to each print port that was tried more than once.
     """
 
     hosts: Mapping[str, HostObservation] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from collectors.network.network_map import assemble_endpoints, assemble_hosts, w
 from collectors.network.observations import Enrichment, Observations, PrinterMatches
 from collectors.shared.addresses import network_of
 
-NOT_DONE = "stopped before it was done"
+NOT_DONE = "stopped before it had finished"
 
 
 def announced_in(collected: CollectedFacts) -> Announced:
@@ -127,7 +127,7 @@ def _state(state: SourceState, final: bool) -> SourceState:
 
 
 def _unavailable(collected: CollectedFacts) -> Unavailable:
-    """Return for each missing value of this machine why it is missing."""
+    """Return the reason for each missing value of this machine."""
     given, in_use = collected.local.unavailable, collected.local.in_use
     mac_address, gateway, interfaces = given.mac_address, given.gateway, given.interfaces
     if collected.interfaces_state.state == "failed":

@@ -1,7 +1,7 @@
 """The sources of a network report. Tests replace single sources.
 
 mDNS, printers and questions are imported where they are first called. Their libraries take longest
-to load. Meanwhile the scan already waits for answers.
+to load, and the scan already runs meanwhile.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +24,12 @@ from collectors.network.scan.scan import scan
 
 
 class Sources:
-    """The real sources. Each method calls the function of the same name, which describes it."""
+    """The real sources. Each method calls the function of the same name, which documents it."""
 
     retries_after_s: tuple[float, ...] = (2.0, 4.0, 6.0)
-    """When a print port that did not answer is tried again, in seconds after the scan. By then, a
-    receipt that another till was printing is finished."""
+    """The times at which a print port that refused or did not answer is tried again, in seconds
+    after the scan. Another till that was printing a receipt has usually finished by the last
+    try."""
 
     read_local_network = staticmethod(read_local_network)
     read_neighbour_table = staticmethod(read_neighbour_table)

@@ -113,7 +113,7 @@ def is_beyond(address: str, networks: Sequence[Network]) -> bool:
 
 
 def parse_networks(texts: Iterable[str]) -> tuple[Network, ...]:
-    """Return the networks in ``texts``; a single address is a network. Ignores invalid texts."""
+    """Return the networks in ``texts``; an address is a network, too. Ignores invalid texts."""
     networks: list[Network] = []
     for text in texts:
         try:

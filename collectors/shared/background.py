@@ -12,7 +12,7 @@ def in_background(function: Callable[[], T], name: str | None = None) -> "Future
     """Start ``function`` in a daemon thread called ``name``, and return its future result.
 
     The executors of `concurrent.futures` wait for their threads when the interpreter exits, so a
-    system call that hangs would keep the process. This thread is abandoned instead.
+    system call that hangs would keep the process alive. This thread is abandoned instead.
     """
     future: Future[T] = Future()
 

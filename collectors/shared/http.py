@@ -99,7 +99,7 @@ def exchange_blocking(
 
 
 class HttpExchange:
-    """The bytes of a request, and the part of its reply so far. It does no input or output."""
+    """The bytes of a request, and the received part of its reply. Does no input or output."""
 
     def __init__(self, request: HttpRequest, body_max: int) -> None:
         self._left = HEAD_MAX_BYTES + body_max
@@ -130,7 +130,7 @@ class HttpExchange:
             is_over = True
         if self._response is None:
             if is_over or len(self._unread) > HEAD_MAX_BYTES:
-                raise HttpError("no HTTP head came")
+                raise HttpError("no HTTP head was received")
             return None
         if not (is_over or self._is_whole):
             return None

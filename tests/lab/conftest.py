@@ -1,8 +1,8 @@
 """Runs the tests of the lab with a higher priority than the other processes of the machine.
 
 On a busy machine the simulated network must not become slow, because a host that answers too late
-counts as missing. If this user may not use real-time scheduling (sched(7)), the tests run with the
-normal priority. On a very busy machine they may then fail because hosts seem to be missing.
+counts as missing. If this user has no right to real-time scheduling (sched(7)), the tests run with
+the normal priority. On a very busy machine they may then fail because hosts seem to be missing.
 """
 
 import os

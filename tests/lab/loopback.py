@@ -16,7 +16,7 @@ _IFF_UP = 0x1
 
 
 def raise_loopback() -> None:
-    """Set IFF_UP on `lo`. Raises OSError if this process may not."""
+    """Set IFF_UP on `lo`. Raises OSError if this process lacks the right."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 

@@ -1,6 +1,7 @@
 """Creates namespaces for tests, as root or without privileges inside a user namespace.
 
-A namespace exists as long as the command in it runs. It has no name, and nothing remains of it.
+A namespace exists as long as the command in it runs. It has no name, so it disappears when the
+command ends.
 """
 
 import functools
@@ -27,7 +28,7 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
     ``probe`` is a command that must succeed in the namespace. Raises LookupError with the reason if
     no namespace can be created.
     """
-    # Root also tries a user namespace, because that is how most machines run the tests.
+    # Root also tries a user namespace, because most machines run the tests in one.
     ways = [_AS_ROOT, _AS_ANYBODY] if os.geteuid() == 0 else [_AS_ANYBODY]
     reasons = []
     for way in ways:
@@ -40,7 +41,7 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
 
 
 def entering_as_anybody() -> tuple[str, ...]:
-    """Return the prefix that enters a network namespace without privileges. It is not probed."""
+    """Return the prefix of `entering` without privileges. This machine may not permit it."""
     return (*_AS_ANYBODY, "--net", *LOOPBACK)
 
 

@@ -61,7 +61,7 @@ def test_each_queue_is_parsed_or_listed(known: dict[str, KnownPrinter]) -> None:
 
 
 def test_every_backend_that_is_installed_is_known(known: dict[str, KnownPrinter]) -> None:
-    """A backend without queues of its own only discovers devices for other backends."""
+    """Backends that only discover devices, such as snmp, are in ``PUBLISHED`` as well."""
     installed = {program.name for program in (PROGRAMS / "backend").iterdir()}
     published = {uri.partition(":")[0] for uris in PUBLISHED.values() for uri in uris}
     assert installed <= published

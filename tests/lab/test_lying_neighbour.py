@@ -24,7 +24,8 @@ pytestmark = [
 ]
 
 LIES = sizes.amount(medium=2000, large=6000, variable="LIES")
-# In packets per second. At the first rate, the kernel does not lose most packets. 0 is the maximum.
+# Packets per second. At the first rate, the kernel still receives most packets. 0 means that the
+# packets are sent as fast as possible.
 RATES = (20_000, 0) if "LIES" in os.environ else (20_000,)
 PEAK_MAX_MIB = 96.0
 LIAR = "10.81.0.66"

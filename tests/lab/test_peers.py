@@ -260,7 +260,7 @@ def test_each_queue_of_a_print_server_is_judged_by_its_own_path(facts: dict[str,
 def test_queues_without_a_network_printer_are_listed_with_their_kind(facts: dict[str, Any]):
     wrapped, usb = printer(facts, "cups:wrapped"), printer(facts, "cups:over-usb")
     assert (wrapped["status"], usb["transport"]) == ("unknown", "usb")
-    assert wrapped["reason"] == "Not followed: CUPS prints to it by the backend beh"
+    assert wrapped["reason"] == "Not checked: CUPS prints to it with the backend beh"
 
 
 def test_printer_with_a_new_address_is_reported_as_moved(

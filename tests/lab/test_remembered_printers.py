@@ -1,7 +1,7 @@
 """Tests printers that are set up only by their address, in several reports of one LAN.
 
-The second report identifies them by the MACs that the first one learned, even if DHCP has changed
-their addresses since.
+The second report identifies them by the MACs that the first report learned, even if DHCP has
+changed their addresses since.
 """
 
 from dataclasses import asdict, replace

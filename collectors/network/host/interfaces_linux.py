@@ -1,4 +1,4 @@
-"""Interfaces, addresses and default routes by rtnetlink dumps (Linux)."""
+"""Reads interfaces, addresses and default routes with rtnetlink dumps (Linux)."""
 
 from collections.abc import Sequence
 from dataclasses import replace

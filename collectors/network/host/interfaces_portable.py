@@ -1,4 +1,4 @@
-"""Interfaces by psutil and gateways by netifaces (macOS, Windows).
+"""Reads interfaces with psutil and gateways with netifaces (macOS, Windows).
 
 On Windows, netifaces names an interface by its GUID and psutil by its friendly name. The interface
 of a gateway is therefore identified by the addresses that both libraries report.
@@ -18,7 +18,7 @@ from collectors.shared.addresses import is_loopback
 
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # on Windows; macOS names all interfaces en0, en1
 _NO_MAC = "00:00:00:00:00:00"  # the MAC that a loopback interface reports
-_IPV6_LINK_PREFIX = 64  # psutil reports no prefix on Windows; RFC 4291 section 2.5.4
+_IPV6_LINK_PREFIX = 64  # psutil reports none on Windows; RFC 4291 section 2.5.4
 _FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {socket.AF_INET: "ipv4", socket.AF_INET6: "ipv6"}
 
 

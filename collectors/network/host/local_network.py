@@ -9,9 +9,9 @@ from collectors.contract import Interface, Unavailable
 class LocalInterface:
     """An interface of the contract, and further properties that the scan needs.
 
-    ``has_arp``: the kernel resolves addresses of this Ethernet-like link by ARP and reports them.
-    ``metric`` is the metric of the best default route through the interface, or None without a
-    default route. ``is_wireless`` is also False if the system does not report it.
+    ``has_arp``: the kernel resolves addresses of this Ethernet-like link by ARP and reports the
+    results. ``metric`` is the metric of the best default route through the interface, or None
+    without a default route. ``is_wireless`` is also False if the system does not report it.
     """
 
     interface: Interface

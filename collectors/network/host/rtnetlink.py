@@ -144,7 +144,8 @@ def parse_address(body: bytes) -> tuple[int, InterfaceAddress] | None:
         return None
     family, prefix_length, _flags, _scope, index = _IFADDRMSG.unpack_from(body)
     attributes = _attributes(body[_IFADDRMSG.size :])
-    # On a point-to-point link IFA_ADDRESS is the peer's address, and IFA_LOCAL is the own one.
+    # On a point-to-point link IFA_ADDRESS is the peer's address, and IFA_LOCAL is this machine's
+    # address.
     text = _address_text(family, attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b""))
     if text is None:
         return None

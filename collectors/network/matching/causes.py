@@ -1,8 +1,8 @@
 """The table of causes why a printer does not print, with the symptoms and the fix of each. Pure.
 
-From each group the first row that fits a printer is reported, in the order of the groups. A row of
-the group "machine" is about this machine or its network. The report lists such a row once, and
-again with each printer that it explains. No sentence may claim more than was observed.
+The groups are searched in order, and of each group the first row that fits a printer is reported. A
+row of the group "machine" is about this machine or its network. The report lists such a row once,
+and again with each printer that it explains. No sentence may claim more than was observed.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,12 +21,12 @@ class Cause:
     """One row of the table.
 
     ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
-    ``m`` for those of the machine. ``evidence`` appears only in the manual. So does the remedy if
-    it ``is_obvious``.
+    ``m`` for those of the machine. ``evidence`` appears only in the manual. A remedy that
+    ``is_obvious`` appears only there as well.
 
-    ``fits`` returns whether a printer's symptoms have this cause. A cause in the machine or its
-    network also has ``is_there``, which returns whether the cause exists. Its ``fits`` then selects
-    the printers that it explains.
+    ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
+    or its network also has ``is_there``, which returns whether the cause exists. Its ``fits`` then
+    selects the printers that it explains.
     """
 
     code: str
@@ -77,7 +77,7 @@ _LISTING = _Listing()
 
 
 def _misses(symptoms: Symptoms, network: str) -> bool:
-    """Return whether a printer of a network was not reached."""
+    """Return whether the printer is set up in ``network`` and was not reached."""
     return symptoms.is_out and bool(network) and symptoms.is_in(network)
 
 
@@ -113,7 +113,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, _: s.out_of_reach == "other network",
             "{s.seen}; {s.address} is in another network than this machine",
             "the printer was found at an address in none of this machine's networks",
-            "bring both into one network",
+            "move one of them, so that both are in the same network",
         ),
         Cause(
             "address-changed",
@@ -153,8 +153,9 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "port-held",
             lambda s, _: s.contact in ("refused", "no-answer") and len(s.attempts) > 1,
-            "{s.seen}, each of {s.attempts_count} times that it was tried",
-            "the host answers; its print port refused or was silent each time in six seconds",
+            "{s.seen}, in all {s.attempts_count} attempts",
+            "the host answers; its print port refused or was silent in all attempts within six"
+            " seconds",
             "another till or program may use it, or it hangs: stop other programs, or restart"
             " the printer",
         ),
@@ -225,7 +226,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "other-kind-of-device",
             lambda s, _: bool(s.what_is_there),
             "the device there is {s.what_is_there}",
-            "the device at the address has no print port and another name",
+            "the device at the address has no print port and a different name",
             "has another device taken the address?",
         ),
     ),
@@ -293,7 +294,8 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         Cause(
             "wsd-port",
             lambda s, _: s.printer.is_on_wsd_port and s.is_out,
-            "it is set up on a WSD port; Windows loses printers there that change their address",
+            "it is set up on a WSD port; Windows loses a printer on such a port if its address"
+            " changes",
             "the queue's Windows port is a WSD port, and the printer was not reached",
             "set it up on a Standard TCP/IP port",
         ),
@@ -320,7 +322,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             lambda s, m: _misses(s, m.shared_network),
             "{m.ways} are in one network, {m.shared_network}, and only one of them is used",
             "two interfaces, such as cable and Wi-Fi, have addresses in one network",
-            "switch off the one without the printers",
+            "switch off the interface that does not lead to the printers",
             is_there=lambda m: bool(m.shared_network),
         ),
         Cause(

@@ -69,10 +69,10 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     """Group the observations into devices. Each IPv4 address is a device, with these exceptions.
 
     An IPv6 address belongs to the IPv4 address with the same MAC or host name, if there is exactly
-    one. Several IPv4 addresses with the same host name and the same UUID are one device, for
-    example with cable and Wi-Fi. Addresses with only the same MAC stay separate devices, because
-    the MAC may be that of proxy ARP. Only MACs from the scan are used: the neighbour table may
-    still have the MAC of a device that had the address before.
+    one such IPv4 address. Several IPv4 addresses with the same host name and the same UUID are one
+    device, for example with cable and Wi-Fi. Addresses with only the same MAC stay separate
+    devices, because the MAC may be that of proxy ARP. Only MACs from the scan are used: the
+    neighbour table may still have the MAC of a device that had the address before.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for each in observed.ports.values():
@@ -189,7 +189,8 @@ def _device_macs(device: Device) -> Iterator[str]:
     for name in device.hostnames:
         if mac := mac_in_hostname(name):
             yield mac
-    # Some printers have only the last three bytes in their host name. They match these.
+    # Some printers have only the last three bytes of the MAC in their host name. Such a host name
+    # is compared with these bytes.
     yield from {mac[-8:] for mac in device.mac_addresses}
 
 
@@ -262,7 +263,7 @@ class _Marks:
 
 
 def _first_addresses(marks: dict[str, _Marks]) -> dict[str, str]:
-    """Map each IPv4 address to the first one with the same host name and the same UUID."""
+    """Map each IPv4 address to the first address with the same host name and the same UUID."""
     heads: dict[tuple[str, str], str] = {}
     first: dict[str, str] = {}
     for address, own in marks.items():

@@ -1,4 +1,4 @@
-"""Hints at devices that may be a printer which was not found.
+"""Suggests devices that may be a printer that was not found.
 
 A hint never changes the status of the printer.
 """
@@ -13,7 +13,7 @@ from collectors.network.matching.verdicts import difference, is_surely
 from collectors.network.observations import KnownPrinter
 
 HINTS_MAX = 4
-"""If more devices than this are of the printer's model, they are no useful hint."""
+"""If more devices than this have the printer's model, no hint is given."""
 
 
 class Hints:
@@ -38,10 +38,11 @@ class Hints:
         if device is None or not is_surely(printer.learned, device):
             return None
         where = device.address
-        return f"the device that had it when it last answered is at {where}: was it renamed?"
+        return f"the device that had this name when it last answered is at {where}: was it renamed?"
 
     def _alike(self, printer: KnownPrinter) -> str | None:
-        """Find a device with one identity of the printer. One is not enough for a match."""
+        """Find a device with one identity of the printer. One identity is not enough for a
+        match."""
         device, by = self._find_free(printer, IDENTITIES)
         if device is None or difference(replace(printer, learned=None), device, None, by):
             return None

@@ -27,7 +27,8 @@ def learn(
     """Yield the identity of each printer in ``matches``: (printer, its device, the address used).
 
     An identity that two devices share is left out, because it identifies neither: some makers give
-    one UUID or serial number to many devices, and a router answers ARP for others with its own MAC.
+    one UUID or serial number to many devices, and a router may answer ARP for other devices with
+    its own MAC.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     for printer, device, address in matches:
@@ -53,7 +54,7 @@ def _setup(printer: KnownPrinter) -> str:
 
 def _only(device: Device, devices: Sequence[Device], marks: Marks) -> str | None:
     """Return a device's identity of one kind. Returns None if the device has several or none, or if
-    another device has the same."""
+    another device has the same identity."""
     own = set(marks(device))
     if len(own) != 1 or any(own & set(marks(each)) for each in devices if each is not device):
         return None

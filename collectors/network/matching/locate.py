@@ -21,7 +21,7 @@ from collectors.network.observations import KnownPrinter
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The device that a printer was matched with, ``by`` which evidence.
+    """The device that a printer was matched with. ``by`` is the kind of the evidence.
 
     ``left`` is the address that the printer is set up with, if its device is no longer there. If
     several devices fit equally well, ``device`` is None and ``rivals`` are these devices.
@@ -127,7 +127,7 @@ def _settle(printer: KnownPrinter, match: Match) -> Device | None:
         lambda device: any(is_same_model(printer.make_model, each) for each in device.models),
     )
     # A printer that is set up by its address, but is not there, must not be matched with a device
-    # only because that one has the same model or answers.
+    # only because that device has the same model or answers.
     for fits in identity if printer.addresses else (*identity, *likeness):
         if len(devices) > 1:
             devices = tuple(each for each in devices if fits(each)) or devices

@@ -53,7 +53,7 @@ def match(
     for printer, _, verdict in judged:
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    # Learn from printers that answer at their address or, with the same MAC, at another one.
+    # Learn from printers that answer at their address or, with the same MAC, at another address.
     answering = (
         (printer, verdict.device, verdict.endpoint[0])
         for printer, at, verdict in judged
@@ -70,9 +70,9 @@ def match(
 
 
 class _Matcher:
-    """Judges printers by the devices that they are located at.
+    """Judges each printer by the device that it was matched with.
 
-    ``located`` has the device of each printer. ``_arrived`` maps an address to the printer that is
+    ``located`` has the match of each printer. ``_arrived`` maps an address to the printer that is
     there now although it is set up with a different address. ``_held`` are the addresses of devices
     that queues use.
     """
@@ -108,7 +108,7 @@ class _Matcher:
 
     def judge(self, printer: KnownPrinter, at: Located | None) -> Verdict:
         if printer.backend is not None:
-            seen = f"not followed: CUPS prints to it by the backend {printer.backend}"
+            seen = f"not checked: CUPS prints to it with the backend {printer.backend}"
             symptoms = Symptoms(printer, "unknown", seen)
             return replace(self._verdict(symptoms), is_ambiguous=True)
         if printer.transport != "network":
@@ -153,7 +153,7 @@ class _Matcher:
         other = self._other_device(printer, device, seen, by) or ""
         port = seen.port if seen is not None else printer.port
         if port is None:
-            reason = f"{device.address} is there, but on no port for printing (matched by {by})"
+            reason = f"{device.address} is there, but no print port was found (matched by {by})"
             there = "" if other else verdicts.what_is_there(device) or ""
             symptoms = Symptoms(printer, "unreachable", reason, what_is_there=there, other=other)
             return self._verdict(symptoms, None if other else device)
@@ -204,7 +204,7 @@ class _Matcher:
     def _other_device(
         self, printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
     ) -> str | None:
-        """Describe why a device may not be the printer that it was matched with; None if it may."""
+        """Describe why a device may not be the printer that it was matched with, or return None."""
         arrived, its = self._arrived.get(device.address, (None, by))
         if arrived is not None and by not in IDENTITIES:
             return f"it is the printer {arrived.name} (same {its}) that has this address now"
@@ -223,7 +223,8 @@ class _Matcher:
     def _judge_moved(self, printer: KnownPrinter, device: Device, by: By, old: str) -> Verdict:
         if by != "MAC" and self._is_still_there(printer, old, self._arrived):
             return _ambiguous(
-                f"ambiguous between {old}, set up, and {device.address}, which has its {by}"
+                f"ambiguous between {old}, its configured address,"
+                f" and {device.address}, which has its {by}"
             )
         seen = _choose_port(printer, device)
         key = (seen.address, seen.port) if seen is not None else None
@@ -253,8 +254,8 @@ class _Matcher:
     def _is_still_there(self, printer: KnownPrinter, old: str, arrived: Container[str]) -> bool:
         """Return whether the device at a printer's old address may be the printer.
 
-        It may be if the printer's port is open there, nothing contradicts it, and no other printer
-        has moved to that address (``arrived``).
+        That is possible if the printer's port is open there, nothing contradicts it, and no other
+        printer has moved to that address (``arrived``).
         """
         there = self.index.at(old)
         is_open = printer.port is not None and self._reach.contact(old, printer.port) == "open"

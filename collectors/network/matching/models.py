@@ -50,7 +50,8 @@ _MAKERS = {
     **dict.fromkeys(("konica", "kyocera", "lexmark", "ncr", "oki", "pantum", "ricoh", "samsung")),
     **dict.fromkeys(("sewoo", "sharp", "star", "toshiba", "xerox", "zebra")),
 }
-"""Maps the first word of a maker's name to the maker's usual name. None: it is the usual name."""
+"""Maps the first word of a maker's name to the maker's usual name. None means that the word itself
+is the usual name."""
 
 
 def is_no_model(text: str) -> bool:

@@ -43,14 +43,15 @@ _REASONS_MAX = 8
 
 
 def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Return printer-state-reasons as English texts. Unknown ones only lose their dashes."""
+    """Return printer-state-reasons as English texts. In unknown ones, spaces replace dashes."""
     plain = (_SEVERITY.sub("", reason) for reason in reasons)
     words = (STATE_WORDS.get(each, each.replace("-", " ")) for each in plain)
     return tuple(dict.fromkeys(words))[:_REASONS_MAX]
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names with commas and "and". After four names, only the number of the rest follows."""
+    """Join names with commas and "and". After four names, only the number of further names
+    follows."""
     parts = list(names[:_LISTED_MAX])
     if len(names) > _LISTED_MAX:
         parts.append(f"{len(names) - _LISTED_MAX} more")

@@ -1,4 +1,4 @@
-"""The symptoms by which a cause is found: those of a printer, and those of the machine.
+"""The symptoms of a printer and those of the machine, from which the causes are derived.
 
 They are frozen values, with properties that format them for the sentences of a cause. Their texts
 were already limited in length when they were read.
@@ -19,8 +19,8 @@ Status = Literal["reachable", "unreachable", "unknown"]
 OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
 
 _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
-"""Epson's receipt printers. Newer ones accept connections to port 9100, but print nothing until
-plain printing is allowed in their settings."""
+"""Matches the models of Epson's receipt printers. Newer models accept connections to port 9100, but
+print nothing until plain printing is allowed in their settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Symptoms:
 
     @property
     def is_out(self) -> bool:
-        """Whether this is a printer of the network that was not reached."""
+        """Whether this is a network printer that was not reached."""
         return self.printer.transport == "network" and self.status != "reachable"
 
     @property
@@ -139,7 +139,7 @@ class Symptoms:
 
     @property
     def accept(self) -> str:
-        return self._command("cupsaccept", "let it take documents")
+        return self._command("cupsaccept", "let it accept documents")
 
     @property
     def cancel(self) -> str:

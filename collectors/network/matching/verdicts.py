@@ -19,9 +19,9 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 class Verdict:
     """The result for one printer.
 
-    ``endpoint`` is the address and port that answered for it. ``marked`` are all endpoints that
-    belong to the printer. ``taken_by`` is a different device that accepts connections at the
-    printer's address.
+    ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
+    endpoints that belong to the printer. ``taken_by`` is a different device that accepts
+    connections at the printer's address.
     """
 
     status: Status
@@ -34,7 +34,7 @@ class Verdict:
 
 
 def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
-    """Add the status of the printer's port, which follows from the connections to it."""
+    """Set the status and the description of a port from the results of connections to it."""
     address, number, matched = port.address, port.port, f"matched by {matched_by}"
     status: Status = "unreachable" if port.contact else "unknown"
     if port.contact == "open":
@@ -45,7 +45,8 @@ def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Sympto
         seen = f"{address} is there, but port {number} does not answer ({matched})"
     elif port.contact:
         seen = (
-            f"no answer from {address} on port {number} or any other, only its MAC was seen lately"
+            f"no answer from {address} on port {number} or any other port;"
+            " only its MAC was seen lately"
         )
     elif is_announced:
         seen = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
@@ -66,7 +67,7 @@ def see_local(printer: KnownPrinter) -> Symptoms:
 
 
 def see_missing(printer: KnownPrinter) -> Symptoms:
-    """Describe what was searched for, for a printer that no device matched."""
+    """Return the symptoms of a printer that matched no device: what was searched for."""
     status: Status = "unreachable"
     if printer.dns_sd_name:
         seen = f"no device announces the name {printer.dns_sd_name} by mDNS"
@@ -78,7 +79,7 @@ def see_missing(printer: KnownPrinter) -> Symptoms:
     if printer.mac_address or printer.uuid:
         what = f"MAC {printer.mac_address}" if printer.mac_address else f"UUID {printer.uuid}"
         return Symptoms(printer, status, f"no device has the {what}", in_vain="other")
-    return Symptoms(printer, "unknown", "nothing is known by which it could be found")
+    return Symptoms(printer, "unknown", "its setup has no address, name, MAC or UUID to search for")
 
 
 def difference(
@@ -87,8 +88,8 @@ def difference(
     """Describe why a device may not be the printer that it was matched with.
 
     Returns None if nothing contradicts the match. ``by`` is the evidence of the match. A match by
-    MAC is not doubted, because a MAC is unique. A match by UUID is, because some makers give one
-    UUID to all devices with a firmware.
+    MAC is not doubted, because a MAC is unique. A match by UUID is doubted, because some makers
+    give one UUID to all devices with the same firmware.
     """
     if by == "MAC":
         return None
@@ -118,10 +119,11 @@ def difference(
 
 
 def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
-    """Describe how a device differs from the printer when it last answered; None if it does not.
+    """Describe how a device differs from a printer's learned identity; None if it does not.
 
     A printer has different MACs on Wi-Fi and on cable. Some makers give one UUID or serial number
-    to many devices. So two equal identities outweigh a different MAC, but one does not.
+    to many devices. So two equal identities outweigh a different MAC, but one equal identity does
+    not.
     """
     if learned is None or is_surely(learned, device):
         return None
@@ -137,7 +139,7 @@ def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None
 def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
     """Return whether a device is certainly the learned printer.
 
-    It is if it has the printer's MAC, or two of the printer's serial number, UUID and host name.
+    The device must have the printer's MAC, or two of these: its serial number, UUID and host name.
     """
     if learned is None:
         return False
@@ -181,7 +183,7 @@ def what_is_there(device: Device) -> str | None:
 
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
-    """Return whether a server answered that it has no such queue."""
+    """Return whether a server answered that it does not have the printer's queue."""
     states = [e for e in (seen.queue_states if seen else ()) if e.queue == printer.queue]
     return bool(states) and states[-1].is_missing
 
@@ -201,7 +203,7 @@ def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Dev
 
 
 def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
-    """Return whether a port has a printer's state and may be this printer's."""
+    """Return whether a port has reported a state and may belong to this printer."""
     is_foreign = printer.uuid and observation.uuids and printer.uuid not in observation.uuids
     return not is_foreign and bool(observation.state or observation.state_reasons)
 

@@ -3,7 +3,8 @@
 Any host on a link may announce any service at any address. Therefore these rules apply:
 
 - If a device announces a service at its own address, announcements of the same service by other
-  hosts are ignored. So are other hosts' announcements of a port that the device itself announces.
+  hosts are ignored. If the device itself announces a port, announcements of this port by other
+  hosts are ignored as well.
 - The number of services of one device is limited, so that they never displace the services of
   another device. Devices are identified by their MACs. If a host also forges MACs, only the limit
   of all services together applies to it.
@@ -40,7 +41,7 @@ _Pair = tuple[int, str]  # the number of a service, and one of its addresses
 
 
 class LinkLayer:
-    """Returns the device and the announcer of an address.
+    """Maps addresses to devices and to announcers.
 
     ``macs`` maps each address that answered ARP to its MAC. ``unanswered`` are the addresses that
     did not answer ARP. ``networks`` are the networks of this machine's interfaces.
@@ -60,14 +61,17 @@ class LinkLayer:
             self._census.add(mac, address)
 
     def device(self, address: str) -> str:
-        """Return the device of an address: its MAC, or the address itself behind proxy ARP."""
+        """Return the device of an address: its MAC, or the address if there is no such MAC.
+
+        Behind proxy ARP, the MAC belongs to the router and not to the device.
+        """
         mac = self.macs.get(address)
         return address if mac is None or self._census.is_proxy(mac) else mac
 
     def announcer(self, address: str) -> str:
         """Return the announcer of an address: its MAC, or the address if its MAC is not known.
 
-        All addresses that do not answer ARP together are the announcer `NOBODY`.
+        All addresses that do not answer ARP share one announcer, `NOBODY`.
         """
         if address in self._unanswered or is_beyond(address, self.networks):
             return NOBODY
@@ -89,8 +93,8 @@ class LinkLayer:
 class Announced:
     """The services to list, each with only the addresses at which it is listed.
 
-    ``limitations`` describe what was cut. ``announcers`` maps each address to the announcer that
-    announced it first.
+    ``limitations`` describe what was cut. ``announcers`` maps each address to the device that
+    announced it first, in the form of `LinkLayer.announcer`.
     """
 
     services: tuple[MdnsService, ...] = ()
@@ -143,7 +147,8 @@ def _believed(
 
     Also returns the number of services that had false addresses, by the address that announced
     them. An address in an announcement by another host is false if the address's own device
-    announces a service on that port, or if a different device announces the same service.
+    announces a service on that port, or if a different device announces the same service at an
+    address of its own.
     """
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -189,8 +194,8 @@ def _elsewhere(
 ) -> set[str]:
     """Return the IPv4 addresses of ``others`` that are outside of this machine's networks.
 
-    They belong to a host's containers and tunnels, and this machine cannot reach them. Returns none
-    if the service has no other IPv4 address.
+    Usually they belong to containers and tunnels of the announcing host, and this machine cannot
+    reach them. Returns an empty set if the service has no other IPv4 address.
     """
 
     def is_here(address: str) -> bool:
@@ -298,6 +303,7 @@ def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
     counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
-            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services of others,"
-            " which announce them differently: only the announcements of those devices are listed"
+            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services"
+            " that other devices announce differently: only the announcements of those devices"
+            " are listed"
         )

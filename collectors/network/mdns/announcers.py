@@ -4,8 +4,8 @@ An announcer cannot change or remove the records of another one, because a recor
 the address that sent it. Records are joined when services are listed (services.py).
 
 The neighbour table shows which addresses belong to one device. These addresses are one announcer,
-named by the MAC. All addresses that do not answer ARP are one announcer together, because forged
-addresses are among them.
+named by the MAC. All addresses that do not answer ARP also count as one announcer, because some of
+them may be forged.
 """
 
 from collections import Counter
@@ -31,9 +31,9 @@ _PACKET_BYTES = 300  # added to the length of a packet for the fixed cost of par
 
 
 class LinkRecords:
-    """The packets and records of one interface. All are limited and shared fairly by announcer.
+    """The packets and records of one interface. Announcers share each limit fairly.
 
-    ``networks`` are those of the interface: an address outside of them cannot answer ARP.
+    ``networks`` are the networks of the interface: an address outside of them cannot answer ARP.
     ``rejected`` counts how often packets or records were discarded because more than
     ``SOURCES_MAX`` addresses sent packets.
     """
@@ -139,8 +139,8 @@ class LinkRecords:
     def _forget_one(self, newcomer: str, *, is_proved: bool) -> bool:
         """Remove the book of an address that does not answer ARP, to make room for ``newcomer``.
 
-        Nothing is removed if ``newcomer`` is no more important: it must answer ARP, be a printer's
-        address, or have answered directly. Returns whether a book was removed.
+        A book is removed only if ``newcomer`` answers ARP, is a printer's address, or has answered
+        a direct query. Returns whether a book was removed.
         """
 
         def is_weak(source: str) -> bool:
@@ -174,7 +174,7 @@ class LinkRecords:
                 self._books[entry.address].hand_over(announcer)
 
     def describe(self, announcer: str) -> str:
-        """Return ``192.168.1.66 (MAC 02:…)`` for the MAC of an announcer, if it is known."""
+        """Return ``192.168.1.66 (MAC 02:…)`` for a MAC, and any other announcer unchanged."""
         address = next((a for a, mac in self._macs.items() if mac == announcer), None)
         if announcer == NOBODY or address is None:
             return announcer

@@ -111,7 +111,7 @@ def browse(
 
 
 class _DirectQueries:
-    """Sends questions to each host of a link that is in the neighbour table."""
+    """Sends unicast questions to the hosts of a link that are in the neighbour table."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _DirectQueries:
     def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
         """Query each host of a link if too much was announced there.
 
-        Returns the limitation that describes it, or None if no host was queried.
+        Returns a limitation for the report, or None if no host was queried.
         """
         is_crowded = watch.records.is_overloaded or (end == "crowded" and watch.is_crowded)
         hosts = self._hosts(watch.link) if is_crowded and end != "cancelled" else []
@@ -137,14 +137,14 @@ class _DirectQueries:
         answered = self._ask(watch.records, hosts)
         return (
             f"mDNS: more was announced on {watch.link.name} than could be read, so"
-            f" {len(hosts):,} hosts were asked one by one: {answered:,} answered"
+            f" {len(hosts):,} hosts were queried one by one: {answered:,} answered"
         )
 
     def is_unicast_only(self, watch: Watch, end: End) -> bool:
-        """Return whether multicast does not pass on a link: hosts answer only unicast questions.
+        """Return whether hosts of a link answer unicast questions but no multicast questions.
 
-        This is tested with some hosts, but only if no packet was received and a printer is set up
-        by its mDNS name.
+        Some hosts are queried by unicast for this, but only if no packet was received and a printer
+        of this machine is set up by an mDNS name.
         """
         if end != "settled" or watch.has_received or not self._wanted().is_called:
             return False
@@ -222,7 +222,7 @@ def _describe(announcer: str, watches: Sequence[Watch]) -> str:
 
 def _state(watches: Sequence[Watch]) -> SourceState:
     if not watches:
-        return SourceState("unsupported", "no interface with an address to browse on")
+        return SourceState("unsupported", "no interface has an address that mDNS can use")
     if any(watch.link.has_sent for watch in watches):
         return SourceState("succeeded")
     problems = "; ".join(p for watch in watches for p in watch.link.all_problems())

@@ -1,8 +1,8 @@
 """Queries each host for its services by unicast. Used if too much is announced by multicast.
 
-The source address of a multicast packet is easily forged. A unicast query is sent from its own port
-with its own random id, so that the answer certainly comes from the queried host, unless another
-machine takes over the host's address by ARP (RFC 6762, sections 5.5 and 6.7).
+The source address of a multicast packet is easily forged. Each host is queried from a separate port
+with a random id. So the answer certainly comes from the queried host, unless another machine takes
+over the host's address by ARP (RFC 6762, sections 5.5 and 6.7).
 """
 
 import secrets
@@ -31,7 +31,8 @@ ANSWERS_MAX = 64
 FIRST_ANSWER_S = 1.2
 """How long to wait for a host's first answer. It may be busy with the same flood of packets."""
 SETTLE_S = 0.35
-"""If a host sends nothing for this long after an answer, it has no more answers (section 6)."""
+"""If a host sends nothing for this long after an answer, it has no more answers (RFC 6762, section
+6)."""
 _QUESTIONS_PER_PACKET = 8  # some small responders read only the first questions of a packet
 _TURN_S = 0.05
 _AGAIN_S = 0.5

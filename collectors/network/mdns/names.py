@@ -19,7 +19,7 @@ ROUND_INTERVAL_S = 1.0
 LAST_WAIT_S = 0.4
 ROUNDS = 2
 _TURN_S = 0.02
-_GATHER_S = 0.04  # the interval of packets, so that one packet has questions for many hosts
+_GATHER_S = 0.04  # the time between packets: each packet has the questions for many hosts
 _DRAIN_MAX = 2048
 _REVERSE_DOMAIN = b"\x04arpa"
 READ_PER_HOST_MAX = 32
@@ -130,7 +130,7 @@ def _drain(key: selectors.SelectorKey, answers: "NameAnswers") -> None:
 
 
 class NameAnswers:
-    """The names so far.
+    """The names that hosts have answered so far.
 
     ``names`` maps the reverse name of an address to the name that the host itself gave. ``wanted``
     maps the reverse name to the address.
@@ -159,7 +159,8 @@ class NameAnswers:
         return self.names.get(reverse) or self._hearsay.get(reverse)
 
     def add(self, source: str, packet: bytes) -> None:
-        """Parse a packet, unless it came from another link or its host has sent too many."""
+        """Parse a packet, unless it came from another link or its host has sent too many
+        packets."""
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
         own = self._reverse.get(source)

@@ -25,13 +25,13 @@ RECORDS_MAX_BYTES = 32 * 2**20
 """The most memory of all stored records, by the cautious estimate of ``_cost``. One announcer can
 use at most half of it, which is enough for 5,000 services."""
 WANTED_PER_ANNOUNCER_MAX = 64
-"""The most instances of one announcer that are stored and listed before all others because printers
-of this machine need them."""
+"""How many instances of one announcer get priority because printers of this machine need them. They
+are stored and listed before all others."""
 
 _DOMAIN = ".local"
 _INSTANCES_FACTOR = 4
-_RECORD_BYTES = 400  # the objects and table entries of a record, beside its text
-_DROPPED_BYTES = 100  # a hash in a set
+_RECORD_BYTES = 400  # the memory of a record's objects and table entries, without its text
+_DROPPED_BYTES = 100  # the memory of one hash in a set
 
 Value = TypeVar("Value")
 
@@ -39,9 +39,10 @@ Value = TypeVar("Value")
 class Quota:
     """The limits of all interfaces together. ``services`` is the limit of the final list.
 
-    Four times as many instances can be stored. A single announcer gets at most half of them, so
+    Up to four times as many instances are stored. A single announcer gets at most half of them, so
     that there is always room for other announcers. Instances that were announced over IPv6 have a
-    pool of their own, because they usually repeat those of IPv4 or are forged.
+    pool of their own, because most of them are forged or repeat an instance that was announced over
+    IPv4.
     """
 
     def __init__(
@@ -72,8 +73,8 @@ class Instance(NamedTuple):
 class RecordBook:
     """The records that one address sent on one interface. All tables are limited in size.
 
-    Keys are in lower case. ``announcer`` is the holder whose share of the pools is used: the
-    address ``source``, or its MAC once that is known. ``is_proved``: all records certainly came
+    Keys are in lower case. ``announcer`` is the holder of this book's shares of the pools: the
+    address ``source``, or its MAC once the MAC is known. ``is_proved``: all records certainly came
     from ``source``. ``dropped`` are the hashes of instances that were not stored.
     """
 

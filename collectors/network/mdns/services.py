@@ -28,7 +28,7 @@ LACKING_MAX = 128
 
 
 class _Lookup:
-    """Looks up addresses and texts: first in a given book, then in all books."""
+    """Looks up addresses and TXT records: first in a given book, then in all books."""
 
     def __init__(self, books: Iterable[RecordBook]) -> None:
         self._hosts: dict[str, dict[str, None]] = {}
@@ -49,7 +49,7 @@ class _Lookup:
         return self._texts.get(key) if own is None else own
 
     def open_questions(self, key: str, book: RecordBook) -> Iterator[Question]:
-        """Yield the questions whose answers an instance lacks."""
+        """Yield the questions for the records that an instance lacks."""
         labels = book.instances[key].labels
         if "\ufffd" in labels[0]:
             return  # the bytes of the name were not valid UTF-8 and are lost: no host would answer
@@ -161,8 +161,8 @@ def _joined(services: Sequence[MdnsService]) -> list[MdnsService]:
     """Join the services that one device announces both over IPv4 and over IPv6.
 
     The two announcements have different source addresses. They belong together if they have the
-    same host name and port, and if the IPv4 one lists the source address of the IPv6 one or is the
-    only one with this host name and port.
+    same host name and port. In addition, the IPv4 announcement must list the source address of the
+    IPv6 announcement, or be the only IPv4 announcement with this host name and port.
     """
     mains = [each for each in services if ":" not in each.announcer]
     alone: list[MdnsService] = []

@@ -68,7 +68,8 @@ class Watch:
     ``tries`` maps the question for a missing record to the time of the first query and the number
     of queries. ``seen`` are hashes of the packets so far. ``lost`` is the kernel's count of dropped
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
-    ``has_received``: a packet arrived from an address that is not one of this machine's ``own``.
+    ``has_received``: a packet arrived from another machine, that is, from an address that is not in
+    ``own``.
     """
 
     link: LinkSockets
@@ -158,7 +159,7 @@ class Session:
     def _is_settled(self, now: float) -> bool:
         """Return whether all hosts have answered.
 
-        They have not if packets were lost: another round must query the lost records again.
+        If packets were lost, returns False, so that another round queries the lost records again.
         """
         if self._rounds < 2 or now - self._last_news_s < self._schedule.settle_s:
             return False
@@ -239,7 +240,8 @@ def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
     """Queue all packets from a socket's kernel buffer, which is small.
 
     They are parsed later, because parsing takes ten times longer than receiving. A packet is
-    ignored if the same address has sent it before, as the answer to an earlier round.
+    ignored if the same address has sent the same packet before, for example in answer to an earlier
+    round.
     """
     for _ in range(_RECEIVED_PER_TURN):
         received = watch.link.receive(key.fileobj)  # type: ignore[arg-type]  # always a socket

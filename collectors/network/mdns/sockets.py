@@ -27,8 +27,8 @@ DESTINATIONS: Mapping[int, tuple[str, int]] = {
 }
 
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
-"""The size that is requested, so that a burst of thousands of answers is not lost. The kernel may
-give less."""
+"""The receive buffer that is requested, so that a burst of thousands of answers is not lost. The
+kernel may give less."""
 
 _ADDRESSES_MAX = 4096
 _HOPS = 255  # RFC 6762, section 11
@@ -91,7 +91,7 @@ class LinkSockets:
         return address or (source[0] if is_to_group else ""), packet
 
     def lost(self) -> int:
-        """Return how many packets the kernel has dropped. On other systems than Linux it is 0."""
+        """Return how many packets the kernel has dropped. Always 0 if not on Linux."""
         return sum(map(_lost, self.sockets))
 
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
@@ -116,7 +116,8 @@ class LinkSockets:
         try:
             to_socket.sendto(packet, self.destinations[to_socket.family])
         except OSError as error:
-            # One family often fails while the other works, as when IPv6 has no address (yet).
+            # One family often fails while the other works, for example if the interface has no IPv6
+            # address yet.
             self.refusal = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
             return False
         return True
@@ -149,8 +150,8 @@ def _open(link: LinkSockets, port: int, opener: Callable[[int], socket.socket]) 
             link.problems.append(f"mDNS is not possible on {link.name}: {error.strerror}")
             return
         link.problems.append(
-            f"another program uses UDP port {port} exclusively, so on {link.name} only services"
-            " that answer directly were found"
+            f"another program uses UDP port {port} exclusively, so on {link.name} only hosts"
+            " that answer by unicast were found"
         )
         with suppress(OSError):
             link.sockets.append(opener(0))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# The package documents these names and exports them, but does not list them in its __all__.
+# python-zeroconf documents these names and exports them, but does not list them in its __all__.
 from zeroconf import (  # type: ignore[attr-defined]
     DNSAddress,
     DNSIncoming,

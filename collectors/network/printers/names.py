@@ -49,8 +49,8 @@ def resolve_hosts(
 def _look_up(
     names: Sequence[str], deadline_s: float, resolve: Resolve
 ) -> dict[str, tuple[str, ...]]:
-    """Resolve names in daemon threads. At the deadline they are abandoned, because the system's
-    resolver has no timeout."""
+    """Resolve names in daemon threads. The threads are abandoned at the deadline, because the
+    system's resolver has no timeout."""
     resolved: dict[str, tuple[str, ...]] = {}
     pending = iter(names)  # each thread takes the next name
 

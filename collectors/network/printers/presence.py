@@ -9,12 +9,12 @@ from collectors.network.observations import KnownPrinter
 from collectors.network.printers.serial_ports import SerialPrinter
 from collectors.network.printers.usb import UsbPrinter
 
-_UNNAMED = "no USB printer that is plugged in has its name as model"
+_UNNAMED = "none of the USB printers that are plugged in has a model that matches its name"
 _SEVERAL = (
     "several USB printers of this model are plugged in without a serial number, so it is unknown"
     " which one it is"
 )
-_MAYBE_USED = "which queue of this machine uses it is not known"
+_MAYBE_USED = "it is not known which queue of this machine uses it"
 
 
 def with_usb(
@@ -53,7 +53,7 @@ def _with_device(
         return printer
     devices, by = _find(printer, plugged)
     if not devices and plugged and printer.dns_sd_name:
-        return replace(printer, presence_reason=_UNNAMED)  # its name may not contain its model
+        return replace(printer, presence_reason=_UNNAMED)  # its DNS-SD name may lack the model
     if not devices and (missing := _missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not devices:

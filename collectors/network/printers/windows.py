@@ -41,7 +41,7 @@ _VIRTUAL = re.compile(
     r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
     r"|TS\d{3}$"  # a printer redirected by remote desktop
     r"|[^.\\]*PDF[^.\\]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
-    r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # a path, or the files that a printer makes
+    r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # the path of a file, or a pattern of file names
     r"|\\\\\.\\"  # a pipe to a program
 )
 _USB = re.compile(r"(?i)^(?:USB|TMUSB|DOT4_?)\d+")
@@ -132,7 +132,7 @@ def _with_network_port(
 
 
 def _internet_printer(printer: KnownPrinter, url: str) -> KnownPrinter:
-    """Add the destination from a port whose name is a URL, as Windows' Internet Printing has it."""
+    """Add the destination from a port whose name is a URL, as in Windows' Internet Printing."""
     device = parse_device_uri(url)
     if device.host is None:
         return replace(printer, address=None)

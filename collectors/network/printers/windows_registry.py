@@ -33,7 +33,7 @@ Registry = Callable[[str], Mapping[str, RegistryValue] | None]
 
 @dataclass(frozen=True, slots=True)
 class PrintPort:
-    """The destination of a print port, from its monitor."""
+    """The destination of a print port, from the settings of its port monitor."""
 
     host: str | None = None
     port: int | None = None

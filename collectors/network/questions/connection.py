@@ -45,8 +45,8 @@ async def connect(
 async def _connected(address: str, port: int) -> socket.socket:
     """Return a connected socket. If there is no answer in `AGAIN_S`, a second socket tries, too.
 
-    A print port gets only one connection at a time, so there is no second socket. Only the kernel
-    repeats the SYN, after a second.
+    There is no second socket for a print port, because it gets only one connection at a time.
+    There, only the kernel repeats the SYN, after a second.
     """
     if port in PRINT_PORTS:
         return await _attempt(address, port)

@@ -41,7 +41,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
     """Query the queues of a port. The caller limits the time.
 
     The queues that this machine prints to and the announced queues are queried first. If no queue
-    is announced and none of them answers, the usual queues follow until one of them answers.
+    is announced and no queue has answered, the usual queues are queried until one of them answers.
     """
     queues = open_port.queues
     own = [quote(queue, _PATH_CHARACTERS) for queue in queues.own]
@@ -72,7 +72,7 @@ async def ask_ipp(open_port: OpenPort) -> tuple[Evidence, ...]:
 
 
 def parse_attributes(address: str, port: int, data: bytes) -> Evidence | None:
-    """Return the evidence in a Get-Printer-Attributes response, or None if it has no printer.
+    """Return the evidence in a Get-Printer-Attributes response, or None if it lists no printer.
 
     Raises IppError if the bytes are not an IPP response.
     """

@@ -71,7 +71,7 @@ def _meaningful(text: str) -> str | None:
 
 
 def _decode(data: bytes, declared: str) -> str:
-    """Decode a text with the first charset of which all bytes are valid.
+    """Decode a text with the first charset in which all of its bytes are valid.
 
     UTF-8 is tried first, then the declared charset, then Chinese and Japanese if the result looks
     like such a text. Otherwise it is Windows-1252.

@@ -182,9 +182,9 @@ async def _ask(open_port: OpenPort, question: Question) -> tuple[Evidence, ...]:
 def _limitations(too_many: int, unasked: int, hosts: int) -> tuple[str, ...]:
     texts = []
     if too_many:
-        texts.append(f"{too_many} ports were not asked what they are: too many")
+        texts.append(f"{too_many} open ports were not queried: there are too many")
     if unasked:
-        texts.append(f"{unasked} ports were not asked what they are: the time was up")
+        texts.append(f"{unasked} open ports were not queried: the time was up")
     if hosts > NAMES_MAX:
-        texts.append(f"{hosts - NAMES_MAX} hosts were not asked for their names: too many")
+        texts.append(f"{hosts - NAMES_MAX} hosts were not queried for names: there are too many")
     return tuple(texts)

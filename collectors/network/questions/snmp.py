@@ -86,7 +86,7 @@ def ask_snmp(
 def encode_question(community: str, number: int) -> bytes:
     """Return the encoded GET request.
 
-    It is SNMP v2c, in which a printer answers the other values if it lacks one.
+    It is SNMP v2c, in which a printer that lacks one value still returns the other values.
     """
     question, message = _V2C.GetRequestPDU(), _V2C.Message()
     _V2C.apiPDU.set_defaults(question)

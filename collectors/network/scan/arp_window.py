@@ -10,7 +10,7 @@ entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove o
 5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for 5 s.
 The next packet to a removed neighbour costs one ARP request. Because failed entries stay in the
 table until then, every larger scan passes gc_thresh2, whatever the size of its window. The scan
-loses no MACs by that: it reads them from the kernel's events, not from the table.
+loses no MACs because of this: it reads them from the kernel's events, not from the table.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -33,8 +33,9 @@ UNRESOLVED_LEAST = 16
 UNRESOLVED_SHARE = 0.6
 """The share of the table that unresolved addresses and the entries of other programs may fill."""
 FILLED_SHARE = 0.85
-"""The share of the table that all these and the resolved addresses of the scan may fill. A resolved
-address stays in the table for half a minute."""
+"""The share of the table that three kinds of entries may fill together: unresolved addresses,
+entries of other programs, and addresses that the scan has resolved. A resolved address stays in the
+table for half a minute."""
 SETTLE_S = 2.25
 """How long to wait for an ARP answer. The kernel sends its third and last request after 2 s."""
 SLOT_S = 5.0
@@ -64,8 +65,8 @@ class TableRoom:
         )
 
     def left(self, unresolved: int, resolved: int) -> int:
-        """Return how many more addresses may be unresolved, beside the given numbers of addresses
-        that are ``unresolved`` and ``resolved`` now."""
+        """Return how many more addresses the scan may resolve now. ``unresolved`` and ``resolved``
+        are the numbers of its addresses that are in the table now."""
         allowed = max(UNRESOLVED_LEAST, self.entries - resolved)
         return max(0, min(self.unresolved, allowed) - unresolved)
 
@@ -127,7 +128,7 @@ class ArpWindow:
         return timestamp is not None and now >= timestamp
 
     def done_count(self, now: float) -> int:
-        """Return how many addresses are resolved, failed or waited for longer than `SETTLE_S`."""
+        """Return how many addresses are resolved, have failed or were silent for `SETTLE_S`."""
         waiting = sum(1 for then in self._sent.values() if now < then + SETTLE_S)
         return self._total - len(self._pending) - waiting
 

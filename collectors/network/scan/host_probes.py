@@ -204,8 +204,8 @@ class HostProbes:
 
     @property
     def _is_mute(self) -> bool:
-        """Whether the host answered on no port so far and was silent on several. A long wait for
-        its other ports is useless then."""
+        """Whether no port of the host has answered so far, and several were silent. Then a long
+        wait for its other ports is useless."""
         return not self.has_answered and len(self.silent) >= _SILENT_PORTS
 
     def _wait_s(self) -> float:

@@ -1,6 +1,6 @@
 """Names the service that usually uses a TCP port. A port gets this name if no better one is known.
 
-The names are those of IANA's service registry, or the usual ones for devices of a venue.
+The names are those of IANA's service registry, or names that are usual for the devices of a venue.
 """
 
 from collectors.shared.addresses import RAW_PRINT_PORTS

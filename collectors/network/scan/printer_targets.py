@@ -25,7 +25,7 @@ def printer_targets(
     own: Collection[str],
     exclude: Sequence[str],
 ) -> tuple[tuple[Target, ...], tuple[str, ...]]:
-    """Return the targets to contact, and a limitation for each that is not contacted.
+    """Return the targets to contact, and a limitation for each address that is left out.
 
     ``tried`` are the addresses and ports that the scan tried. ``own`` are this machine's addresses.
     """
@@ -50,7 +50,7 @@ def printer_targets(
 def doubtful_ports(
     known: Sequence[KnownPrinter], hosts: Sequence[ScannedHost], own: Collection[str]
 ) -> tuple[Target, ...]:
-    """Return the printers' ports that refused or did not answer, of hosts that answer.
+    """Return the printers' ports that refused or did not answer although the host answers.
 
     Another till may be using such a port at the moment, so it is worth another try.
     """

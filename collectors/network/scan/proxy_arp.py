@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 PROXY_ADDRESSES = 8
-"""A MAC with more addresses than this is a proxy's. A router has a few addresses, but a proxy
+"""A MAC with more addresses than this belongs to a proxy. A router has a few addresses, but a proxy
 answers for hundreds of addresses that may have no host."""
 
 
@@ -22,7 +22,7 @@ class MacCensus:
         self._addresses: defaultdict[str, set[str]] = defaultdict(set)
 
     def add(self, mac_address: str, address: str) -> bool:
-        """Count an address of a MAC. Returns True if the MAC now has too many to be a host's."""
+        """Count an address of a MAC. Returns whether the MAC now has too many for one host."""
         self._addresses[mac_address].add(address)
         return self.is_proxy(mac_address)
 

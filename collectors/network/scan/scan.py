@@ -80,7 +80,7 @@ def scan(
     discoveries: Discoveries,
     tries: int = TRIES,
 ) -> ScanFindings:
-    """Scan until all targets are done, ``deadline_s`` (monotonic) has passed, or it is cancelled.
+    """Scan all targets, at most until ``deadline_s`` (monotonic) or until the run is cancelled.
 
     ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
     tried again. Raises OSError if no socket can be opened.
@@ -107,7 +107,7 @@ def scan(
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
-    """Join two scans. The second one tried further ports, or tried ports of the first one again.
+    """Join two scans. The second scan tried further ports, or ports of the first scan again.
 
     ``tried`` are the targets of the second scan, each with its own ports. If the first scan lists
     the host of a target, the target's ports get the state "no-answer", unless one of the scans

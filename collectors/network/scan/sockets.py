@@ -54,7 +54,8 @@ class ConnectResult:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """What `ScanNetwork.wait` received: neighbour changes, and attempts that have ended."""
+    """What `ScanNetwork.wait` received: neighbour changes, and connection attempts that have
+    ended."""
 
     neighbours: tuple[LinkNeighbour, ...] = ()
     contacts: tuple[ConnectResult, ...] = ()
@@ -167,7 +168,7 @@ class SocketNetwork:
         return Happened(neighbours, tuple(ended))
 
     def wake(self) -> None:
-        """End `wait` at once. May be called from another thread."""
+        """End `wait` at once. This method can be called from another thread."""
         with contextlib.suppress(OSError):
             self._waker.send(b"!")
 

@@ -2,7 +2,7 @@
 
 The kernel first resolves the addresses on this machine's own links, some hundreds at a time. The
 sweep connects to each host as soon as its MAC is known. It connects to all other targets without
-resolving them first. All connections share one pace. The sweep uses the network only through
+resolving them first. All connections share one rate limit. The sweep uses the network only through
 `ScanNetwork`, so that it can also run against a simulated network.
 """
 
@@ -150,7 +150,8 @@ class Sweep:
         elif settles_at is not None and settles_at > now:
             timestamps.append(settles_at)
         for host in self._active:
-            # A probe that is overdue waits for a free socket or for the pace, not for a time.
+            # An overdue probe waits for a free socket or for the rate limit, so its time is not
+            # used.
             if (due := host.probes.next_due) is not None and due > now:
                 timestamps.append(due)
         if self._waits_for_pace:
@@ -296,8 +297,8 @@ class Sweep:
             host.printing[port] = now
 
     def _can_ask_ipp(self, host: SweptHost) -> bool:
-        """Return whether an IPP query can be sent now. No other print port of the host may be left
-        to try, because the query uses the only connection that some printers accept."""
+        """Return whether an IPP query can be sent now. First all other print ports of the host must
+        be done, because the query uses the only connection that some printers accept."""
         return self._discoveries.asks_ipp_at_once and host.probes.is_done_with_print_ports
 
     def _result(self, ended_early: bool) -> SweepResult:

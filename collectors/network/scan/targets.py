@@ -28,8 +28,9 @@ Way = Literal["local", "arp", "routed"]
 class Target:
     """One address to try. If ``ports`` is None, the ports of the job are tried.
 
-    The ``way`` "local" is this machine. "arp" is an address that the kernel resolves to a MAC on
-    ``interface_name``. "routed" is every other address.
+    The ``way`` "local" is this machine, or a known printer that is contacted after the scan. "arp"
+    is an address that the kernel resolves to a MAC on ``interface_name``. "routed" is every other
+    address.
     """
 
     address: str
@@ -134,7 +135,7 @@ def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) ->
 
 
 def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
-    """Leave out ranges that lie inside an earlier one, as when an interface has two addresses."""
+    """Leave out a range inside an earlier one, as of an interface with two addresses."""
     kept: list[_Range] = []
     for each in ranges:
         if not any(each.network.subnet_of(other.network) for other in kept):
@@ -207,7 +208,7 @@ def _configured_ranges(
 def _split_by_link(network: IPv4Network, interfaces: Sequence[LocalInterface]) -> Iterator[_Range]:
     """Yield the ranges of a configured subnet: parts on this machine's links, and the routed rest.
 
-    The last range may contain an earlier one, whose targets come first.
+    The last range may contain an earlier range, whose targets come first.
     """
     if network.is_loopback:
         yield _Range(network, network.network_address, "local", None)
@@ -266,4 +267,4 @@ def _parse_networks(texts: Sequence[str], limitations: list[str]) -> Iterator[IP
         if isinstance(network, IPv4Network):
             yield network
         else:
-            limitations.append(f"{network} is IPv6 and not swept: its hosts show by mDNS")
+            limitations.append(f"{network} is IPv6 and was not scanned: mDNS discovers its hosts")

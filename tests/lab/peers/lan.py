@@ -105,7 +105,8 @@ class PeerLan:
         return peer
 
     def add_printer(self, name: str, number: int, maker: str, model: str) -> Peer:
-        """Start an IPP printer with its own announcer. `wait_for_printers` waits until it runs."""
+        """Start an IPP printer with its own mDNS announcer. `wait_for_printers` waits until it
+        runs."""
         peer = self.add_host(name, number)
         peer.is_printer = True
         own = self.directory / name

@@ -66,7 +66,7 @@ class Scene:
 
 
 def acts(scenes: Sequence[Scene]) -> tuple[Act, Act]:
-    """Return an act with all faults, and one with all fixes."""
+    """Return an act with all faults, and an act with all fixes."""
     return (
         _act([scene.trouble for scene in scenes]),
         _act([scene.fixed for scene in scenes]),

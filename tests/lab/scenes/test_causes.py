@@ -1,4 +1,4 @@
-"""The report names each simulated cause while it exists, and no longer names it after the fix.
+"""Tests that the report names each simulated cause, and no longer names it after the fix.
 
 There are four reports: of a till without DHCP server and spooler, of a till on a Wi-Fi that
 isolates its clients, of all other faults at once, and of the venue after all fixes.
@@ -77,7 +77,7 @@ SCENES = (
     Scene(
         "its port is used by another till, or it hangs",
         Part(
-            {"held": _out("each of 4 times", "another till or program may use it")},
+            {"held": _out("in all 4 attempts", "another till or program may use it")},
             (printer(11, "Held", ports=(80,)),),
             queues=(_raw("held", 11),),
         ),

@@ -5,8 +5,8 @@ namespace:
 
     python -m tests.lab.scenes.venue DIRECTORY
 
-The script reads the acts from ``venue.json`` in the directory. For each act it sets up hosts, USB
-devices and queues, and stores the output of `venue-agent collect network --json` there.
+The script reads the acts (see `Act`) from ``venue.json`` in the directory. For each act it sets up
+hosts, USB devices and queues, and stores the output of `venue-agent collect network --json` there.
 """
 
 import json
@@ -168,7 +168,7 @@ def main() -> int:
                 SPOOLER_SOCKET.symlink_to(spooler.socket)
                 spooler.wait()
             change_plan(Path(act["plan"]))
-            # The kernel must not send to the MAC that had an address in the act before.
+            # The kernel must not send to the MAC that had an address in the previous act.
             subprocess.run(["ip", "neigh", "flush", "all"], check=True)
             _plug_in(act["usb"])
             for queue in act["queues"]:

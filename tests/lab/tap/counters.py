@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields
 PRINT_PORTS = frozenset({515, 631, *range(9100, 9117)})
 TERMINAL_PORTS = frozenset({8443, 10009, 12000, 33333})
 HARM_PORTS = frozenset({22, 445, 515, 6101, *range(9100, 9117)}) | TERMINAL_PORTS
-"""Ports that must never receive a byte: ports of printers (which print it), payment terminals, file
-servers and SSH."""
+"""Ports that must never receive a byte: ports of printers (which would print it), payment
+terminals, file servers and SSH."""
 
 NEVER_S = 1e9  # JSON has no infinity
 
@@ -16,11 +16,10 @@ NEVER_S = 1e9  # JSON has no infinity
 class LanCounters:
     """The numbers since the start or the last reset.
 
-    Args:
-        most_connections: The most connections that one host had at the same time.
-        most_print_connections: The same for connections to print ports.
-        shortest_print_pause_s: The shortest pause between two connections to one print port.
-        payload_bytes: The number of bytes by port.
+    Args: most_connections: The most connections that one host had at the same time.
+    most_print_connections: The most connections to print ports that one host had at the same time.
+    shortest_print_pause_s: The shortest pause between two connections to one print port.
+    payload_bytes: The number of TCP payload bytes by port.
     """
 
     frames: int = 0

@@ -1,11 +1,11 @@
-"""Simulates a neighbour that announces false services at the highest rate of a TAP device.
+"""Simulates a neighbour that announces false services at a high rate on a TAP device.
 
     python -m tests.lab.tap.liar PLAN.json TAP_FD PACKETS
 
 The script prepares ``PACKETS`` frames, prints "ready", waits for a line on stdin, and then sends
 the frames. It sends all kinds of false packets that multicast DNS allows (``KINDS``) in turn. Each
-packet differs from all others. The liar is the last host of the plan. It announces false services
-about the other hosts.
+packet differs from all others. The liar is the last host of the plan. Most of its false services
+imitate the other hosts or use their addresses.
 """
 
 import ipaddress
@@ -50,7 +50,7 @@ class Liar:
             yield next(stream)
 
     def many_services(self) -> Iterator[bytes]:
-        """2,048 services with eight addresses each. Most of these addresses have no host."""
+        """Announce 2,048 services with eight addresses each. Most of the addresses have no host."""
         for n in cycle(range(SERVICES)):
             host = _name(f"liar-{n}", "local")
             addresses = [self._address] + [
@@ -60,7 +60,7 @@ class Liar:
             yield self._multicast(self._response(records))
 
     def others_here(self) -> Iterator[bytes]:
-        """The names and identities of the printers at the liar's address."""
+        """Announce the printers' names and identities, but with the liar's address."""
         for victim in self._victims():
             host = _name(victim.hostname, "local")
             service = victim.services[0]
@@ -69,7 +69,7 @@ class Liar:
             yield self._multicast(self._response(records))
 
     def others_elsewhere(self) -> Iterator[bytes]:
-        """A printer's name and UUID at another printer's address."""
+        """Announce a printer's name and UUID, but with another printer's address."""
         pairs = zip(self._victims(), islice(cycle(self._honest), 3, None), strict=False)
         for victim, other in pairs:
             service = victim.services[0]
@@ -78,7 +78,7 @@ class Liar:
             yield self._multicast(self._response([*records, _a(host, _packed(other))]))
 
     def false_ports(self) -> Iterator[bytes]:
-        """Services that the printers do not have, at the printers' addresses."""
+        """Announce services that the printers do not have, with the printers' addresses."""
         for victim in self._victims():
             n = next(self._numbers)
             host = _name(victim.hostname, "local")
@@ -121,20 +121,20 @@ class Liar:
             yield self._multicast(self._response([chain, loop * 60, struct.pack("!H", n % 65536)]))
 
     def made_up_addresses(self) -> Iterator[bytes]:
-        """Packets from one MAC with all addresses of the network as sources, one service each."""
+        """Announce one service from each address of the network, all with one MAC."""
         for n in self._numbers:
             source = self._some_address(n)
             yield self._multicast(self._response(self._one_service(n, source)), source)
 
     def printers_as_sources(self) -> Iterator[bytes]:
-        """Packets that seem to come from the printers."""
+        """Send packets that seem to come from the printers."""
         for victim in self._victims():
             n = next(self._numbers)
             records = self._one_service(n, _packed(victim))
             yield self._multicast(self._response(records), _packed(victim))
 
     def made_up_macs(self) -> Iterator[bytes]:
-        """Thousands of devices with one service each, over IPv6."""
+        """Simulate thousands of devices that each announce one service, over IPv6."""
         for n in self._numbers:
             mac = b"\x02\xee" + struct.pack("!I", n)
             source = ipaddress.ip_address("fe80::ee:0").packed[:12] + struct.pack("!I", n)

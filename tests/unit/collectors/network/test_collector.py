@@ -1,4 +1,4 @@
-"""The network collector: the order of its steps, failures of a source, and runs that end early."""
+"""Tests the network collector: its order of steps, failed sources, and runs that end early."""
 
 import json
 import threading
@@ -59,7 +59,7 @@ PRINTER = ScannedHost("10.0.0.9", "eth0", "02:00:00:00:00:09", True, 1.0, (631,)
 
 
 class RecordedRun:
-    """A run that records progress and checkpoints. It is cancelled at ``cancel_at_checkpoint``."""
+    """Records progress and checkpoints. Cancelled at checkpoint number ``cancel_at_checkpoint``."""
 
     def __init__(self, cancel_at_checkpoint: int = -1) -> None:
         self.steps: list[str] = []
@@ -217,8 +217,8 @@ RAW = KnownPrinter(
 
 
 def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list[str]]:
-    """Collect with a print port that does not answer at first. Return the reason of the printer,
-    and the ports that were tried again.
+    """Collect with a print port that does not answer at first. ``later`` are the results of the
+    later attempts. Return the reason of the printer, and the ports that were tried again.
     """
     made: list[str] = []
 
@@ -240,7 +240,7 @@ def test_print_port_that_does_not_answer_is_retried() -> None:
     world = World(hosts=(replace(PRINTER, open_ports=(80,), refused_ports=(9100,)),), known=(RAW,))
     held, made = retries(world, "refused", "no-answer", "refused")
     assert made == ["10.0.0.9:(9100,)"] * 3
-    assert "each of 4 times that it was tried" in held
+    assert "in all 4 attempts" in held
     assert "another till or program may use it" in held
     freed, made = retries(world, "no-answer", "open")
     assert len(made) == 2
@@ -372,7 +372,7 @@ def test_device_only_stays_on_this_machine() -> None:
     world = World(known=(printer,))
     facts = collect(world, replace(JOB, device_only=True), resolve_hosts=broken)
     assert facts.scope == "device"
-    assert facts.mdns_source == SourceState("unsupported", "only this machine itself was asked for")
+    assert facts.mdns_source == SourceState("unsupported", "the request is for this machine only")
     assert [[t.address for t in targets] for targets in world.scanned] == [
         ["127.0.0.1", "10.0.0.20"]
     ]
@@ -386,7 +386,7 @@ def test_disabled_enrichment_queries_nothing_and_is_reported() -> None:
     world = World()
     facts = collect(world, replace(JOB, enrich=False))
     assert world.queried_ports == []
-    assert any("not asked" in text for text in facts.limitations)
+    assert any("not queried" in text for text in facts.limitations)
 
 
 def test_announced_and_configured_queues_are_queried() -> None:
@@ -466,7 +466,7 @@ def test_a_run_cancelled_before_it_began_gives_valid_facts() -> None:
     facts = collect(World(), run=run)
     assert facts.cancelled
     assert facts.truncated
-    assert facts.scan_source == SourceState("failed", "stopped before it was done")
+    assert facts.scan_source == SourceState("failed", "stopped before it had finished")
     assert facts.printers is None
 
 

@@ -1,4 +1,4 @@
-"""Devices of many makers are recognized correctly in the report from their announcements."""
+"""Tests that reports recognise the devices of many makers by their announcements."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Each port that the scan discovers is returned once. An IPP port is returned with its queues."""
+"""Tests that each discovered port is returned once, and an IPP port with its queues."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""A limited amount is shared between hosts. No host can take the shares of the other hosts."""
+"""Tests sharing a limited amount: no host can take the shares of the other hosts."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,7 +20,7 @@ def test_what_is_given_back_or_refilled_can_be_taken_again() -> None:
     pool.give_back("a", 5)
     assert pool.take("a", 5)
     pool.refill()
-    assert not pool.take("a", 3)  # shares taken earlier count
+    assert not pool.take("a", 3)  # what was taken before the refill still counts
     assert pool.take("b", 5)
 
 

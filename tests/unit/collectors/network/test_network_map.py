@@ -1,4 +1,4 @@
-"""The network map's list of hosts, and the report's list of endpoints."""
+"""Tests the network map's list of hosts, and the report's list of endpoints."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The facts of one source are passed to the sources that run later."""
+"""Tests that the facts of one source are passed to the sources that run later."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Parsing of rtnetlink dumps from a machine with two interfaces, five default routes and four
+"""Tests parsing rtnetlink dumps of a machine with two interfaces, five default routes and four
 neighbours.
 
 The fixture contains the kernel's datagrams in hexadecimal (x86-64, little endian).

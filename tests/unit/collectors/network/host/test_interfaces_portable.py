@@ -1,4 +1,4 @@
-"""Interfaces on Windows and macOS, which the libraries psutil and netifaces return."""
+"""Tests reading the interfaces of Windows and macOS with psutil and netifaces."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""Parsing the neighbour tables of macOS and Windows, and of Linux without netlink."""
+"""Tests parsing the neighbour tables of macOS, Windows, and Linux without netlink."""
 
 import ipaddress
 import struct

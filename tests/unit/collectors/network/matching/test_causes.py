@@ -1,4 +1,4 @@
-"""Each cause in the table of causes is reported, and is not reported any more after its fix."""
+"""Tests that each cause in the table is reported, and is no longer reported after its fix."""
 
 import re
 from collections.abc import Callable
@@ -217,7 +217,7 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
 }
 
 SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
-"""Fixed words of the reason, for causes whose row in the table has no sentence."""
+"""Fixed words of the reason, for causes whose sentence in the table has no fixed words."""
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)

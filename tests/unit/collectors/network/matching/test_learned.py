@@ -1,4 +1,4 @@
-"""The first report learns the identities of printers. The second report uses these identities."""
+"""Tests that a report learns the identities of printers, and that the next report uses them."""
 
 from dataclasses import replace
 
@@ -224,7 +224,7 @@ def test_a_name_is_printed_to_wherever_the_device_is_that_had_it():
     (printer,) = second(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
     assert printer.reason == (
         "No device announces the name Kitchen by mDNS: is it switched on and connected? The device"
-        " that had it when it last answered is at 192.168.1.77: was it renamed?"
+        " that had this name when it last answered is at 192.168.1.77: was it renamed?"
     )
     assert printer.status == "unreachable"
     (printer,) = second(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)

@@ -394,7 +394,7 @@ def test_the_best_port_is_chosen_where_none_is_given():
     only_web = correlate(scanned=opened("192.168.1.50", 80))
     result = judged(printer, only_web)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
-    assert "on no port for printing" in (result.reason or "")
+    assert "no print port was found" in (result.reason or "")
 
 
 def test_printers_on_the_machine_itself():

@@ -1,5 +1,5 @@
-"""Scenes with the data of real devices: for a device URI of a queue and the observations on the
-network, the sentence of the report is checked.
+"""Tests the sentences of the report for scenes with the data of real devices. A scene consists of
+the device URI of a queue and the observations on the network.
 """
 
 from dataclasses import replace
@@ -169,7 +169,7 @@ def test_the_uuid_that_two_printers_share_moves_neither():
 
 
 def test_the_device_at_the_address_of_another_queue_is_never_pointed_at():
-    """The UUID in the URI of that queue is announced at a third address."""
+    """The UUID in the URI of the queue bar is announced at a third address."""
     lost = queue("socket://192.168.1.55", "lost")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
     hosts = (scanned("192.168.1.61", None, 631, 9100), scanned("192.168.1.50", None, 631, 9100))
@@ -204,7 +204,8 @@ def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
     (result,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert result.reason == (
-        "Ambiguous between 192.168.1.50, set up, and 192.168.1.61, which has its UUID"
+        "Ambiguous between 192.168.1.50, its configured address, and 192.168.1.61, which has its"
+        " UUID"
     )
     bar = queue("socket://192.168.1.61", "bar")
     opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
@@ -398,14 +399,14 @@ def test_a_backend_that_nothing_here_reads_is_listed(uri: str, transport: str):
     assert result.name == name
     assert (result.status, result.transport) == ("unknown", transport)
     backend = uri.partition(":")[0]
-    assert result.reason == f"Not followed: CUPS prints to it by the backend {backend}"
+    assert result.reason == f"Not checked: CUPS prints to it with the backend {backend}"
     assert "secret" not in repr(result)
 
 
 def test_a_device_that_such_a_queue_may_use_is_not_called_unused():
     known = with_usb([queue("gutenprint53+usb://canon-cp800/1234")], [STAR])
     assert known[1].presence_reason == (
-        "plugged in by USB; which queue of this machine uses it is not known"
+        "plugged in by USB; it is not known which queue of this machine uses it"
     )
 
 

@@ -1,4 +1,4 @@
-"""Sentences about printers in generated venues are compared with the true state of the venue."""
+"""Tests the sentences about printers of generated venues against the venues' true state."""
 
 import re
 

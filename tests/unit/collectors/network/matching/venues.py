@@ -61,13 +61,13 @@ class Device:
 
     @property
     def reported_uuid(self) -> str | None:
-        """The UUID that the network shows, None for a placeholder."""
+        """The UUID that is visible on the network, or None for a placeholder."""
         is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
         return self.uuid if is_reporting and self.uuid != PLACEHOLDER_UUID else None
 
     @property
     def reported_serial(self) -> str | None:
-        """The serial number that the network shows, None for a placeholder."""
+        """The serial number that is visible on the network, or None for a placeholder."""
         is_reporting = self.is_printer and self.is_answering_ipp
         return self.serial if is_reporting and self.serial != "00000000" else None
 
@@ -122,11 +122,9 @@ class Queue:
 class Venue:
     """The devices and queues of a venue.
 
-    Args:
-        devices: The current devices: printers, to which the queues print, and other devices.
-        queues: The print queues of this machine.
-        first: The devices when the queues were created. Some were off. Only the identities of these
-            devices can be learned.
+    Args: devices: The current devices: printers, to which the queues print, and other devices.
+    queues: The print queues of this machine. first: The devices when the queues were created. Some
+    were off. Only the identities of the devices that were on can be learned.
     """
 
     devices: tuple[Device, ...]

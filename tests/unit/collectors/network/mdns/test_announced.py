@@ -1,5 +1,5 @@
-"""The list of announced services: services that devices announce for themselves come first, and the
-share of each announcer is limited.
+"""Tests the list of announced services: the services that a device announces for itself come first,
+and the share of each announcer is limited.
 """
 
 import ipaddress
@@ -68,7 +68,7 @@ def test_a_stranger_is_not_believed_against_the_device_itself(lie: MdnsService) 
     message = select(lie, KITCHEN)
     assert message.services == (KITCHEN,)
     (text,) = message.limitations
-    assert text.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services of others")
+    assert text.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services that other")
 
 
 def test_other_announcer_of_the_same_name_is_listed_separately() -> None:

@@ -1,4 +1,4 @@
-"""Announcers on a link cannot change or displace the records of other announcers."""
+"""Tests that announcers on a link cannot change or displace the records of others."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -238,7 +238,7 @@ def test_types_and_questions_are_shared() -> None:
 def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
-        records.add(HONEST, a_service(f"False {n}", HONEST))  # with the forged address of HONEST
+        records.add(HONEST, a_service(f"False {n}", HONEST))  # forged source address
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
     assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
     records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])

@@ -1,4 +1,4 @@
-"""Browsing for services, with a responder on loopback instead of the multicast group."""
+"""Tests browsing for services, with a responder on loopback instead of the multicast group."""
 
 import ipaddress
 import socket
@@ -158,7 +158,7 @@ def test_more_services_than_the_limit_are_counted():
 
 
 class LosingLink(LinkSockets):
-    """A link that loses packets: each of the first 40 polls reports one more lost packet."""
+    """A link that loses packets: each of the first 40 calls of `lost` adds one loss."""
 
     rounds: ClassVar[int] = 0
 
@@ -240,7 +240,7 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
 
 
 def test_each_missing_record_has_its_time_to_be_answered():
-    """This also holds for a record whose first question was delayed by the questions before it."""
+    """A record has this time even if other questions have delayed its first question."""
     records = LinkRecords("eth0", Quota(1000))
     names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
     records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
@@ -281,7 +281,7 @@ def test_overloaded_link_is_queried_host_by_host():
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)
     assert findings.limitations[-1] == (
-        "mDNS: more was announced on eth0 than could be read, so 1 hosts were asked one by one:"
+        "mDNS: more was announced on eth0 than could be read, so 1 hosts were queried one by one:"
         " 0 answered"
     )
 

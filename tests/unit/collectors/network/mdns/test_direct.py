@@ -1,4 +1,4 @@
-"""Direct queries to hosts: only answers with the id of the query are accepted, up to a limit."""
+"""Tests direct queries: only answers with the id of the query are accepted, up to a limit."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ KITCHEN = service_records("Kitchen", "_ipp._tcp", 631, "brn1", HOST)
 
 
 class Host:
-    """A host that answers at 127.0.0.9, with the id of the query or with the id ``number``."""
+    """A host that answers at 127.0.0.9, with the query's id or with the fixed id ``number``."""
 
     def __init__(self, *answers: bytes, number: bytes | None = None) -> None:
         self.questions: list[bytes] = []

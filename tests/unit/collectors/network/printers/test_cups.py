@@ -1,4 +1,4 @@
-"""The queues of the print spooler, from captured replies and from a simulated spooler."""
+"""Tests reading the queues of CUPS, from captured replies and from a simulated spooler."""
 
 import socket
 import struct

@@ -101,8 +101,8 @@ def test_implicit_class_has_a_dns_sd_name():
     assert (device.kind, device.dns_sd_name) == ("dns-sd", "Brother_HL")
 
 
-# The forms of URIs that the documentation or source of CUPS, of the backends in Debian's packages,
-# and of the backends in makers' drivers defines.
+# The forms of device URIs that CUPS, the backends in Debian's packages and the backends in makers'
+# drivers define, according to their documentation or source code.
 PUBLISHED = {
     "network": (
         "http://192.168.1.50:631/ipp/print",

@@ -1,4 +1,4 @@
-"""Local printers, connected by USB or a serial port, from a copy of sysfs."""
+"""Tests reading the printers on USB and serial ports, from a simulated sysfs."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""The printers of a Windows machine, from recorded values of its print spooler and its registry."""
+"""Tests reading the printers of Windows, from recorded values of its spooler and registry."""
 
 import ctypes
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""Connecting to a device for a query. If the first socket gets no answer soon, a second socket is
-tried as well, because the SYN may be lost. A print port is tried by only one socket.
+"""Tests connecting to a device for a query. If the first socket gets no answer soon, a second
+socket is tried as well, because the SYN may be lost. A print port is tried by only one socket.
 """
 
 import asyncio

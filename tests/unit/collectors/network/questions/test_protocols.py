@@ -1,4 +1,4 @@
-"""The queries to devices, with servers on loopback that behave like devices."""
+"""Tests the queries to devices, with servers on loopback that behave like devices."""
 
 import asyncio
 import datetime

@@ -123,7 +123,7 @@ def test_ports_not_queried_before_the_deadline_are_counted():
 
     ports = discoveries_of([(f"10.0.0.{number}", 80) for number in range(10)])
     enrichment = enrich(ports, (), time.monotonic() + 0.1, FakeRun(), ask=slow)
-    assert enrichment.limitations == ("10 ports were not asked what they are: the time was up",)
+    assert enrichment.limitations == ("10 open ports were not queried: the time was up",)
 
 
 def test_a_cancelled_run_ends_at_once():
@@ -140,7 +140,7 @@ def test_too_many_ports_are_counted():
     ports = discoveries_of([(f"10.0.{n // 250}.{n % 250 + 1}", 80) for n in range(PORTS_MAX + 5)])
     enrichment = enrich(ports, (), soon(), FakeRun(), ask=hosts.ask)
     assert len(enrichment.evidence) == PORTS_MAX
-    assert enrichment.limitations == ("5 ports were not asked what they are: too many",)
+    assert enrichment.limitations == ("5 open ports were not queried: there are too many",)
 
 
 def test_failed_queries_are_bounded_and_others_continue():
@@ -238,7 +238,7 @@ def test_printers_with_unknown_queues_count_as_not_queried():
     discoveries = Discoveries()
     discoveries.add_port("10.0.0.9", 631, 0.0)
     enrichment = enrich(discoveries, (), time.monotonic() + 0.1, FakeRun(), ask=FakeHosts().ask)
-    assert enrichment.limitations == ("1 ports were not asked what they are: the time was up",)
+    assert enrichment.limitations == ("1 open ports were not queried: the time was up",)
 
 
 def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
@@ -299,7 +299,7 @@ def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
     assert wait([asking], timeout=60).done
     text = asking.result().limitations
     assert text == (
-        "1 ports were not asked what they are: too many",
-        "3 ports were not asked what they are: the time was up",
+        "1 open ports were not queried: there are too many",
+        "3 open ports were not queried: the time was up",
     )
     assert [each.fileno() for each in connections] == [-1, -1, -1]

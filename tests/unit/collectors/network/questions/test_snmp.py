@@ -1,4 +1,4 @@
-"""The printer status by SNMP, from a simulated printer, Debian's snmpd, and random bytes."""
+"""Tests SNMP queries of a printer's status: simulated printer, Debian's snmpd, random bytes."""
 
 import socket
 import subprocess
@@ -45,8 +45,8 @@ def answer_to(question: bytes, varbinds: object) -> bytes:
 
 @contextmanager
 def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
-    """Run a printer that answers the first query with these values or bytes. Yields its port, and
-    the list of queries that it receives.
+    """Run a printer that sends ``replies`` to the first query: values to encode, or bytes. Yields
+    its port, and the list of queries that it receives.
     """
     questions: list[bytes] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as printer:

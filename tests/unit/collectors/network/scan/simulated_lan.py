@@ -1,4 +1,4 @@
-"""A simulated LAN with its own clock. It implements the interface by which the sweep uses the
+"""A simulated LAN with its own clock. It implements `ScanNetwork`, through which the sweep uses the
 network.
 """
 
@@ -12,7 +12,7 @@ from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.sockets import ConnectResult, Happened
 from collectors.shared.addresses import PRINT_PORTS
 
-_TURN_S = 1e-5  # each iteration of a loop takes at least this time, as with a real clock
+_TURN_S = 1e-5  # each `wait` advances the clock by at least this time
 
 
 @dataclass(slots=True)

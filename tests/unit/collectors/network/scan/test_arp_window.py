@@ -1,4 +1,4 @@
-"""The window limits how many addresses are unresolved in the kernel's neighbour table at a time."""
+"""Tests that the window limits the unresolved addresses in the kernel's neighbour table."""
 
 import pytest
 from hypothesis import given

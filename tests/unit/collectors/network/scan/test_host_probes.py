@@ -1,4 +1,4 @@
-"""Which connections the scan makes to one host, and when."""
+"""Tests which connections the scan makes to one host, and when."""
 
 import random
 

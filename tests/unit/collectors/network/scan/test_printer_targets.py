@@ -1,4 +1,4 @@
-"""Which addresses of known printers are contacted in addition to the scanned addresses."""
+"""Tests which addresses of known printers are contacted in addition to the scanned ones."""
 
 from collectors.network.observations import KnownPrinter
 from collectors.network.scan.printer_targets import PRINTERS_MAX, printer_targets

@@ -1,4 +1,4 @@
-"""The real sockets of the scan, on loopback. They send no bytes, and every connection is reset."""
+"""Tests the scan's real sockets on loopback: they send no bytes and reset every connection."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""The sweep over a simulated LAN: its results, its duration and its limits."""
+"""Tests the sweep over a simulated LAN: its results, its duration and its limits."""
 
 import socket
 from collections.abc import Iterable, Sequence
@@ -134,8 +134,8 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
     }
     assert max(tried["10.0.0.5", 80]) < 0.1
     assert max(tried["10.0.0.7", 80]) < 2.2
-    # An IPP port is reported, so that it can be queried, when the scan no longer tries any other
-    # print port of the host.
+    # The scan reports an IPP port for queries only after it has finished the other print ports of
+    # the host.
     reported_s, then_s = tried["10.0.0.5", 631]
     assert then_s < 0.1
     assert PRINT_GAP_S < reported_s < PRINT_GAP_S + 1.0

@@ -1,4 +1,4 @@
-"""The selection of the addresses that the scan may contact."""
+"""Tests the selection of the addresses that the scan contacts."""
 
 import ipaddress
 
