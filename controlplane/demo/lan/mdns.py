@@ -41,7 +41,7 @@ def read_questions(payload: bytes) -> tuple[Name, ...]:
 
 
 class Responder:
-    """Stores, for each queried name, the packets with which hosts reply, and these hosts."""
+    """Stores the replies to each queried name. A reply is a packet and the host that sends it."""
 
     def __init__(self, plan: LanPlan) -> None:
         self._answers: dict[Name, list[tuple[LanHost, bytes]]] = defaultdict(list)
