@@ -44,7 +44,7 @@ class TapLan:
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
 
     def play(self, plan: LanPlan) -> None:
-        """Replace the simulated hosts by those of a plan."""
+        """Replace the simulated hosts by the hosts of a plan."""
         self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
         self._macs = {host.address: mac_bytes(host.mac) for host in plan.hosts}
         self._responder = Responder(plan)
