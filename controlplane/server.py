@@ -98,7 +98,10 @@ def with_room_for_streams(settings: Settings) -> Settings:
 
 
 def bounded_streams(settings: Settings, files: int) -> Settings:
-    """Return settings whose stream limits leave open files for everything else."""
+    """Return settings with limits of streams that leave some of ``files`` for everything else.
+
+    ``files`` is the maximum number of open files of this process, or -1 if it is unlimited.
+    """
     room = max(files - FILES_BESIDE, files // 2)
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
