@@ -1,1 +1,1 @@
-"""The reference service: the device side and the operator side of the remoteControl contract."""
+"""The reference service for agents and operators, and `venue-control`. See docs/controlplane.md."""

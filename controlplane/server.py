@@ -27,7 +27,7 @@ from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 IDLE_S = 5
-"""Idle connections are closed after this time. A proxy must use a shorter one."""
+"""Idle connections are closed after this time. A proxy must close its idle connections sooner."""
 FILES_BESIDE = AWAITED_MAX + 512
 """File descriptors that are reserved for everything except streams: connections with an incomplete
 request, other calls, idle connections, and the database.
@@ -85,7 +85,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def with_room_for_streams(settings: Settings) -> Settings:
-    """Raise the limit of open files as far as the system allows, and limit the streams to it."""
+    """Raise the limit of open files as far as the system allows, and return ``settings`` with at
+    most as many streams as this limit permits.
+    """
     if sys.platform == "win32":
         return settings
     import resource
@@ -96,7 +98,10 @@ def with_room_for_streams(settings: Settings) -> Settings:
 
 
 def bounded_streams(settings: Settings, files: int) -> Settings:
-    """Return settings whose stream limits leave open files for everything else."""
+    """Return settings with limits of streams that leave some of ``files`` for everything else.
+
+    ``files`` is the maximum number of open files of this process, or -1 if it is unlimited.
+    """
     room = max(files - FILES_BESIDE, files // 2)
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
@@ -136,8 +141,8 @@ def serve(
     """Serve until SIGTERM or SIGINT, or until the process that started this worker has ended.
 
     Args:
-        others: Further sockets to serve.
-        links: Links that sign in a browser once.
+        others: Further sockets on which the service listens.
+        links: Links, each of which signs in a browser once.
     """
     set_up_logging(log_level, log_format)
     if metrics is not None and metrics.directory is not None:
@@ -153,7 +158,7 @@ def serve(
             log_config=None,
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # uvicorn would trust them from every user of this machine
+            proxy_headers=False,  # uvicorn would accept them from any program of this machine
             date_header=False,  # the middleware sends it, from the clock of the service
             backlog=BACKLOG,
             timeout_graceful_shutdown=GRACE_S,

@@ -1,8 +1,8 @@
 """Starts and supervises worker processes that serve the same socket, to use several processors.
 
-Each worker is a complete service. The workers share the database, which notifies each of them of
-requests that the others created. A worker that dies is replaced. All workers end when this process
-ends.
+Each worker is a complete service. The workers share the database, which notifies each worker of
+requests that other workers created. A worker that dies is replaced. All workers end when this
+process ends.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from agent.wire.sd_notify import Notifier
 log = logging.getLogger("controlplane.workers")
 GRACE_S = 10
 RESTART_AFTER_S = 1
-"""Wait before a dead worker is replaced, so that one that cannot start is not restarted in a tight
-loop.
+"""Wait before a dead worker is replaced, so that a worker that cannot start is not restarted in a
+tight loop.
 """
 _spawn = multiprocessing.get_context("spawn")
 

@@ -186,7 +186,7 @@ class Heartbeat(Section):
         default=60,
         ge=0.1,
         le=3600,
-        description="Interval of heartbeats, varied by a tenth. Raise it on metered links.",
+        description="Interval of heartbeats, varied randomly by 10 %. Raise it on metered links.",
     )
 
 
@@ -316,7 +316,7 @@ class Limits(Section):
         default=1_000_000,
         ge=10_000,
         le=100_000_000,
-        description="Maximum size of a report. Larger reports are shortened, with a note.",
+        description="Maximum size of a report. A larger report is shortened, and states this.",
     )
     outbox_max_bytes: int = Field(
         default=67_108_864,

@@ -71,7 +71,7 @@ def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
 
 def _why_missing(outcome: Outcome | None) -> tuple[FieldStatus, str]:
     if outcome is None:
-        return "collection-failed", "the run ended before this was read"
+        return "collection-failed", "the collection ended before this was read"
     if isinstance(outcome, Reading):
         return "collection-failed", "the source did not report it"
     return status_of(outcome)

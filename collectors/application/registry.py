@@ -47,9 +47,11 @@ _NO_PRESSURE = pressure.read_pressure.unsupported("only Linux accounts for stall
 def sources_for(
     platform: str, job: ApplicationJob, ask_drive: smart.AskDrive = smart.read_health
 ) -> Sources:
-    """Return the sources of ``platform`` (a value of sys.platform), in the order of their facts.
+    """Return the sources of ``platform`` (a value of sys.platform).
 
-    The last source has the keys that only other platforms can fill. Their status is unsupported.
+    The facts of a snapshot have the order of their sources. The last source has the keys that only
+    other platforms can fill. Their status is unsupported. ``ask_drive`` reads the SMART health of a
+    drive; only Linux uses it.
     """
     linux = linux_sources(job, ask_drive=ask_drive)
     others = {"darwin": macos_sources(job), "win32": windows_sources(job)}
@@ -64,7 +66,8 @@ def sources_for(
 def sources_before_confinement(platform: str, job: ApplicationJob) -> Sources:
     """Return the sources of a platform before the process confines itself.
 
-    On Linux, this also starts smartctl, which must open the drives. A confined process cannot.
+    On Linux, this also starts smartctl, which must open the drives. A confined process cannot open
+    them.
     """
     if platform != "linux":
         return sources_for(platform, job)

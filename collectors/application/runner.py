@@ -14,10 +14,10 @@ from collectors.application.source import Reading, Source
 from collectors.shared.background import in_background
 
 POLL_S = 0.05
-"""Interval at which a cancellation is checked. The contract requires at most 100 ms."""
+"""Interval at which `read_all` checks for a cancellation. The contract permits at most 100 ms."""
 
 GRACE_S = 0.15
-"""Time after the deadline of a source in which it can still return why it was late."""
+"""Time after the deadline of a source in which it can still return the reason for its delay."""
 
 Outcome = Reading | Exception
 """The reading of a source, or the exception that it raised."""

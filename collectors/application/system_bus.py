@@ -102,7 +102,7 @@ def refusal(exit_code: int, error: bytes) -> Unreadable:
     if _DENIED.search(error_text):
         return Unreadable("permission-denied", f"the system bus denied it: {error_text}")
     if _NOBODY.search(error_text):
-        return Unreadable("not-applicable", "no service answers for it on the system bus")
+        return Unreadable("not-applicable", "no service on the system bus provides it")
     if "timed out" in error_text.lower():
         return Unreadable("collection-failed", "the system bus did not answer in time")
     return Unreadable("collection-failed", f"busctl ended with {exit_code}: {error_text}")

@@ -32,7 +32,7 @@ class ServiceCalls:
     def __init__(
         self, http: httpx2.Client, patience: Patience | None = None, listed_by: str = "keys list"
     ) -> None:
-        """Hints of errors name ``listed_by`` as the verb that lists the API keys."""
+        """``listed_by`` is the verb that lists the API keys. Hints of errors name it."""
         self._http = http
         self._patience = patience or Patience()
         self._listed_by = listed_by

@@ -22,7 +22,10 @@ KEY_MAX = 4096
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """The sources of a key: the file that a command line option names, or else a variable."""
+    """The sources of a key: the file that ``option`` names, or else an environment variable.
+
+    ``what`` is the name of the key in messages.
+    """
 
     what: str
     variable: str

@@ -50,7 +50,7 @@ _ON_LOOPBACK: Final = (
 
 
 def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
-    """Start the simulation, which ends with ``processes``. Raises OSError.
+    """Start the simulation. It ends when ``processes`` stops its processes. Raises OSError.
 
     For a LAN, this process enters a network namespace and stays in it.
     """

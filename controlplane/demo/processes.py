@@ -18,7 +18,7 @@ POLL_S: Final = 0.05
 _CHILD: Final = (sys.executable, "-I", "-m", "controlplane.demo.child")
 """The beginning of a process's command line.
 
-``-I`` isolates it: the current directory and PYTHONPATH cannot change which code it runs.
+``-I`` isolates the process: the current directory and PYTHONPATH cannot change which code it runs.
 """
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -27,9 +27,10 @@ Process = subprocess.Popen[bytes]
 
 
 class Processes:
-    """Starts processes and writes their output to ``home``. The end of the context ends them.
+    """Starts processes and writes their output to ``home``. Use it in a ``with`` statement.
 
-    Every process inherits the file descriptors ``inherited``.
+    The processes are stopped at the end of the ``with`` statement. Every process inherits the file
+    descriptors ``inherited``.
     """
 
     def __init__(self, home: Path, *inherited: int) -> None:

@@ -1,4 +1,4 @@
-"""The sums that a sale or a refund adds to each rollup. Pure.
+"""Computes the sums that a sale or a refund adds to each rollup. All functions are pure.
 
 `controlplane.merchant.rebuild` computes the same sums for all sales and refunds with SQL. A test
 and `venue-control sandbox rebuild` compare the results of both modules.
@@ -53,7 +53,7 @@ class RollupKey:
 
 
 class Contributions:
-    """The sums to add, by rollup and by the primary key of its row."""
+    """The sums to add: for each rollup, and for each primary key of a row of that rollup."""
 
     def __init__(self) -> None:
         self._sums: dict[Any, dict[Key, Any]] = {rollup: {} for rollup in ROLLUPS}

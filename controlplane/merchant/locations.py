@@ -44,7 +44,7 @@ def set_zone(session: Session, at: At, zone: str | None, now: datetime) -> bool:
     rollups are computed again.
 
     Returns:
-        Whether the zone of a location with a currency, and therefore figures, has changed.
+        True if the zone changed and the location has a currency, and therefore has figures.
     """
     location = _location(session, at, now)
     if location.zone == zone:
@@ -83,7 +83,7 @@ def valid_zone(zone: str | None) -> str | None:
 
 
 def _location(session: Session, at: At, now: datetime) -> Location:
-    """Lock and return the row of a location. Without a row, one without a currency is created."""
+    """Lock and return the row of a location. If there is none, create one without a currency."""
     query = select(Location).where(Location.organization_id == at[0], Location.id == at[1])
     row = session.scalars(query.with_for_update()).first()
     if row is None:

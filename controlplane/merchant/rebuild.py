@@ -153,10 +153,11 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
 def summed(parts: Iterable[tuple[Fact, str]], keys: Sequence[str], sums: Sequence[str]) -> str:
     """Return a query for the sums of facts, grouped by ``keys``.
 
-    The query sums up each fact separately, and then adds the few resulting rows.
+    The query sums up the rows of each fact separately, and then adds up the results, which are only
+    a few rows.
 
     Args:
-        parts: Facts, each with an SQL condition that applies in addition to the fact's own one.
+        parts: Facts, each with an SQL condition that applies in addition to ``where`` of the fact.
     """
     groups = ", ".join(str(at) for at in range(1, len(keys) + 1))
     queries = []

@@ -1,4 +1,4 @@
-"""New sales and refunds, and the amounts computed from them. Pure.
+"""New sales and refunds, and the amounts that are computed from them. All functions are pure.
 
 Functions raise SaleError for inconsistent input. Integers that refer to rows of other tables, such
 as ``location``, are the positions of these rows.
@@ -53,7 +53,7 @@ class NewLine:
 
 @dataclass(frozen=True, slots=True)
 class NewPayment:
-    """A payment. ``method`` None means that it is unknown."""
+    """A payment. If ``method`` is None, the payment method is unknown."""
 
     method: int | None
     type: PaymentType
@@ -131,7 +131,7 @@ class NewRefund:
         refunded_at: None if the date is unknown.
         has_components: False if it is unknown how the money divides into goods, fee and tip. Then
             ``goods`` is the whole amount.
-        lines: the refunded lines, or none. Their amounts add up to ``goods``.
+        lines: the refunded lines, if they are known. Their amounts add up to ``goods``.
     """
 
     id: UUID

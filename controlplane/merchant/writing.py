@@ -102,7 +102,7 @@ def add_up(session: Session, sums: Contributions) -> None:
 
 
 def articles_of(session: Session, snapshots: set[int]) -> dict[int, SoldArticle]:
-    """Return the articles of the snapshots at these positions, by position."""
+    """Return the articles of the snapshots at the positions ``snapshots``, by position."""
     rows = session.scalars(select(LineSnapshot).where(LineSnapshot.position.in_(snapshots)))
     return {row.position: article_of(row) for row in rows}
 

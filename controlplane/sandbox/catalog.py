@@ -58,8 +58,8 @@ class Offer:
 class Catalog:
     """The offers of the sandbox.
 
-    ``irregular`` offers are not in the catalog tables: they are typed in by hand, and have an
-    unknown tax or no unit.
+    ``irregular`` offers are not in the catalog tables: staff enter them by hand during a sale. Some
+    have an unknown tax or no unit.
     """
 
     offers: tuple[Offer, ...]

@@ -20,9 +20,10 @@ class Content:
     """A table.
 
     Args:
-        references: The tables to whose positions the columns of this table refer, by column.
-        owner: The table that these rows belong to, this table's column that refers to it, and the
-            referenced column. None if this table has a column with the organization.
+        references: For each column that contains a position of a row of another table: that table.
+        owner: Set if the rows of this table have no column with the organization. Then it is the
+            table that they belong to, this table's column that refers to that table, and the
+            referenced column.
     """
 
     table: Any

@@ -1,6 +1,6 @@
 """Writes a sandbox to the database: locations, catalog, the transactions of each day, and rollups.
 
-All of it is one database transaction, so a load that is interrupted writes nothing.
+The whole load is one database transaction, so an interrupted load writes nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,9 +1,9 @@
 """Exports a sandbox as lines of JSON, and imports such lines.
 
 The first line is a header. Each further line is one row: an object with the columns and the name of
-its table. The exported positions are those of the exported database. An import adds an offset to
-each position, so that it does not collide with the rows of its database. Local hours and rollups
-are not exported: an import computes them.
+its table. An export contains the positions that its rows have in the exported database. An import
+adds an offset to each position, so that it does not collide with the rows of the database that
+imports them. Local hours and rollups are not exported: an import computes them.
 """
 
 import json

@@ -2,7 +2,8 @@
 
 The service's user owns the database and its directory, and could have replaced files by links. A
 command that runs as this user cannot follow such a link to a file that only root may access. The
-service can read the files that the command creates, and PostgreSQL accepts the user's name.
+service can read the files that the command creates. PostgreSQL, which identifies the service by its
+user name, accepts the command's connection.
 """
 
 import contextlib

@@ -44,15 +44,16 @@ class TapLan:
         self._last_mdns: dict[tuple[bytes, ...], float] = {}
 
     def play(self, plan: LanPlan) -> None:
-        """Replace the simulated hosts by those of a plan."""
+        """Replace the simulated hosts by the hosts of a plan."""
         self._hosts = {socket.inet_aton(host.address): host for host in plan.hosts}
         self._macs = {host.address: mac_bytes(host.mac) for host in plan.hosts}
         self._responder = Responder(plan)
 
     def run_once(self, *watched: int) -> list[int]:
-        """Wait for a frame or a due reply, at most a tenth of a second. Then process and send them.
+        """Wait until a frame arrives or a reply is due, at most a tenth of a second.
 
-        Returns the descriptors of ``watched`` that can be read.
+        Then process the frames that have arrived, and send the replies that are due. Returns the
+        descriptors of ``watched`` that can be read.
         """
         now = time.monotonic()
         wait_s = min(0.1, max(0.0, self._due[0][0] - now)) if self._due else 0.1
@@ -174,7 +175,7 @@ class TapLan:
     def _send(self, host: LanHost, frame: bytes, now: float) -> None:
         """Queue a reply with the host's delay, unless the request or the reply is lost.
 
-        Both are lost at random, with the host's ``loss``.
+        Each of the two is lost at random, with the probability ``host.loss``.
         """
         if self._rng.random() < host.loss or self._rng.random() < host.loss:
             return

@@ -1,7 +1,7 @@
 """mDNS of the simulated LAN: reads queries, and builds packets of records (RFC 6762).
 
-Names are written as they are in the plan, even hostile ones, and uncompressed. Surrogate escapes in
-a string of the plan stand for bytes that are not UTF-8.
+Names are written without compression, and exactly as in the plan, even if they are hostile.
+Surrogate escapes in a string of the plan stand for bytes that are not UTF-8.
 """
 
 import ipaddress
@@ -41,7 +41,7 @@ def read_questions(payload: bytes) -> tuple[Name, ...]:
 
 
 class Responder:
-    """Stores, for each queried name, the packets with which hosts reply, and these hosts."""
+    """Stores the replies to each queried name. A reply is a packet and the host that sends it."""
 
     def __init__(self, plan: LanPlan) -> None:
         self._answers: dict[Name, list[tuple[LanHost, bytes]]] = defaultdict(list)

@@ -27,7 +27,9 @@ _SIOCSIFMTU, _SIOCSIFHWADDR = 0x8922, 0x8924
 _ARPHRD_ETHER = 1
 _RTF_UP, _RTF_GATEWAY = 0x0001, 0x0002
 _ROUTE_BYTES = 256
-"""More than the size of a struct rtentry on any machine. The fields after its flags are zero."""
+"""Size of the buffer for a struct rtentry, which is smaller on all machines. The fields after the
+flags are zero.
+"""
 
 
 def open_tap(plan: LanPlan) -> int:
