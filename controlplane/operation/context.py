@@ -72,8 +72,8 @@ class RequestContext:
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
         """Raise a refusal if the caller has no access to the location.
 
-        If the location belongs to a different organization, the refusal is that there is no such
-        ``thing``, for example no such device.
+        For a location of a different organization, the refusal is ``not_found(thing)``, for example
+        `there is no such device`.
         """
         if organization_id != self.caller.organization_id:
             raise not_found(thing)

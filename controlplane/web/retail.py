@@ -72,7 +72,9 @@ async def issue_tokens(
     core: Core,
     request: Request,
 ) -> Response:
-    """Return an access token for an API key or a refresh token. No credential is required.
+    """Return an access token for the API key or the refresh token in the body.
+
+    No ``Authorization`` header is required.
 
     The refusal does not reveal why a key or a token is not valid.
     """

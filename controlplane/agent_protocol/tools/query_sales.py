@@ -43,10 +43,10 @@ class QuerySalesArguments(Exact):
         default=None, description="ids of locations; default: all that you have access to"
     )
     period: Absent[Literal["today", "yesterday", "last7", "thisMonth"]] = Field(
-        default=None, description="local days; default without from and to: today"
+        default=None, description="local days; today if period, from and to are left out"
     )
     first: Absent[FullDate] = Field(
-        default=None, alias="from", description="first local day, YYYY-MM-DD; requires to"
+        default=None, alias="from", description="first local day, YYYY-MM-DD; needs `to`"
     )
     last: Absent[FullDate] = Field(
         default=None, alias="to", description="last local day, inclusive; at most 92 days"
@@ -82,7 +82,7 @@ class SalesAnswer(Tolerant):
     """Rows are sorted by time if they are grouped by time, then by net sales, greatest first."""
 
     rows: Array[SalesRow]
-    omitted_count: Count = Field(description="rows beyond the limit")
+    omitted_count: Count = Field(description="number of rows beyond the limit")
     totals: Array[SalesTotal] = Field(description="totals of the whole period, by currency")
     windows: Array[Window]
 
@@ -120,7 +120,8 @@ def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> 
         return base.default
     if strange := [each for each in wanted if each not in base.metrics]:
         raise ToolError(
-            f"{', '.join(strange)} cannot be grouped by {' and '.join(groups) or 'nothing'}."
+            f"Grouped by {' and '.join(groups) or 'nothing'}, these metrics are not available:"
+            f" {', '.join(strange)}."
             f" Supported metrics: {', '.join(base.metrics)}."
         )
     return tuple(dict.fromkeys(wanted))

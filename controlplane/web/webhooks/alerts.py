@@ -2,7 +2,7 @@
 
 The notifications of an alert are sent in order. Each is signed, and is sent again for up to three
 days until the webhook accepts it.
-Headers and signature are those of Standard Webhooks (standardwebhooks.com, specification 1.0.0).
+The headers and the signature follow Standard Webhooks (standardwebhooks.com, specification 1.0.0).
 """
 
 import base64
