@@ -35,10 +35,11 @@ Writer = asyncio.StreamWriter
 
 
 class Connections:
-    """The connections of one fake server. Each has a task. ``close`` closes all of them.
+    """The connections of one fake server. ``close`` closes all of them.
 
-    The tasks alone cannot ensure this. A task that is cancelled before its first step never reaches
-    its own ``finally``. A connection can also be accepted while the listener is already closing.
+    Each connection has a task, but a task cannot always close its connection: a task that is
+    cancelled before its first step never reaches its own ``finally``. A connection can also be
+    accepted while the listener is already closing.
     """
 
     def __init__(self, serve: Callable[[Reader, Writer], Coroutine[None, None, None]]) -> None:
