@@ -177,6 +177,7 @@ QUERY_SALES = tool(
     query_sales,
     "Sales figures",
     "Figures of completed sales and refunds over local days, grouped by up to two of day, hour,"
-    " weekday, location, paymentType, item, category, employee: the figures of the dashboard."
-    " coverage counts incomplete data. describe_business_data describes the metrics.",
+    " weekday, location, paymentType, item, category, employee. They equal the figures of"
+    " the dashboard. In the result, coverage counts incomplete data. describe_business_data"
+    " describes the metrics.",
 )

@@ -77,7 +77,7 @@ _RETAIL: Final = (
     ("GET", retail.POINTS_OF_SALE),
 )
 _TOKENS: Final = {
-    retail.TOKENS: "Exchange an API key for an access token, which lives for an hour.",
+    retail.TOKENS: "Exchange an API key for an access token, which is valid for an hour.",
     retail.REFRESH: "Exchange a refresh token for new tokens. A refresh token can be used once. A"
     " second use ends all refresh tokens that came from the same exchange of an API key.",
 }

@@ -26,7 +26,7 @@ AGENTS: Final = (
                 MISTAKES,
             ),
             row(
-                "`_meta.progressToken`, `_meta.…/related-task`",
+                "`_meta` can contain `progressToken` and `…/related-task`",
                 ENVELOPE + "test_params_are_optional_and_open",
                 MISTAKES,
             ),
@@ -58,7 +58,7 @@ AGENTS: Final = (
             ),
             row("`tools/list` publishes the typed contract", LISTED),
             row(
-                "`tools/call` calls the seven tools",
+                "`tools/call` can call each of the seven tools",
                 EXAMPLE,
                 "tests/contract/agent_protocol/test_official_client.py::"
                 "test_the_official_client_lists_and_calls_all_seven",

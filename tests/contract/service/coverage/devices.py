@@ -223,12 +223,12 @@ DEVICES: Final = (
     Table(
         "Devices: payloads of reports",
         (
-            _shape("`version` 2 or 1 selects the shape", BACK),
+            _shape("`version` 2 or 1 determines the other fields", BACK),
             _shape("common: `reportId`, `startedAt`, `finishedAt`, `completeness`, `identity`"),
             _shape("common: `environment`; unknown values are null"),
             _shape("common: `failures` and `limitations`, at most 128 of each"),
             _shape("version 2: `scope`, `discovery`, `endpointsOmitted`, `unavailable`"),
-            _shape("`discovery`: null, or `mdns` and `scan`: running, succeeded, failed"),
+            _shape("`discovery`: null, or `mdns` and `scan`, each running, succeeded or failed"),
             row(
                 "a source of `discovery` is never unsupported; a source of the network map can be",
                 PAYLOAD_EDGES,
@@ -276,7 +276,7 @@ DEVICES: Final = (
             row("`acknowledge` with received changes the status to received", MOVED),
             row("`acknowledge` with running changes the status to running", MOVED),
             row(
-                "the request belongs to the binding",
+                "a request belongs to one binding; other devices cannot acknowledge it",
                 DELIVERY + "test_a_request_of_another_device_is_not_found",
             ),
             row(

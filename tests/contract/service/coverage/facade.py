@@ -23,7 +23,7 @@ FACADE: Final = (
     Table(
         "Facade: rules",
         (
-            row("`POST` only", AUTH + "test_only_post_is_served"),
+            row("only `POST` is served", AUTH + "test_only_post_is_served"),
             row(
                 "paths: `/api/public/v1/<group>/<procedure>`; operation ids: `<group>.<procedure>`",
                 AUTH + "test_all_operations_of_the_contract_are_served",
@@ -65,7 +65,7 @@ FACADE: Final = (
                 SIGN_IN + "test_over_tls_the_cookie_is_secure_and_no_other_counts",
             ),
             row(
-                "API key: `Authorization: Bearer`",
+                "API keys are sent as `Authorization: Bearer`",
                 AUTH + "test_every_path_requires_a_key",
                 AUTH + "test_a_revoked_key_is_no_key",
             ),
@@ -112,7 +112,7 @@ FACADE: Final = (
     Table(
         "Facade: limits",
         (
-            row("fields of `challenge`: the lengths in Devices: fields of the bodies", EDGES),
+            row("`challenge`: the lengths in the table of the fields of the bodies", EDGES),
             row(
                 "capabilities of records: at most 32, each of 1–128 characters",
                 UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
@@ -121,11 +121,12 @@ FACADE: Final = (
             row("`enroll.signature`: 8–128 characters", EDGES),
             row("cursors: at most 128 characters", EDGES),
             row(
-                "the cursors of the service are not longer",
+                "cursors that the service returns have at most 128 characters",
                 UNIT + "remote_control/test_operator.py::test_devices_are_listed_page_by_page",
             ),
             row(
-                "payloads: strings of 1024 characters; lists of 128, 256, 64, 2 and 34 items",
+                "payloads: strings of at most 1024 characters; lists of at most 2, 34, 64, 128 or 256"
+                " items",
                 PAYLOAD_EDGES,
             ),
             row(

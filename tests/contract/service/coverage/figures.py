@@ -29,7 +29,7 @@ FIGURES: Final = (
             ),
             *(
                 row(
-                    f"`analytics.{name}` is deprecated for `analytics.{successor}`",
+                    f"`analytics.{name}` is deprecated; `analytics.{successor}` replaces it",
                     EXAMPLE,
                     FITS,
                     OPERATIONS + "test_deprecated_operations_name_their_successor",
@@ -90,7 +90,7 @@ FIGURES: Final = (
         (
             row("money: integers in minor units within ±9007199254740991", RECOUNT, EVERY_FIELD),
             row(
-                "a `Window` of a location without a valid time zone has `fellBackToUtc`",
+                "a `Window` of a location without a valid time zone is marked with `fellBackToUtc`",
                 OPERATIONS + "test_a_location_without_a_time_zone_is_reported",
                 UNIT + "figures/test_local_time.py::test_no_zone_falls_back_to_utc",
             ),

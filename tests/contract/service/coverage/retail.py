@@ -43,7 +43,7 @@ RETAIL: Final = (
                 SALES + "test_only_completed_sales_of_the_company_are_listed",
             ),
             row(
-                "`GET /catalog/goods/regular` (its shape is ours)",
+                "`GET /catalog/goods/regular` (the form of the reply is ours)",
                 EXAMPLE,
                 GOODS + "test_goods_are_listed_in_pages",
             ),
@@ -129,7 +129,7 @@ RETAIL: Final = (
                 "`cursor` is null on the last page",
                 SALES + "test_pages_follow_each_other_in_every_order",
             ),
-            row("no `company_id` is sent", PARAMETER),
+            row("clients send no `company_id`", PARAMETER),
         ),
     ),
     Table(
@@ -153,7 +153,10 @@ RETAIL: Final = (
                 " in the name of a position",
                 LONGEST,
             ),
-            row("an access token lives for 3600 seconds", TOKENS + "test_an_access_token_runs_out"),
+            row(
+                "an access token is valid for 3600 seconds",
+                TOKENS + "test_an_access_token_runs_out",
+            ),
         ),
     ),
     Table(
@@ -281,7 +284,7 @@ RETAIL: Final = (
                 "other methods get 405 `invalid_request`", GOODS + "test_another_method_is_refused"
             ),
             row(
-                "the body of a token request is larger than 4 KiB: 413 `invalid_request`",
+                "a token request with a body larger than 4 KiB gets 413 `invalid_request`",
                 TOKENS + "test_a_long_body_is_not_read",
             ),
         ),

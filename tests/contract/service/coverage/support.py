@@ -17,7 +17,7 @@ SUPPORT: Final = (
         "Support: operations",
         (
             row(
-                "`support.contact` is the one operation without a body",
+                "`support.contact` is the only operation without a body",
                 EXAMPLE,
                 OPERATIONS + "test_contact_needs_no_body",
                 OPERATIONS + "test_contact_takes_no_body",

@@ -38,8 +38,9 @@ def coverage_tables() -> Iterator[str]:
         "checks that replies contain each field in each form that the documents permit. A form\n"
         "with a link is covered by the linked test instead. A form that is struck out is\n"
         "permitted, but this service never sends it. Each reply that a test gets is validated\n"
-        "with schemas that are transcribed from the documents alone: `tests/fakes/remote_control`,\n"
-        "`tests/fakes/schemas/figures.py` and `tests/fakes/schemas/retail.py`. The contract does\n"
+        "with schemas that are transcribed from the documents alone:\n"
+        "`tests/fakes/remote_control`, `tests/fakes/schemas/figures.py` and\n"
+        "`tests/fakes/schemas/retail.py`. The contract does\n"
         "not show the replies of support. They are validated with\n"
         "`tests/fakes/support/schema.py`.\n"
     )
