@@ -4,8 +4,8 @@ Conditions are ``offline`` and ``broken`` of a device, and ``site_outage`` of a 
 evaluation finds a condition active, inactive or unknown.
 
 1. A condition *begins* at the first evaluation that finds it active after an evaluation that did
-   not find it active. If an evaluation finds it unknown before its alert has fired, the condition
-   must begin again.
+   not find it active. If an evaluation finds the condition unknown before its alert has fired, the
+   condition must begin again.
 2. An alert *fires* once every evaluation for ``fire_after`` has found the condition active.
 3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. An
    evaluation that finds the condition active restarts this time. An evaluation that finds it
@@ -260,7 +260,7 @@ def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     if is_active:
         return Value.ACTIVE
     # Enough devices are not online, but some of them need not be online, for example because the
-    # location is closed. They may be part of the outage, so it is unknown whether it has ended.
+    # location is closed. These devices might be part of the outage, so its end is unknown.
     not_online = facts.devices - facts.online
     if len(offline) < not_online and _enough(not_online, facts.devices):
         return Value.UNKNOWN

@@ -81,7 +81,7 @@ class RequestContext:
             raise foreign_location()
 
     def visible(self, table: Any) -> ColumnElement[bool]:
-        """Return the condition for the rows of ``table`` at locations that the caller may see."""
+        """Return the condition for rows of ``table`` at locations that the caller has access to."""
         own: ColumnElement[bool] = table.organization_id == self.caller.organization_id
         locations = self.caller.locations
         return and_(own, table.location_id.in_(locations)) if locations else own

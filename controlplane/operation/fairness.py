@@ -1,4 +1,4 @@
-"""Limits for each caller, so that no caller slows down the others.
+"""Limits for each caller, so that no caller slows down other callers.
 
 Each API key has limits for calls per second, concurrent calls, open streams and processor time.
 Each organization has limits for calls per second and open streams. Processor time is limited

@@ -125,7 +125,7 @@ class HttpServer:
                 await writer.wait_closed()
 
     async def _answer(self, reply: Reply, writer: Writer) -> bool:
-        """Write a reply, and return whether the connection may be used again."""
+        """Write a reply, and return whether the connection can be used again."""
         headers = {"Date": reply.date or formatdate(usegmt=True), **reply.headers}
         if reply.media_type is not None:
             headers["Content-Type"] = reply.media_type

@@ -40,7 +40,7 @@ class Source:
         location: the column with the row key (``Location.position``) or the id of a location.
         time: the column that ``from`` and ``to`` filter.
         by_position: whether ``location`` contains row keys, and not ids.
-        with_none: whether all callers may see rows without a location.
+        with_none: whether rows without a location are visible to all callers.
         columns: the columns of further filters, by name.
     """
 

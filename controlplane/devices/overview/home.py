@@ -1,4 +1,4 @@
-"""The console's first view: counts of devices by state, and the newest reports."""
+"""The console's start page: counts of devices by state, and the newest reports."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence

@@ -67,7 +67,7 @@ def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Com
 def waiting_by_key(
     session: Session, key_ids: Sequence[UUID], now: datetime
 ) -> dict[UUID, list[Command]]:
-    """Return the waiting commands of each valid key that may write, oldest first.
+    """Return the waiting commands of each valid key with write access, oldest first.
 
     The current permissions of the keys apply.
     """

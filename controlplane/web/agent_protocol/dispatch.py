@@ -76,12 +76,12 @@ class OneReply:
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> None:
-        """Nothing is sent."""
+        """Drop the notification."""
 
     async def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Nothing is sent."""
+        """Drop the progress message."""
 
 
 async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool: RunTool) -> Json:

@@ -131,7 +131,7 @@ class _ServiceState(Collector):
 
 
 class Processes(Collector):
-    """The usual metrics of a process, combined for several processes."""
+    """The process metrics of the Prometheus client library, combined for several processes."""
 
     def __init__(self, processes: Sequence[int]) -> None:
         self._processes = processes

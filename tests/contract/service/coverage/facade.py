@@ -125,8 +125,8 @@ FACADE: Final = (
                 UNIT + "remote_control/test_operator.py::test_devices_are_listed_page_by_page",
             ),
             row(
-                "payloads: strings of at most 1024 characters; lists of at most 2, 34, 64, 128 or 256"
-                " items",
+                "payloads: strings of at most 1024 characters; lists of at most 2, 34, 64, 128 or"
+                " 256 items",
                 PAYLOAD_EDGES,
             ),
             row(
