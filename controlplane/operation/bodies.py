@@ -65,10 +65,7 @@ def parse_body(model: type[T], body: bytes) -> T:
 
 
 def require_no_body(body: bytes) -> None:
-    """Refuse a body. An empty body and an empty object are accepted.
-
-    This is for operations that take no body.
-    """
+    """Refuse the body of an operation that takes none, except an empty object."""
     if body and parse_json(body):
         raise invalid_request("this operation takes no body")
 

@@ -37,8 +37,8 @@ class ReportChangeCache:
     def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
         """Return the differences of each newest report of the device from the previous report.
 
-        Reports that the caller has no access to are not compared. If a device was moved, its earlier
-        reports may belong to a location to which the caller has no access.
+        Reports that the caller has no access to are not compared. For example, the earlier reports
+        of a moved device may belong to a location that the caller has no access to.
         """
         newest = [each for each in (device.network_report, device.application_report) if each]
         query = select(Report).where(context.visible(Report), Report.position.in_(newest))

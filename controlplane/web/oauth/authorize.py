@@ -1,9 +1,10 @@
 """The pages on which a user gives a client access: the user signs in and then decides.
 
 A decision is accepted only from our own page: the ``Origin`` header must name this service. The
-page must also have been served to this session and for this request. The form contains a proof of
-that, which is computed with the token of the session. Therefore decisions from a page of a
-different site, or from a page that was served to a different user, are refused.
+page must also have been served to this session and for this request. This is checked with a proof
+in the form. The proof is computed from the request, with the token of the session as the key.
+Therefore decisions from a page of a different site, or from a page that was served to a different
+user, are refused.
 """
 
 import hashlib
