@@ -61,7 +61,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The durations in the rules that the docstring of this module lists."""
+    """The durations that the rules in the docstring of this module use."""
 
     fire_after: timedelta = timedelta(minutes=5)
     resolve_after: timedelta = timedelta(minutes=5)

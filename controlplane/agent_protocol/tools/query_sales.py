@@ -55,7 +55,7 @@ class QuerySalesArguments(Exact):
         default=None, description="at most two; default: one row for each currency"
     )
     metrics: Absent[Annotated[tuple[Metric, ...], MaxItems(len(METRICS))]] = Field(
-        default=None, description="default: netCents, saleCents, saleCount and others"
+        default=None, description="default: a selection that depends on groupBy"
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = ROWS_USUAL
 
@@ -120,7 +120,7 @@ def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> 
         return base.default
     if strange := [each for each in wanted if each not in base.metrics]:
         raise ToolError(
-            f"Grouped by {' and '.join(groups) or 'nothing'}, these metrics are not available:"
+            f"These metrics are not available with groupBy {' and '.join(groups) or '[]'}:"
             f" {', '.join(strange)}."
             f" Supported metrics: {', '.join(base.metrics)}."
         )

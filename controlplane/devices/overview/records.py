@@ -20,7 +20,7 @@ PAGE_DEFAULT = 50
 
 
 class Filters(Exact):
-    """All words in ``search`` must match. An empty ``version`` selects devices without version."""
+    """All words in ``search`` must match. An empty ``version`` selects devices that report none."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None

@@ -29,7 +29,7 @@ def add_request(
     now: datetime,
     settings: Settings,
 ) -> Request:
-    """Add a request for a locked device. Raises a refusal if it is not possible."""
+    """Add a request for a locked device. Raises a refusal if the device cannot get the request."""
     refuse_unable(device, kind)
     expire_due(session, now, device.instance_id)
     _refuse_flood(session, device, settings.open_requests_max)
