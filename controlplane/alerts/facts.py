@@ -56,7 +56,8 @@ def facts_of(
     """Return the facts about a location.
 
     Args:
-        others: number of devices that are not in ``bound``. None of them is offline or broken.
+        others: number of bound devices of the location that are not in ``bound``, because they are
+            neither offline nor broken.
         others_online: how many of the ``others`` are online.
     """
     devices, online = others, others_online

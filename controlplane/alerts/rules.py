@@ -4,21 +4,22 @@ Conditions are ``offline`` and ``broken`` of a device, and ``site_outage`` of a 
 evaluation finds a condition active, inactive or unknown.
 
 1. A condition *begins* at the first evaluation that finds it active after an evaluation that did
-   not find it active. If an evaluation finds it unknown before its alert has fired, the condition
-   must begin again.
+   not find it active. If an evaluation finds the condition unknown before its alert has fired, the
+   condition must begin again.
 2. An alert *fires* once every evaluation for ``fire_after`` has found the condition active.
 3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. An
    evaluation that finds the condition active restarts this time. An evaluation that finds it
-   unknown does not.
-4. A condition *changes* when an evaluation finds it active and the last evaluation that knew its
-   value found it inactive, or the reverse. At the fourth change within an hour the condition is
-   *flapping*, and an alert about the flapping fires. This alert resolves when the last change is an
-   hour old. While a condition is flapping, its own alert does not fire, but it may resolve.
+   unknown does not restart it.
+4. A condition *changes* when its value is different from its last known value, which is active or
+   inactive. At the fourth change within an hour the condition is *flapping*, and an alert about the
+   flapping fires. This alert resolves when the last change is an hour old. While a condition is
+   flapping, its own alert does not fire, but it can resolve.
 5. A location has a site outage while enough of its devices are offline that became offline within
-   ``outage_window`` of each other. *Enough* are all devices that were online before, if these are
-   at least two. Four fifths of these devices are also enough, if four fifths are at least three
-   devices. Once the alert has fired, the outage lasts as long as enough devices are offline, no
-   matter when they became offline.
+   ``outage_window`` of each other. A group of devices is *enough* if it contains all devices that
+   were online before, and at least two devices. It is also enough if it contains at least four
+   fifths of the devices that were online before, and at least three devices. Once the alert has
+   fired, the outage lasts as long as enough devices are offline, no matter when they became
+   offline.
 6. While the site outage of a location is active, firing or flapping, no ``offline`` alert of its
    devices fires.
 7. A device is offline only if it should be online (`devices.locations.status`), and only after
@@ -60,7 +61,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The durations in the rules that the docstring of this module lists."""
+    """The durations that the rules in the docstring of this module use."""
 
     fire_after: timedelta = timedelta(minutes=5)
     resolve_after: timedelta = timedelta(minutes=5)
@@ -259,7 +260,7 @@ def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     if is_active:
         return Value.ACTIVE
     # Enough devices are not online, but some of them need not be online, for example because the
-    # location is closed. They may be part of the outage, so it is unknown whether it has ended.
+    # location is closed. These devices might be part of the outage, so its end is unknown.
     not_online = facts.devices - facts.online
     if len(offline) < not_online and _enough(not_online, facts.devices):
         return Value.UNKNOWN

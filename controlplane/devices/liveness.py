@@ -1,4 +1,4 @@
-"""Liveness of devices: finds those that went offline, and stores their offline intervals.
+"""Liveness of devices: detects devices that went offline, and stores their offline intervals.
 
 A heartbeat changes the stored liveness only if its device was offline. The periodic evaluation
 detects that devices are offline, and that their location has opened or closed.
@@ -87,8 +87,8 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
             OfflineInterval.device.in_([row.position for row in step]),
             OfflineInterval.until.is_(None),
         )
-        # If the end of an earlier interval was never stored, it ends where it began. It must not
-        # prevent a new interval.
+        # An earlier interval whose end was never stored gets its start as its end, so that it does
+        # not prevent a new interval.
         for each in session.scalars(still_open):
             each.until = each.since
         session.flush()
@@ -140,7 +140,7 @@ def _priority(device: DeviceRow, schedule: Schedule, now: datetime, window: time
 
 
 def _move(session: Session, priority: int, positions: list[int], since: datetime) -> None:
-    """Set the priority of these devices, except of those that were seen in the meantime."""
+    """Set the priority of these devices. Devices with a heartbeat after ``since`` are left out."""
     for step in in_steps(sorted(positions)):
         statement = update(Device).where(
             Device.position.in_(step),

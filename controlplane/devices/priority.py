@@ -1,4 +1,4 @@
-"""The order of devices in lists: those with problems first.
+"""The order of devices in lists. Devices with problems come first.
 
 The priority is stored with the device, because sorting 50,000 devices for each request takes too
 long. The periodic evaluation (`controlplane.devices.liveness`) changes it when a device goes

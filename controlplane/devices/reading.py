@@ -41,7 +41,7 @@ def list_devices(context: RequestContext, body: ListDevicesRequest) -> ListDevic
 def device_detail(context: RequestContext, body: DeviceDetailRequest) -> DeviceDetailReply:
     """Return the device with a page of its requests and a page of its reports, newest first.
 
-    One cursor holds both positions. A list without further rows is empty on later pages.
+    One cursor covers both lists. A list that has no further rows is empty on later pages.
     """
     device = context.device(body.instance_id)
     listing = (context.organization_id, "history", str(device.instance_id))

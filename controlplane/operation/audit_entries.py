@@ -1,6 +1,6 @@
 """Entries of the audit log. They are added in the transaction of the change that they describe.
 
-Their fields contain no secrets: only the hint of a key and the id of a session.
+They contain no secrets: an API key is recorded by its hint, and a session by its id.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The change. ``detail`` is further text for users."""
+    """A change, or an attempt that was refused. ``detail`` is further text for users."""
 
     operation: Operation
     subject: Subject
@@ -78,7 +78,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who made a change, with their credential."""
+    """The user, API key or command line that made a change, and the credential that was used."""
 
     kind: ActorKind
     id: UUID | None

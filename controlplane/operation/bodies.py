@@ -14,11 +14,12 @@ from agent.wire.validation import Issue, ValidationError
 from controlplane.operation.errors import Refusal, invalid_request, validation_error
 
 ERRORS_MAX = 50
-"""Maximum number of fields with errors in one refusal. Its detail counts further errors."""
+"""Maximum number of fields with errors in one refusal. The detail of the refusal contains the
+number of further errors."""
 NAME_MAX = 256
 CONTAINERS_MAX = 50_000
-"""Maximum number of lists and objects in a body. Each needs far more memory than its two bytes in
-the body. A report has fewer than 35,000: about one per 60 bytes."""
+"""Maximum number of lists and objects in a body. Even an empty list, which has two bytes in the
+body, needs far more memory. A report has fewer than 35,000: about one per 60 bytes."""
 ITEMS_MAX = 120_000
 """Maximum number of members of objects and elements of lists, counted by commas. A report has fewer
 than 100,000: about one per 22 bytes."""
@@ -64,7 +65,7 @@ def parse_body(model: type[T], body: bytes) -> T:
 
 
 def require_no_body(body: bytes) -> None:
-    """Refuse a body for an operation without one. An empty object is accepted."""
+    """Refuse the body of an operation that takes none, except an empty object."""
     if body and parse_json(body):
         raise invalid_request("this operation takes no body")
 

@@ -72,8 +72,8 @@ class RequestContext:
     def visit(self, organization_id: str, location_id: str, thing: str) -> None:
         """Raise a refusal if the caller has no access to the location.
 
-        If the location belongs to a different organization, the refusal is that there is no such
-        ``thing``, for example no such device.
+        For a location of a different organization, the refusal is ``not_found(thing)``, for example
+        `there is no such device`.
         """
         if organization_id != self.caller.organization_id:
             raise not_found(thing)
@@ -81,7 +81,7 @@ class RequestContext:
             raise foreign_location()
 
     def visible(self, table: Any) -> ColumnElement[bool]:
-        """Return the condition for the rows of ``table`` at locations that the caller may see."""
+        """Return the condition for rows of ``table`` at locations that the caller has access to."""
         own: ColumnElement[bool] = table.organization_id == self.caller.organization_id
         locations = self.caller.locations
         return and_(own, table.location_id.in_(locations)) if locations else own

@@ -5,8 +5,9 @@ kind of rows, the filters and the order. It names the last row of a page by its 
 row key (``position``). Therefore rows that are added between two pages cause neither repeated nor
 skipped rows.
 
-It is unpadded base64url (RFC 4648, section 5) of: expiry (4 bytes, seconds since 1970), digest of
-the listing (8), sort value (8), position (8), HMAC-SHA256 of these (16).
+A cursor is the unpadded base64url (RFC 4648, section 5) of these fields: expiry (4 bytes, seconds
+since 1970), digest of the listing (8 bytes), sort value (8 bytes), position (8 bytes), and the
+HMAC-SHA256 of the other fields (16 bytes).
 """
 
 import base64
@@ -53,7 +54,8 @@ class Cursors:
         """Return the cursor of the page after ``sort_key``.
 
         Args:
-            listing: everything that the cursor depends on, the organization first.
+            listing: everything that must be the same when the cursor is used, the organization
+                first.
         """
         expires_s = int((self.now + LIFETIME).timestamp())
         body = _FORMAT.pack(expires_s, _digest(listing), sort_key.value, sort_key.position)

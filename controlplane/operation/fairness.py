@@ -1,9 +1,9 @@
-"""Limits for each caller, so that no caller slows down the others.
+"""Limits for each caller, so that no caller slows down other callers.
 
 Each API key has limits for calls per second, concurrent calls, open streams and processor time.
 Each organization has limits for calls per second and open streams. Processor time is limited
-because the largest permitted body can cost a hundred times as much as a usual one. Each process of
-the service counts for itself.
+because the largest permitted body can cost a hundred times as much as a usual body. Each process of
+the service counts separately.
 """
 
 import math
@@ -21,8 +21,8 @@ from controlplane.settings import Settings
 
 StreamOf = Literal["commands", "console"]
 AGAIN_S = 30
-"""Shortest wait in seconds before a refused stream may be opened again. The wait is up to twice as
-long (`spread`)."""
+"""Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
+up to twice this value (`spread`)."""
 BUCKETS_MAX = 65_536
 """Maximum number of buckets. If there are more, the least recently used bucket is dropped, and its
 key starts with a full bucket again."""

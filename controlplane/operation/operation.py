@@ -18,7 +18,7 @@ Method = Literal["GET", "POST"]
 Run = Callable[[RequestContext, Any], Model | None]
 """Answers one call inside a transaction. The result None is sent as null."""
 BodySchema = Callable[[dict[str, Any]], dict[str, Any]]
-"""Takes the JSON Schema of a body and returns a narrower one."""
+"""Takes the JSON Schema of a body and returns a narrower schema."""
 
 ANYWHERE: Final = frozenset(
     {
@@ -33,7 +33,7 @@ ANYWHERE: Final = frozenset(
         "unavailable",
     }
 )
-"""Refusals that every operation with a body and a credential can give."""
+"""Codes of the refusals that every operation with a body and a credential can return."""
 
 CODES: Final[Mapping[int, tuple[str, ...]]] = {
     400: ("invalid_request", "validation_error", "invalid_cursor", "invalid_signature"),
@@ -61,14 +61,14 @@ CODES: Final[Mapping[int, tuple[str, ...]]] = {
 """The codes of refusals, by HTTP status."""
 
 _OF_FIELDS: Final[Mapping[int, set[str]]] = {400: {"validation_error"}, 415: {"invalid_request"}}
-"""Refusals that an operation without a body cannot give."""
+"""Codes that an operation without a body cannot return, by status."""
 _OF_BODIES: Final[Mapping[int, set[str]]] = {
     400: {"invalid_request"},
     408: {"body_timeout"},
     413: {"body_too_large"},
     415: {"invalid_request"},
 }
-"""Refusals that a GET cannot give."""
+"""Codes that a GET operation cannot return, by status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Operation:
         reply: type of the JSON reply.
         writes: whether it needs a write grant.
         is_public: whether it can be called without a credential.
-        refusals: codes in addition to those of `ANYWHERE`.
+        refusals: codes of refusals in addition to the codes in `ANYWHERE`.
         events: description of the server-sent events that it sends to callers that prefer them.
         body_schema: narrows the JSON Schema of the body.
         successor: path of the operation that replaces this deprecated one.

@@ -49,9 +49,9 @@ class Order:
 
 
 def listing_of(context: RequestContext, name: str, arguments: Model) -> tuple[str, ...]:
-    """Return what a cursor depends on: the organization, the name, and the arguments.
+    """Return what must be the same on each page: the organization, the name, and the arguments.
 
-    ``cursor`` and ``limit`` are left out, because they may differ from page to page.
+    The arguments ``cursor`` and ``limit`` are left out, because they can differ from page to page.
     """
     plain = to_plain(arguments)
     plain.pop("cursor", None)
@@ -71,7 +71,7 @@ def page(
     """Return the rows of a page, and the cursor of the next page or None.
 
     Args:
-        listing: everything that a cursor depends on, the organization first.
+        listing: everything that must be the same when the cursor is used, the organization first.
     """
     if cursor is not None:
         query = query.where(order.after(context.cursors.read(listing, cursor)))

@@ -1,4 +1,4 @@
-"""The current permissions of credentials. They are read from the database at each use.
+"""The current permissions of credentials, read from the database.
 
 An API key acts as its owner, restricted to the locations and the grant of the key. A session acts
 as its user. An OAuth grant acts as the user who gave it, and can only read. When the membership of
@@ -22,7 +22,7 @@ from controlplane.storage.tables import ApiKey
 
 IDS_A_STEP: Final = 500
 WRITING: Final[Collection[Role]] = ("owner", "manager")
-"""The roles with write access. The role of a viewer can only read."""
+"""The roles with write access. A viewer can only read."""
 
 
 def hash_secret(text: str) -> str:
@@ -34,7 +34,7 @@ def hash_secret(text: str) -> str:
 
 
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
-    """Return the callers of credentials, by id of the credential. Ended ones are left out."""
+    """Return the callers by the id of their credential. Ended credentials are left out."""
     callers_by_id: dict[UUID, Caller] = {}
     for step in _steps(ids):
         keys = map(_of_key, session.execute(_keys().where(ApiKey.id.in_(step))))

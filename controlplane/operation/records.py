@@ -8,7 +8,7 @@ Record = TypeVar("Record", bound=Model)
 
 
 def record_of(model: type[Record], row: object, **values: Any) -> Record:
-    """Return a record whose fields are the attributes of the same name of a row.
+    """Return a record. Each field has the value of the row's attribute with the same name.
 
     Args:
         values: fields that the row lacks, or whose values differ from those of the row.

@@ -12,11 +12,11 @@ compare these."""
 PATTERN: Final = r"^[^\u0000-\u001f\u007f-\u009f]*$"
 """The same rule as a pattern for JSON Schema, where strings cannot contain lone surrogates."""
 LINES_PATTERN: Final = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"
-"""The pattern for text of several lines, which may also contain tabs and line breaks."""
+"""The pattern for text of several lines, which can also contain tabs and line breaks."""
 
 
 def is_storable(text: str, besides: str = "") -> bool:
-    """Return whether a database can store ``text``. Characters of ``besides`` are permitted."""
+    """Return whether a database can store ``text``. Characters in ``besides`` are permitted."""
     return not any(
         unicodedata.category(character) in NOT_STORED and character not in besides
         for character in text

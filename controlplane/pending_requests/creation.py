@@ -30,7 +30,11 @@ UNTIL_MAX: Final = timedelta(days=92)
 def create(
     context: RequestContext, body: records.CreatePendingRequest
 ) -> records.CreatePendingReply:
-    """Create a pending request for each device. A device has at most one of each kind."""
+    """Create a pending request for each device.
+
+    A device has at most one pending request of each kind. If it already has one, that pending
+    request then lasts at least until ``until``.
+    """
     if not context.now < body.until <= context.now + UNTIL_MAX:
         raise invalid_field(
             "until", f"must be in the future, at most {UNTIL_MAX.days} days from now"
@@ -59,8 +63,10 @@ def create(
 def cancel(
     context: RequestContext, body: records.CancelPendingRequest
 ) -> records.CancelPendingReply:
-    """Cancel a pending request. A request that was already sent stays: the contract has no way
-    to cancel it."""
+    """Cancel a pending request.
+
+    If its request was already created, this request stays: the contract has no way to cancel it.
+    """
     query = (
         select(PendingRequest).where(PendingRequest.id == body.pending_request_id).with_for_update()
     )

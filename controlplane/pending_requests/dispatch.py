@@ -6,7 +6,7 @@ waiting ──device online──▶ dispatched ──the request ended──▶
    └──▶ expired (``until`` has passed) | cancelled | revoked (the device or the requester)
 ```
 
-A device may still answer a request that it received before the request expired. Such a request is
+A device can still answer a request that it received before the request expired. Such a request is
 not sent again, because a second report would follow. If a request of the same kind is already open,
 its report answers the pending request. The id of a request is derived from the pending request, so
 that two processes cannot create it twice.
@@ -142,7 +142,7 @@ def _move(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
 
 
 def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
-    """Close a pending request whose request has ended, or let it wait again."""
+    """Close a pending request whose request has ended, or set it to ``waiting`` again."""
     query = select(Request).where(Request.id == pending.request_id)
     request = session.scalars(query).first()
     was_taken = request is None or request.received_at is not None

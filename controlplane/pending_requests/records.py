@@ -42,7 +42,9 @@ class CancelPendingRequest(Exact):
 
 
 class CancelPendingReply(Tolerant):
-    """``state`` is the final state, also if the pending request had already ended."""
+    """``state`` is the state after the call. A pending request that had already ended keeps its
+    state.
+    """
 
     cancelled: bool
     state: str

@@ -1,1 +1,1 @@
-"""The procedures of `remoteControl`. Each takes a model and returns one, in one transaction."""
+"""The procedures of `remoteControl`. Each runs in one transaction."""

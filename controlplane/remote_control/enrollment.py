@@ -69,7 +69,7 @@ def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
 
 
 def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
-    """Bind the instance of an answered challenge. A repeated answer gets the same reply."""
+    """Bind the device that signed the nonce of a challenge. A repeated call gets the same reply."""
     query = select(Challenge).where(Challenge.id == body.challenge_id).with_for_update()
     row = context.session.scalars(query).first()
     if row is None or row.key_id != context.caller.key_id:

@@ -115,7 +115,7 @@ def _refusal(
         )
     except Refusal as refusal:
         return refusal
-    raise AssertionError("a device that may be seen was refused")
+    raise AssertionError("a device that the caller has access to was refused")
 
 
 def _is_live(session: Session, key_id: UUID, now: datetime) -> bool:

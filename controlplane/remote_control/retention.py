@@ -1,6 +1,6 @@
 """Deletion of old reports, requests and challenges, and expiry of requests.
 
-Each transaction deletes only few rows, so that no call waits for long. The newest report of each
+Each transaction deletes only a few rows, so that no call waits for long. The newest report of each
 kind is kept for every device, no matter how old it is. A request is kept as long as its report.
 """
 

@@ -100,10 +100,10 @@ async def _by_key(core: Core, key: str) -> Caller:
 
 
 def address_of(core: Core, request: Request) -> str:
-    """Return the network address of the client, as a trusted proxy reports it if there is one.
+    """Return the network address of the client.
 
-    The proxy has added only the last address of ``X-Forwarded-For``. The client may have sent all
-    addresses before it.
+    If a trusted proxy forwarded the request, this is the last address in ``X-Forwarded-For``. Only
+    this address was added by the proxy. The client may have sent all addresses before it.
     """
     # A socket for IPv4 and IPv6 reports an IPv4 address as ::ffff:192.0.2.1.
     peer = (request.client.host if request.client else "").removeprefix("::ffff:")
@@ -176,7 +176,7 @@ async def read_body(core: Core, request: Request, limit_bytes: int | None = None
     """Return the body of a request.
 
     Args:
-        limit_bytes: by default the limit for callers with a credential.
+        limit_bytes: maximum size. The default is the configured limit for calls with a credential.
 
     Raises:
         Refusal: the body is too large or arrives too slowly.

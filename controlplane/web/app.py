@@ -85,7 +85,7 @@ def build_app(core: Core) -> Starlette:
 
 
 def _names(routes: Iterable[Route]) -> dict[str, str]:
-    """Return the names of paths in metrics and logs."""
+    """Return, for each path, the name of its operation in metrics and logs."""
     names = {each.path: f"{area.name}.{each.name}" for area in AREAS for each in area.operations}
     names[RESOURCE_PATH] = "callMcp"
     for route in routes:
@@ -100,7 +100,7 @@ def _endpoint(core: Core, operation: Operation) -> ASGIApp:
         return HeartbeatEndpoint(core)
     if operation is ON_COMMANDS:
         return CommandsEndpoint(core)
-    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - a row without an endpoint
+    assert isinstance(operation, Procedure), operation.name  # noqa: S101 - other rows are procedures
     return Endpoint(core, operation)
 
 
@@ -126,7 +126,7 @@ async def _healthz(_request: Request) -> Response:
 
 
 async def _refuse(_request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - the handler is registered for it
+    assert isinstance(error, HTTPException)  # noqa: S101 - it handles only this type
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         methods = (error.headers or {}).get("Allow", "")
         raise method_not_allowed(methods, "the method is not served here")

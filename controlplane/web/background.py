@@ -135,8 +135,8 @@ async def poll_changes(core: Core) -> None:
     """Apply changes that other processes stored in the database, and store which keys were used.
 
     This ends the streams of revoked keys and of users whose permissions changed. Polling is
-    necessary, because SQLite sends no notifications, and those of PostgreSQL are lost while the
-    connection is interrupted.
+    necessary, because SQLite sends no notifications, and notifications of PostgreSQL are lost while
+    the connection is interrupted.
     """
     now, settings = core.clock(), core.settings
     polled_at_s, since = core.keys.now_s(), now - CHANGES_LOOKBACK
@@ -214,7 +214,10 @@ async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> N
 
 
 async def _in_steps(core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0) -> int:
-    """Run ``step`` in one transaction after the other until it returns 0. Return the total."""
+    """Run ``step`` repeatedly, each time in its own transaction, until it returns 0.
+
+    Returns the sum of its results.
+    """
     total = 0
     while count := await core.write(step):
         total += count

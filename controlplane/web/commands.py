@@ -24,7 +24,7 @@ RECONNECT_MIN_MS = 3000
 RECONNECT_MAX_MS = 60_000
 RECONNECTS_A_SECOND = 200
 """Reconnections per second after an outage. A reconnection costs about as much as a heartbeat, so
-there may be about as many of them as heartbeats."""
+this rate is about the rate of heartbeats that the service can process."""
 OPENING = b"retry: %d\n: connected\n\n"
 KEEP_ALIVE = b"retry: %d\n: keep-alive\n\n"
 HEADERS = [
@@ -74,7 +74,9 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
 
 
 def reconnect_ms(streams: int) -> int:
-    """Return the time over which ``streams`` streams reconnect after they end at the same time.
+    """Return the time in milliseconds over which streams that end together should reconnect.
+
+    ``streams`` is their number.
 
     It is sent as ``retry`` at the start of a stream and with each keep-alive comment.
     """
@@ -107,7 +109,7 @@ async def _end_when_gone(receive: Receive, stream: EventStream) -> None:
 
 
 def event_of(command: Command) -> bytes:
-    """Return an event (HTML standard, section 9.2). JSON contains no raw line breaks."""
+    """Return an event (HTML standard, section 9.2). Its data is one line of JSON."""
     data = encode(command).decode()
     return f"event: command\nid: {command.request_id}\ndata: {data}\n\n".encode()
 

@@ -90,7 +90,7 @@ async def report_as_page(core: Core, request: Request) -> Response:
 
 
 async def report_as_table(core: Core, request: Request) -> Response:
-    """Take a report and the name of one of its tables. Return the table as CSV.
+    """Take the id of a report and the name of one of its tables. Return the table as CSV.
 
     The CSV begins with a byte order mark: without one, Excel reads UTF-8 as a legacy code page.
     """

@@ -37,8 +37,8 @@ class CallMiddleware:
     """ASGI middleware. It passes a trace id to the application in ``scope["state"]["trace_id"]``.
 
     Attributes:
-        delay_s: delay in seconds before a call is refused for too many calls. Without the delay,
-            clients that retry at once would keep the service busy.
+        delay_s: delay in seconds before a refusal with status 429 or 503 is sent. Without the
+            delay, clients that retry at once would keep the service busy.
         names: operations by path.
         count: counts a call in the metrics.
         answer: returns the reply for a refusal.

@@ -125,7 +125,8 @@ async def run(
         arguments: the second argument of ``work``.
         finish: takes the result of ``work``, for example to encode it.
         renew: reads the caller's permissions again inside the transaction.
-        free_s: processor seconds that are not charged to the caller. By default, none are charged.
+        free_s: processor seconds of a call that are free; the caller is charged for further ones.
+            By default, no processor time is charged.
     """
     now, keys = core.clock(), await core.signing_keys()
 

@@ -29,8 +29,8 @@ REALM: Final = "retail"
 BODY_MAX_BYTES: Final = 4096
 TOKENS_PER_S: Final = 5
 TOKENS_BURST: Final = 50
-"""Limits of requests for tokens from one network address, successful or not. A client needs one
-token an hour."""
+"""Limits of token requests from one network address. Failed requests count as well. A client needs
+one token an hour."""
 
 
 def retail_routes(core: Core) -> list[Route]:
@@ -72,7 +72,9 @@ async def issue_tokens(
     core: Core,
     request: Request,
 ) -> Response:
-    """Return an access token for an API key or a refresh token. No credential is required.
+    """Return an access token for the API key or the refresh token in the body.
+
+    No ``Authorization`` header is required.
 
     The refusal does not reveal why a key or a token is not valid.
     """

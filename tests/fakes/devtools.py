@@ -1,7 +1,7 @@
 """A fake DevTools port of a browser, whose behaviour a test sets: correct, faulty or unresponsive.
 
 On a free loopback port, it serves `GET /json/list` and WebSockets, one in each connection. A test
-sets the function that answers the commands of each page. It may also set a function that handles
+sets the function that answers the commands of each page. It can also set a function that handles
 connections.
 """
 
@@ -23,7 +23,7 @@ Answer = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 """Takes the method and the params of a command. Returns the result, or None for no answer."""
 
 Treat = Callable[[socket.socket, bytes], bool]
-"""Handles a connection after its first bytes; returns False to leave it to the default handler."""
+"""Takes a connection and its first bytes. Returns False if the default handler must handle it."""
 
 
 def answer_with(value: object, **frame: str) -> Answer:

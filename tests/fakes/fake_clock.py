@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 START = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
 IDLE_TURNS = 30
-"""Iterations of the event loop after which all tasks are assumed to wait. They must not use I/O."""
+"""Iterations of the event loop after which all tasks are assumed to wait. The tasks must not use
+I/O."""
 
 
 class FakeClock:

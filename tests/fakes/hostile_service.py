@@ -207,7 +207,7 @@ class HostileService(StrictService):
         self._port = 0
 
     async def _on_enroll(self, body: Json) -> Reply:
-        """Refuse a challenge that was used before. It is valid once, even if the reply was lost."""
+        """Refuse a used challenge. A challenge is valid once, even if the reply was lost."""
         if body.get("challengeId") not in self._challenges:
             return Reply(404)
         return await super()._on_enroll(body)

@@ -35,10 +35,11 @@ Writer = asyncio.StreamWriter
 
 
 class Connections:
-    """The connections of one fake server. Each has a task. ``close`` closes all of them.
+    """The connections of one fake server. ``close`` closes all of them.
 
-    The tasks alone cannot ensure this. A task that is cancelled before its first step never reaches
-    its own ``finally``. A connection can also be accepted while the listener is already closing.
+    Each connection has a task, but a task cannot always close its connection: a task that is
+    cancelled before its first step never reaches its own ``finally``. A connection can also be
+    accepted while the listener is already closing.
     """
 
     def __init__(self, serve: Callable[[Reader, Writer], Coroutine[None, None, None]]) -> None:
@@ -124,7 +125,7 @@ class HttpServer:
                 await writer.wait_closed()
 
     async def _answer(self, reply: Reply, writer: Writer) -> bool:
-        """Write a reply, and return whether the connection may be used again."""
+        """Write a reply, and return whether the connection can be used again."""
         headers = {"Date": reply.date or formatdate(usegmt=True), **reply.headers}
         if reply.media_type is not None:
             headers["Content-Type"] = reply.media_type

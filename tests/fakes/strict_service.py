@@ -52,7 +52,7 @@ class StrictService:
     calls: list[str] = field(default_factory=list)
     heartbeats: int = 0
     overrides: dict[str, Callable[[], Reply]] = field(default_factory=dict)
-    """Replies that replace the usual ones, by the operation's name."""
+    """Functions whose replies replace the usual replies, by the name of the operation."""
     bodies: list[bytes] = field(default_factory=list)
     """Every body that `submitResult` received, including repeated ones."""
 

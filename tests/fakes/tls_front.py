@@ -31,7 +31,7 @@ def _name(text: str) -> x509.Name:
 def signs_certificates(*, serves: bool = False) -> x509.KeyUsage:
     """Return the key usage extension of an authority's certificate (RFC 5280, section 4.2.1.3).
 
-    With ``serves``, a TLS server may use the certificate as well. Python 3.13 and later refuse an
+    With ``serves``, a TLS server can use the certificate as well. Python 3.13 and later refuse an
     authority without this extension.
     """
     return x509.KeyUsage(

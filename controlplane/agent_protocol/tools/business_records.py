@@ -1,4 +1,4 @@
-"""read_business_records: pages of the rows behind the figures, newest first."""
+"""read_business_records: pages of single sales, refunds, employees and other records."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Source:
         location: the column with the row key (``Location.position``) or the id of a location.
         time: the column that ``from`` and ``to`` filter.
         by_position: whether ``location`` contains row keys, and not ids.
-        with_none: whether all callers may see rows without a location.
+        with_none: whether rows without a location are visible to all callers.
         columns: the columns of further filters, by name.
     """
 
@@ -232,7 +232,7 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
 READ_BUSINESS_RECORDS = tool(
     read_business_records,
     "Business records",
-    "Pages of the rows behind the figures: sales with their lines, refunds, employees, points of"
-    " sale, devices, and the requests and reports of devices. Events are listed newest first. For"
-    " sums use query_sales.",
+    "Pages of single records: sales with their lines, refunds, employees, points of sale, devices,"
+    " and the requests and reports of devices. Sales, refunds, requests and reports are listed"
+    " newest first. For sums use query_sales.",
 )

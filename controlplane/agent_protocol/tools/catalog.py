@@ -47,7 +47,7 @@ class VariationRow(Tolerant):
     variation_id: Uuid
     name: str | None
     status: str
-    price_cents: Cents | None = Field(description="null: entered at the sale")
+    price_cents: Cents | None = Field(description="null: the price is entered at the sale")
     currency: str | None
     codes: Array[CodeRow]
 

@@ -80,7 +80,9 @@ Row = (
 class MerchantData(Tolerant):
     section: Section
     rows: Array[Row]
-    omitted_count: Count = Field(description="rows beyond 500: read_business_records has them")
+    omitted_count: Count = Field(
+        description="number of rows beyond 500; read_business_records returns them"
+    )
 
 
 def read_merchant_data(

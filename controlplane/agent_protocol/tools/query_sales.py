@@ -43,10 +43,10 @@ class QuerySalesArguments(Exact):
         default=None, description="ids of locations; default: all that you have access to"
     )
     period: Absent[Literal["today", "yesterday", "last7", "thisMonth"]] = Field(
-        default=None, description="local days; default without from and to: today"
+        default=None, description="local days; today if period, from and to are left out"
     )
     first: Absent[FullDate] = Field(
-        default=None, alias="from", description="first local day, YYYY-MM-DD; requires to"
+        default=None, alias="from", description="first local day, YYYY-MM-DD; needs `to`"
     )
     last: Absent[FullDate] = Field(
         default=None, alias="to", description="last local day, inclusive; at most 92 days"
@@ -55,7 +55,7 @@ class QuerySalesArguments(Exact):
         default=None, description="at most two; default: one row for each currency"
     )
     metrics: Absent[Annotated[tuple[Metric, ...], MaxItems(len(METRICS))]] = Field(
-        default=None, description="default: netCents, saleCents, saleCount and others"
+        default=None, description="default: a selection that depends on groupBy"
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = ROWS_USUAL
 
@@ -82,7 +82,7 @@ class SalesAnswer(Tolerant):
     """Rows are sorted by time if they are grouped by time, then by net sales, greatest first."""
 
     rows: Array[SalesRow]
-    omitted_count: Count = Field(description="rows beyond the limit")
+    omitted_count: Count = Field(description="number of rows beyond the limit")
     totals: Array[SalesTotal] = Field(description="totals of the whole period, by currency")
     windows: Array[Window]
 
@@ -120,7 +120,8 @@ def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> 
         return base.default
     if strange := [each for each in wanted if each not in base.metrics]:
         raise ToolError(
-            f"{', '.join(strange)} cannot be grouped by {' and '.join(groups) or 'nothing'}."
+            f"These metrics are not available with groupBy {' and '.join(groups) or '[]'}:"
+            f" {', '.join(strange)}."
             f" Supported metrics: {', '.join(base.metrics)}."
         )
     return tuple(dict.fromkeys(wanted))
@@ -176,6 +177,7 @@ QUERY_SALES = tool(
     query_sales,
     "Sales figures",
     "Figures of completed sales and refunds over local days, grouped by up to two of day, hour,"
-    " weekday, location, paymentType, item, category, employee: the figures of the dashboard."
-    " coverage counts incomplete data. describe_business_data describes the metrics.",
+    " weekday, location, paymentType, item, category, employee. They equal the figures of"
+    " the dashboard. In the result, coverage counts incomplete data. describe_business_data"
+    " describes the metrics.",
 )

@@ -1,4 +1,4 @@
-"""Tools: a function with a model of its arguments and a model of its result."""
+"""A tool is a function with a model of its arguments and a model of its result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,9 @@ def tool(
 
 
 def named_locations(context: ToolContext, named: Sequence[str] | None) -> list[QueryLocation]:
-    """Return the named locations, each once. With None, return all that the caller has access to.
+    """Return the named locations, each once.
+
+    If ``named`` is None, return all locations that the caller has access to.
 
     Raises a refusal if the caller has no access to a named location.
     """

@@ -23,7 +23,7 @@ At = tuple[str, str]
 
 
 class Schedules(dict[At, Schedule]):
-    """Schedules by location. A location without one is always open."""
+    """Schedules by location. A location without a schedule is always open."""
 
     def __missing__(self, _key: At) -> Schedule:
         return ALWAYS_OPEN
@@ -72,7 +72,7 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
 def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
     """End the current maintenance windows and cancel the planned ones. Return their number.
 
-    With ``instance_id`` None, these are the windows of the whole location.
+    If ``instance_id`` is None, this applies to the windows of the whole location.
     """
     windows = session.scalars(
         select(MaintenanceWindow).where(
@@ -88,7 +88,7 @@ def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: dat
 
 
 def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:
-    """Return the time zones of the locations that have a valid one."""
+    """Return the time zones of these locations. Locations without a valid time zone are missing."""
     columns = (Location.organization_id, Location.id, Location.zone)
     rows = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
     return {(row[0], row[1]): zone for row in rows if (zone := valid_zone(row[2]))}

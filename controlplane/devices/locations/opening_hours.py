@@ -1,6 +1,6 @@
 """Opening hours: weekly intervals in a location's local time, converted to time spans in UTC.
 
-An interval belongs to the day on which it begins, and may end on the next day. When clocks go back,
+An interval belongs to the day on which it begins, and can end on the next day. When clocks go back,
 some local times occur twice. A span then begins at the first occurrence of its start and ends at
 the second occurrence of its end. When clocks go forward, some local times do not exist. They are
 converted with the UTC offset before the change (PEP 495).

@@ -80,7 +80,7 @@ class ConsoleStream(EventStream):
 
     def offer(self, positions: Collection[int], *, is_reordered: bool) -> bool:
         """Add devices that the next poll must read. Return whether this console needs a poll."""
-        # A console displays few devices, but one change can affect thousands: iterate over the few.
+        # One change can affect thousands of devices, but this console displays only a few of them.
         self.changed |= self.displayed.intersection(positions)
         self.is_reordered |= is_reordered
         return bool(self.changed) or self.is_reordered

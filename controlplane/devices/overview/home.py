@@ -1,4 +1,4 @@
-"""The console's first view: counts of devices by state, and the newest reports."""
+"""The console's start page: counts of devices by state, and the newest reports."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -15,7 +15,8 @@ from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12
 VALUES_MAX: Final = 500
-"""Maximum number of versions, or of locations, in the reply. Filters accept others as well."""
+"""Maximum number of versions, or of locations, in the reply. Filters also accept versions and
+locations that the reply leaves out."""
 
 
 def summary(context: RequestContext, _body: records.SummaryRequest) -> records.SummaryReply:

@@ -1,4 +1,4 @@
-"""A page of devices for the console, those with problems first."""
+"""A page of devices for the console. Devices with problems come first."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -52,7 +52,7 @@ LINE = load_only(
 
 
 def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
-    """Return a page of devices, those with problems first."""
+    """Return a page of devices. Devices with problems come first."""
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "overview")
     query = (
@@ -95,7 +95,7 @@ def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
 def state_is(state: str, now: datetime) -> ColumnElement[bool]:
     """Return the condition for a state.
 
-    A device may be in several states at once, for example broken and offline.
+    A device can be in several states at once, for example broken and offline.
     """
     working = select(Request.binding_id).where(is_open(now))
     is_bound = Device.priority != Priority.REVOKED

@@ -40,7 +40,10 @@ class ConsolePoller:
         displayed: Collection[int],
         key_ids: Collection[UUID],
     ) -> Snapshot:
-        """Return the ``changed`` rows, and the ``displayed`` ones whose fingerprint changed."""
+        """Return the rows of the devices ``changed``, and of changed devices in ``displayed``.
+
+        A device in ``displayed`` has changed if its fingerprint is different from the last one.
+        """
         fresh = dict(self._fingerprinted(session, now, changed))
         others = dict(self._fingerprinted(session, now, displayed)) if displayed else {}
         stale = [

@@ -20,7 +20,7 @@ PAGE_DEFAULT = 50
 
 
 class Filters(Exact):
-    """All words in ``search`` must match. An empty ``version`` selects devices without one."""
+    """All words in ``search`` must match. An empty ``version`` selects devices that report none."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None
@@ -78,7 +78,8 @@ class Row(Tolerant):
     """A device with its status.
 
     Attributes:
-        state: with ``closed`` and ``maintenance``, the device is not online and need not be.
+        state: ``closed`` and ``maintenance`` mean that the device is not online, and need not be
+            online now.
         maintenance_until: end of the current maintenance window, even if the device is online.
         reports: the newest report of each kind.
         requests: the open requests.
@@ -110,7 +111,7 @@ class NamedReport(ReportLine):
 
 
 class SummaryReply(Tolerant):
-    """``states`` has the number of devices in each state. A device may be in several states."""
+    """``states`` has the number of devices in each state. A device can be in several states."""
 
     states: dict[str, int]
     versions: Array[Count]
@@ -147,7 +148,7 @@ class ReportChanges(Tolerant):
 
 
 class ReportTableRequest(Exact):
-    """One of a report's tables (`agent.presentation.report_csv`)."""
+    """Selects one table of a report (`agent.presentation.report_csv`)."""
 
     report_id: Uuid
     table: Annotated[str, Field(max_length=32)]
@@ -159,7 +160,8 @@ class DeviceReply(Tolerant):
     Attributes:
         lines: a summary of each report.
         requesters: names of the users and API keys that created the requests, by id.
-        changes: differences of the newest reports from the previous ones; only on the first page.
+        changes: differences of each newest report from the previous report of its kind. Empty on
+            all pages after the first.
     """
 
     detail: DeviceDetailReply

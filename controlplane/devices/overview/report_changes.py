@@ -35,10 +35,10 @@ class ReportChangeCache:
         self._lock = threading.Lock()
 
     def of_device(self, context: RequestContext, device: Device) -> tuple[ReportChanges, ...]:
-        """Return the differences of the device's newest reports from the previous ones.
+        """Return the differences of each newest report of the device from the previous report.
 
-        Reports that the caller may not see are not compared. If a device was moved, its earlier
-        reports may belong to a location to which the caller has no access.
+        Reports that the caller has no access to are not compared. For example, the earlier reports
+        of a moved device may belong to a location that the caller has no access to.
         """
         newest = [each for each in (device.network_report, device.application_report) if each]
         query = select(Report).where(context.visible(Report), Report.position.in_(newest))
@@ -66,7 +66,7 @@ class ReportChangeCache:
 def earlier_than(context: RequestContext, report: Report) -> Report | None:
     """Return the previous report of the same device and kind that has content.
 
-    Reports that the caller may not see are left out.
+    Reports that the caller has no access to are left out.
     """
     query = (
         select(Report)

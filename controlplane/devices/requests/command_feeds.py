@@ -1,8 +1,9 @@
 """The open command streams, by API key.
 
-`notify` is called after a change in the database. One poll then reads the waiting commands of all
-API keys that have changed by that time, and serves all streams of these keys. Therefore a fleet
-that reconnects at once causes only few polls. Streams without new commands cause no polls.
+After a change in the database, `notify` is called with the affected API keys. One poll then reads
+the waiting commands of all API keys that were passed to `notify` by that time, and serves all
+streams of these keys. Therefore a fleet that reconnects at once causes only a few polls. Streams
+without new commands cause no polls.
 """
 
 import asyncio
@@ -86,7 +87,7 @@ class CommandFeeds:
 
     @property
     def cut(self) -> tuple[UUID, ...]:
-        """Return the keys with more waiting commands than one poll returns."""
+        """Return the keys that may have more waiting commands than the last poll returned."""
         return tuple(self._cut)
 
     def notify(self, key_ids: Iterable[UUID]) -> None:

@@ -15,8 +15,8 @@ from controlplane.settings import Settings
 from controlplane.storage.tables import Device, Request
 
 KINDS: Final = frozenset(get_args(Kind))
-"""The kinds of reports. A device that declares none of them as a capability may use different names
-for its capabilities, so it is sent requests of every kind."""
+"""The kinds of reports. A device that declares none of them as a capability might use different
+names for its capabilities. Therefore it is sent requests of every kind."""
 
 
 def add_request(
@@ -29,7 +29,7 @@ def add_request(
     now: datetime,
     settings: Settings,
 ) -> Request:
-    """Add a request for a locked device. Raises a refusal if it is not possible."""
+    """Add a request for a locked device. Raises a refusal if the device cannot get the request."""
     refuse_unable(device, kind)
     expire_due(session, now, device.instance_id)
     _refuse_flood(session, device, settings.open_requests_max)

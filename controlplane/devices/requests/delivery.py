@@ -67,7 +67,7 @@ def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Com
 def waiting_by_key(
     session: Session, key_ids: Sequence[UUID], now: datetime
 ) -> dict[UUID, list[Command]]:
-    """Return the waiting commands of each valid key that may write, oldest first.
+    """Return the waiting commands of each valid key with write access, oldest first.
 
     The current permissions of the keys apply.
     """
@@ -116,7 +116,7 @@ def _waiting(key_ids: Sequence[UUID], now: datetime) -> Select[Request, UUID, st
 def keys_with_new_requests(session: Session, since: datetime) -> tuple[UUID, ...]:
     """Return the keys of devices with requests that were created after ``since``.
 
-    Requests that are already acknowledged do not count.
+    Requests that a device has already acknowledged are left out.
     """
     query = (
         select(Device.key_id)

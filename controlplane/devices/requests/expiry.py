@@ -21,7 +21,7 @@ def is_open(now: datetime) -> ColumnElement[bool]:
 
 
 def expire_due(session: Session, now: datetime, instance_id: UUID | None = None) -> int:
-    """Expire the due requests of one instance, or of all if it is None. Return their number."""
+    """Expire the due requests of one instance, or of all instances. Return their number."""
     query = update(Request).where(Request.status.in_(lifecycle.OPEN), Request.expires_at <= now)
     if instance_id is not None:
         query = query.where(Request.instance_id == instance_id)

@@ -15,7 +15,7 @@ from controlplane.storage.monitoring_tables import MonitoringState, OfflineInter
 from controlplane.storage.tables import Device, Report, Request
 
 EVENTS_MAX: Final = 5000
-"""Maximum number of requests, and of reports, that are counted. The newest are counted."""
+"""Maximum number of requests, and of reports, that are counted. Only the newest are counted."""
 INTERVALS_MAX: Final = 5000
 
 

@@ -1,6 +1,6 @@
 """The timeline of a device: how long it was online on each of thirty days, and in each hour.
 
-Days are in the time zone of the location, or in UTC if it has none. They may have 23 or 25 hours.
+Days are in the time zone of the location, or in UTC if it has none. A day can have 23 or 25 hours.
 Offline time while the location was closed or in maintenance is counted separately. Time before the
 enrollment, in the future, or while the service was down is unknown.
 """

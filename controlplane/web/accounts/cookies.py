@@ -1,6 +1,6 @@
-"""The session cookie: its name, its caller, and protection against CSRF.
+"""The session cookie: its name, the caller that it identifies, and protection against CSRF.
 
-A browser may send the cookie with calls from pages of any site. Therefore calls from other sites
+Browsers can send the cookie with calls from pages of any site. Therefore calls from other sites
 are refused. Calls that change anything must have an ``Origin`` header that names this service.
 """
 
@@ -24,7 +24,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
-    """Return the caller of the session in the cookie. Raises a refusal if there is none."""
+    """Return the caller of the session in the cookie. Raises a refusal if no session is valid."""
     token = token_of(core, request)
     if token is None:
         raise unauthenticated()

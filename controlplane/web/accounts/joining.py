@@ -55,7 +55,7 @@ def joining_routes(core: Core) -> list[Route]:
 
 
 async def invitation(core: Core, request: Request) -> Response:
-    """Return the e-mail address, the organization and the role of the invitation with a code."""
+    """Return the e-mail address, the organization and the role of an invitation, by its code."""
     admit_stranger(core, request)
     body = parse_body(InvitationRequest, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()

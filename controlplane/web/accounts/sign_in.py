@@ -80,7 +80,7 @@ async def sign_in_by_email(core: Core, request: Request) -> Response:
 
 
 async def sign_out(core: Core, request: Request) -> Response:
-    """End the session, if there is one. The reply is the same if there is none."""
+    """End the session of the browser. The reply is the same if the browser has no session."""
     require_method(request, "POST")
     require_media_type(request.headers)
     cookies.require_own_origin(core, request, is_needed=True)
@@ -146,7 +146,10 @@ def admit_stranger(core: Core, request: Request) -> str:
 
 
 def count_attempt(core: Core, request: Request) -> str:
-    """Count an attempt to sign in. Return its network address, or raise a refusal at the limit."""
+    """Count an attempt to sign in. Return the network address of the caller.
+
+    Raises a refusal if the limit of attempts is reached.
+    """
     address = address_of(core, request)
     if wait_s := core.sign_ins.take(address):
         raise too_many_attempts(spread(wait_s))
@@ -189,8 +192,9 @@ async def begin_session(
 async def _note_refused(core: Core, email: str, address: str, reason: str) -> None:
     """Add a refused attempt to the audit log.
 
-    The queries are the same for an unknown e-mail address, so that it takes the same time. An
-    unknown address is not logged, because users sometimes type their password into the wrong field.
+    The queries are the same for known and unknown e-mail addresses, so that both take the same
+    time. An unknown address is not logged, because users sometimes type their password into the
+    wrong field.
     Attempts beyond the limit are not logged either, because they would fill the log.
     """
     now = core.clock()
@@ -277,7 +281,10 @@ def _reply(session: Session, user: User, session_id: UUID, organization_id: str)
 
 
 def _finish(session: Session, caller: Caller, attempt: Try) -> int:
-    """Count the attempt as successful, and end the user's other sessions. Return their number."""
+    """Count the attempt as successful, and end the user's other sessions.
+
+    Returns the number of ended sessions.
+    """
     throttle.succeed(session, attempt)
     assert caller.owner_id is not None  # noqa: S101 - a session has a user
     others = select(SignInSession.id).where(
@@ -299,7 +306,7 @@ def require_new(password: str, field: str) -> None:
 
 
 def wrong_password(detail: str) -> Refusal:
-    """Return the refusal of a wrong password.
+    """Return the refusal for a wrong password.
 
     Its status is 403 and not 401, because the user is signed in or has a valid invitation code.
     """

@@ -44,7 +44,8 @@ from controlplane.web.core import Core
 from controlplane.web.pipeline import run
 
 DEFAULT_VERSION: Final = "2025-03-26"
-"""Version of a request without ``MCP-Protocol-Version`` (MCP 2025-06-18, transports)."""
+"""Protocol version of a request without the header ``MCP-Protocol-Version`` (MCP 2025-06-18,
+transports)."""
 ISSUES_MAX: Final = 8
 FREE_S: Final = 0.25
 """Processor seconds of a call that are not charged to its key. Most calls take a tenth of this."""
@@ -75,12 +76,12 @@ class OneReply:
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> None:
-        """Nothing is sent."""
+        """Drop the notification."""
 
     async def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Nothing is sent."""
+        """Drop the progress message."""
 
 
 async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool: RunTool) -> Json:
@@ -96,8 +97,8 @@ async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool
     assert request.request_id is not None  # noqa: S101 - a notification has no reply
     if (repeated := find_duplicated_routing_header(lines)) is not None:
         raise RpcError(types.HEADER_MISMATCH, f"the header {repeated} must be given once")
-    # White space around a header's value is not part of it (RFC 9110, section 5.5). uvicorn does
-    # not remove it at the end.
+    # White space around the value of a header is not part of the value (RFC 9110, section 5.5).
+    # uvicorn does not remove trailing white space.
     headers = {name: value.strip(" \t") for name, value in lines}
     transport = TransportContext(kind="streamable-http", can_send_request=False, headers=headers)
     context = OneReply(request.request_id, transport)
@@ -119,7 +120,7 @@ async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool
 
 
 def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
-    """Return the state of a connection. It depends on this request only."""
+    """Return the connection state that the SDK needs. It is derived from this request only."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     meta = (request.params or {}).get("_meta", {})
     is_enveloped = types.PROTOCOL_VERSION_META_KEY in meta
@@ -191,7 +192,10 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
 
 
 def _renewed(session: Session, caller: Caller, now: datetime) -> Caller:
-    """Return the caller with its current permissions. Raises a refusal of an ended credential."""
+    """Return the caller with its current permissions.
+
+    Raises a refusal if the credential is no longer valid.
+    """
     renewed = callers(session, (caller.key_id,), now).get(caller.key_id)
     if renewed is None:
         raise unauthenticated()

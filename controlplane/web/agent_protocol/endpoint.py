@@ -31,7 +31,7 @@ from controlplane.web.core import Core
 
 log = logging.getLogger(__name__)
 BODY_MAX_BYTES: Final = 65_536
-"""Maximum size of a body. The arguments of a usual call have a thousandth of it."""
+"""Maximum size of a body in bytes. The arguments of a typical call are a thousand times smaller."""
 METADATA_PATH: Final = RESOURCE_METADATA + RESOURCE_PATH
 """Path of the metadata of the resource (RFC 9728)."""
 _HOST: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")

@@ -52,7 +52,7 @@ class Named(Model):
 
 
 class Envelope(Exact):
-    """A request or a notification. The SDK validates the rest of ``params``."""
+    """A request or a notification. The SDK validates all keys of ``params`` except ``_meta``."""
 
     jsonrpc: Literal["2.0"]
     id: Absent[Id] = None

@@ -1,9 +1,10 @@
 """The pages on which a user gives a client access: the user signs in and then decides.
 
-A decision is accepted only from our own page, which the Origin header shows. The page must also
-have been served to this session and for this request. This is checked with a proof in the form,
-which is computed with the token of the session. Therefore decisions from a page of a different
-site, or from a page that was served to a different user, are refused.
+A decision is accepted only from our own page: the ``Origin`` header must name this service. The
+page must also have been served to this session and for this request. This is checked with a proof
+in the form. The proof is computed from the request, with the token of the session as the key.
+Therefore decisions from a page of a different site, or from a page that was served to a different
+user, are refused.
 """
 
 import hashlib
@@ -239,7 +240,7 @@ def _oauth_request(method: str, issuer: str, query: str) -> OAuthRequest:
 
 
 def _again(oauth_request: OAuthRequest, cookie: str | None = None) -> Response:
-    """Redirect to the page again. The path is fixed, and only the parameters vary."""
+    """Redirect to the authorization page. Its path is fixed: only the parameters vary."""
     headers = {"location": f"{AUTHORIZE}?{oauth_request.query}"}
     if cookie is not None:
         headers["set-cookie"] = cookie

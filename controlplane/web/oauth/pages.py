@@ -1,7 +1,8 @@
 """The pages of OAuth: sign-in, consent, and errors. They have no scripts.
 
 Other sites cannot frame these pages, and caches do not store them. The address of a page contains
-the request of the client. Browsers do not send it to other sites as a referrer.
+the request of the client. Therefore browsers are instructed not to send this address to other sites
+as a referrer.
 """
 
 from collections.abc import Mapping, Sequence

@@ -34,7 +34,8 @@ from controlplane.storage.tables import Device, Report
 from controlplane.web.core import Core
 
 COUNTS_CACHED_S: Final = 5.0
-"""How long counts from the database are cached, because several clients may scrape at any rate."""
+"""How long counts from the database are cached. Without the cache, frequent scrapes would load the
+database."""
 COUNTS_TIMEOUT_S: Final = 2.0
 """How long to wait for the counts. By default, Prometheus waits 10 s for all metrics."""
 SUMMED = {
@@ -130,7 +131,7 @@ class _ServiceState(Collector):
 
 
 class Processes(Collector):
-    """The usual metrics of a process, combined for several processes."""
+    """The process metrics of the Prometheus client library, combined for several processes."""
 
     def __init__(self, processes: Sequence[int]) -> None:
         self._processes = processes

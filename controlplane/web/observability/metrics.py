@@ -78,7 +78,7 @@ class Metrics:
         )
         self._waits = self._histogram(
             "database_wait_seconds",
-            "Wait of transactions for a thread and for other transactions of this process.",
+            "Time that transactions waited for a thread and for other transactions.",
             DATABASE_BUCKETS_S,
             "kind",
         )

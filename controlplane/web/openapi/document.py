@@ -239,7 +239,7 @@ def _parameters(path: str, model: Json) -> Iterator[Json]:
 def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
     """Return the description of the refusals with this status and one of ``codes``.
 
-    If the interface sends no codes for the status, it describes refusals without a code.
+    If the interface sends no code with this status, the schema permits none.
     """
     words = interface.words.get(status, _WORDS[status])
     if status in interface.empty:

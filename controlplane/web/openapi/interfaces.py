@@ -59,8 +59,8 @@ twice.
         "apiKey": {
             "type": "http",
             "scheme": "bearer",
-            "description": "An API key. It reads; some operations need a key with a write grant."
-            " A key has access to its organization and locations only.",
+            "description": "An API key. Every key can read. Some operations need a key with a write"
+            " grant. A key has access to its organization and locations only.",
         },
         "sessionCookie": _cookie(NAME, "in plain HTTP"),
         "secureSessionCookie": _cookie(SECURE_PREFIX + NAME, "over TLS"),
@@ -84,7 +84,7 @@ characters.
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "JWT",
-            "description": f"An access token, of `POST {TOKENS}`.",
+            "description": f"An access token from `POST {TOKENS}`.",
         }
     },
     components={FREE_VALUE: FREE_VALUE_SCHEMA},

@@ -16,7 +16,10 @@ _MARKUP: Final = re.compile(r"``([^`]+)``")
 
 @dataclass(frozen=True, slots=True)
 class SchemaOf:
-    """A schema to generate: of the input of the type ``kind``, or of its output for a reply."""
+    """A schema to generate for the type ``kind``.
+
+    With ``is_reply`` it describes what the service sends, otherwise what the service accepts.
+    """
 
     key: Key
     kind: Any

@@ -1,8 +1,8 @@
 """The outbox of alert notifications.
 
-The notifications of an alert are sent in order. Each is signed, and is sent again for up to three
-days until the webhook accepts it.
-Headers and signature are those of Standard Webhooks (standardwebhooks.com, specification 1.0.0).
+The notifications of an alert are sent in order. Each notification is signed. It is sent again until
+the webhook accepts it, for up to three days.
+The headers and the signature follow Standard Webhooks (standardwebhooks.com, specification 1.0.0).
 """
 
 import base64

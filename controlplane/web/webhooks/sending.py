@@ -1,8 +1,8 @@
 """Sends due messages to a webhook, with a limited number of attempts for each message.
 
 Before a message is sent, a transaction counts the attempt and sets the time of the next attempt.
-Therefore neither a crash nor a second process on the same database can repeat it without limit. An
-outbox defines the messages and where they are stored.
+Therefore neither a crash nor a second process on the same database can cause attempts beyond the
+limit. An outbox defines the messages and where they are stored.
 """
 
 import asyncio

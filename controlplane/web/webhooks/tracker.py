@@ -22,7 +22,9 @@ from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
 
 class Event(Message):
-    """The body for the webhook. Each attempt has the same ``event_id`` and ``Idempotency-Key``."""
+    """The body for the webhook. All attempts for a report have the same ``event_id``, which is also
+    their ``Idempotency-Key``.
+    """
 
     event_id: str
     report_id: UUID

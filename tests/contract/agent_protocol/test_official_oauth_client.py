@@ -1,5 +1,7 @@
-"""The official Python client obtains a token: discovery, registration, the user's sign-in and
-consent, calls, refresh, and the refusal after the grant is revoked.
+"""The official Python client obtains an OAuth token and uses it.
+
+The tests cover discovery, registration, the user's sign-in and consent, calls, the refresh, and the
+refusal after the grant was revoked.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 The Inspector discovers the authorization server and registers itself. The user signs in and
 consents in Chromium. The Inspector then lists the tools, calls each of them and refreshes its
-token. After the user has revoked its access, it is refused.
+token. After the user has revoked the access, the service refuses the Inspector.
 """
 
 import asyncio

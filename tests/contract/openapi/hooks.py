@@ -102,7 +102,7 @@ def _existing(name: str, body: dict[str, Any]) -> dict[str, Any]:
     if name == "acknowledge" or (name == "submitResult" and "requestId" in body):
         request = _request_body(body.get("kind"))
         named = {each: request[each] for each in ("requestId", "bindingId")}
-        # The report needs a new id each time: the service refuses a repeated one.
+        # Each report needs a new id, because the service refuses a repeated id.
         return named if name == "acknowledge" else named | {"reportId": str(uuid.uuid4())}
     if name == "reportDetail":
         return {"reportId": _reported()}

@@ -20,11 +20,11 @@ def _cut(value: Any) -> Any:
         return value
     cut = {name: _cut(each) for name, each in value.items()}
     if {"current", "previous"} <= set(cut):
-        cut["previous"] = {MORE: "as current"}
+        cut["previous"] = {MORE: "the same fields as current"}
     if value.get("kind") == "network" and value.get("payload"):
-        cut["payload"] = {MORE: "as it was submitted"}
+        cut["payload"] = {MORE: "the payload that was submitted"}
     if {"figures", "locations"} <= set(cut):
-        cut["locations"][0]["figures"] = {MORE: "as figures above"}
+        cut["locations"][0]["figures"] = {MORE: "the same fields as figures above"}
     return cut
 
 

@@ -1,4 +1,4 @@
-"""A child process whose behaviour its first argument names: correct, faulty, or unresponsive.
+"""A child process. Its first argument selects a correct, faulty or unresponsive behaviour.
 
 It is started as ``python child.py BEHAVIOUR [FILE]``. It implements the protocol of collectors by
 hand, so that it can also violate the protocol. It imports nothing of the project.

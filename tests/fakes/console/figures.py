@@ -127,7 +127,7 @@ async def _yesterday(
 
 
 async def _scrolls(page: Page) -> bool:
-    """Return whether the page itself is longer than a low window, and not only a part of it."""
+    """Return whether the whole document scrolls in a low window, not only one of its elements."""
     await page.send_command(
         "Emulation.setDeviceMetricsOverride",
         width=await page.run("innerWidth"), height=LOW, deviceScaleFactor=1, mobile=False,

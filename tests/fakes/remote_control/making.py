@@ -10,7 +10,8 @@ from typing import Any
 from tests.fakes.schemas.contract import UUID, Schema
 
 FEW = 3
-"""Maximum number of elements of a list, or letters of a text, unless its limit is smaller."""
+"""Maximum number of elements of a list, and of letters that a text has in addition to its minimum.
+A smaller limit in the schema takes precedence."""
 
 
 def made(schema: Schema, chance: random.Random) -> Any:

@@ -28,7 +28,7 @@ CONFIRM_BODY = exact({"token": TOKEN, "organizationId": WORDS})
 def _link(state: str, organization: Schema, ended: Schema, more: Mapping[str, Schema]) -> Schema:
     """Return the schema of a link. ``organization`` is NULL if the link was never confirmed.
 
-    ``ended`` is the schema of the time of its end, and ``more`` has further fields.
+    ``ended`` is the schema of ``disconnectedAt``, and ``more`` has further fields.
     """
     is_confirmed = organization != NULL
     return exact(

@@ -7,9 +7,9 @@ from tests.contract.service.calls.recorder import NEVER, Json, Recorder
 
 TOOL: Final = "tool "
 """Prefix of the names of examples of tools."""
-MISTAKE: Final = "a mistake in the arguments of a tool"
-FOREIGN: Final = "a thing that is not the caller's"
-MALFORMED: Final = "a body that is no request"
+MISTAKE: Final = "an invalid argument of a tool"
+FOREIGN: Final = "an object that the caller has no access to"
+MALFORMED: Final = "a body that is not a request"
 NOBODY: Final = "401 of the agent protocol"
 OTHER_METHOD: Final = "405 of the agent protocol"
 REQUESTS: Final[tuple[tuple[str, Json], ...]] = (

@@ -52,7 +52,8 @@ async def _enrolment(kept: Recorder, device: SimulatedDevice) -> None:
 async def _report(kept: Recorder, device: SimulatedDevice, kind: str) -> None:
     """Make all calls of a request, from its creation to its report.
 
-    The calls of each kind replace those of the previous kind, so the last kind is the example.
+    The examples of each kind replace the examples of the previous kind, so that the document shows
+    the last kind.
     """
     _later(kept)
     requests = {"instanceId": device.instance_id, "kind": kind}

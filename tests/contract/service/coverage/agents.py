@@ -18,47 +18,53 @@ AGENTS: Final = (
     Table(
         "Agent protocol: envelope",
         (
-            row("`jsonrpc` is 2.0, `method` a text, both required", ANY_ID, MISTAKES),
-            row("`id`: a text or an integer", ANY_ID, MISTAKES),
+            row("`jsonrpc` is 2.0 and `method` is a string; both are required", ANY_ID, MISTAKES),
+            row("`id` is a string or an integer", ANY_ID, MISTAKES),
             row(
-                "`params`: an object, optional, any extra keys",
+                "`params` is an optional object with any keys",
                 ENVELOPE + "test_params_are_optional_and_open",
                 MISTAKES,
             ),
             row(
-                "`_meta.progressToken`, `_meta.…/related-task`",
+                "`_meta` can contain `progressToken` and `…/related-task`",
                 ENVELOPE + "test_params_are_optional_and_open",
                 MISTAKES,
             ),
-            row("no other key at the top", MISTAKES),
-            row("success: `jsonrpc`, `id`, `result`, an object", ANY_ID, EXAMPLE),
+            row("the request has no other keys", MISTAKES),
+            row("a success has `jsonrpc`, `id` and the object `result`", ANY_ID, EXAMPLE),
             row(
-                "`result._meta` may name the server",
+                "`result._meta` can name the server",
                 PROTOCOL + "test_a_request_with_its_own_envelope_is_served",
             ),
-            row("error: `code`, `message`, `data`; `id` where it is known", MISTAKES, EXAMPLE),
+            row(
+                "an error has `code`, `message`, `data`, and `id` if it is known", MISTAKES, EXAMPLE
+            ),
         ),
     ),
     Table(
         "Agent protocol: operation",
         (
-            row("`POST /api/mcp/v1`: 200, a result or an error of the request", EXAMPLE, ANY_ID),
-            row("its id is `callMcp`", ADMISSION + "test_calls_are_measured_and_named"),
-            row("only `POST`, 405 `{error}` else", EXAMPLE, PROTOCOL + "test_only_post_is_served"),
+            row("`POST /api/mcp/v1` replies with 200 and a result or an error", EXAMPLE, ANY_ID),
+            row("the operation id is `callMcp`", ADMISSION + "test_calls_are_measured_and_named"),
             row(
-                "no stream is opened; each request stands alone",
+                "methods other than `POST` get 405 `{error}`",
+                EXAMPLE,
+                PROTOCOL + "test_only_post_is_served",
+            ),
+            row(
+                "no stream is opened, and no state is kept between requests",
                 LISTED,
                 PROTOCOL + "test_only_post_is_served",
             ),
             row("`tools/list` publishes the typed contract", LISTED),
             row(
-                "`tools/call` calls the seven tools",
+                "`tools/call` can call each of the seven tools",
                 EXAMPLE,
                 "tests/contract/agent_protocol/test_official_client.py::"
                 "test_the_official_client_lists_and_calls_all_seven",
             ),
             row(
-                "every call authorizes credential, memberships and scope anew",
+                "each call checks the credential, the memberships and the scope again",
                 ADMISSION + "test_a_just_revoked_key_calls_no_tool",
                 ADMISSION + "test_a_just_removed_member_calls_no_tool",
                 ADMISSION + "test_a_just_revoked_grant_changes_nothing",
@@ -66,23 +72,25 @@ AGENTS: Final = (
                 TOOLS + "test_another_organization_sees_nothing_of_it",
             ),
             row(
-                "401 `{error}`: `WWW-Authenticate` names the resource's metadata",
+                "401 `{error}`: `WWW-Authenticate` contains the URL of the resource's metadata",
                 EXAMPLE,
                 PROTOCOL + "test_without_a_credential_the_metadata_is_named",
                 "tests/contract/agent_protocol/test_official_oauth_client.py::"
                 "test_an_unknown_token_gets_the_address_of_the_metadata",
             ),
             row(
-                "an API key opens it",
+                "API keys are accepted",
                 TOOLS + "test_a_read_only_key_may_read",
                 TOOLS + "test_only_a_write_grant_for_all_locations_changes_anything",
             ),
             row(
-                "a session cookie does not",
+                "session cookies are not accepted",
                 UNIT + "accounts/test_sign_in.py::test_the_agent_protocol_takes_no_cookie",
             ),
-            row("an OAuth token opens it, too", OFFICIAL_OAUTH),
-            not_observable("arguments and results of the tools", "[ours](agent-protocol.md)"),
+            row("OAuth tokens are accepted", OFFICIAL_OAUTH),
+            not_observable(
+                "arguments and results of the tools", "ours: [agent-protocol.md](agent-protocol.md)"
+            ),
         ),
     ),
 )

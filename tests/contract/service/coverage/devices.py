@@ -48,7 +48,7 @@ DEVICES: Final = (
                 ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
-                "`current` → the enrolment record, or null; reads",
+                "`current` → the enrolment record, or null; read-only",
                 EXAMPLE,
                 ENROLMENT + "test_current_is_the_newest_binding_of_the_key",
                 ENROLMENT + "test_current_is_null_before_enrolment",
@@ -59,7 +59,7 @@ DEVICES: Final = (
                 EXAMPLE,
                 ENROLMENT + "test_heartbeats_make_a_device_online",
             ),
-            row("`acknowledge` → `accepted` true, `status` as it was sent", EXAMPLE, MOVED),
+            row("`acknowledge` → `accepted` true, and the `status` that was sent", EXAMPLE, MOVED),
             row(
                 "`submitResult` → `reportId`, `requestId` or null, `outcome`, `trackerStatus`",
                 EXAMPLE,
@@ -67,7 +67,7 @@ DEVICES: Final = (
                 SUBMISSION + "test_a_report_may_come_without_a_request",
             ),
             row(
-                "`onCommands` (its shape is ours)",
+                "`onCommands` (the form of the reply is ours)",
                 EXAMPLE,
                 DELIVERY + "test_a_request_is_delivered_until_it_runs",
                 UNIT + "web/test_commands_stream.py::"
@@ -79,25 +79,25 @@ DEVICES: Final = (
                 OPERATOR + "test_a_request_is_queued_for_the_binding",
             ),
             row(
-                "`listDevices` → `devices`, `nextCursor` or null; reads",
+                "`listDevices` → `devices`, `nextCursor` or null; read-only",
                 EXAMPLE,
                 OPERATOR + "test_devices_are_listed_page_by_page",
                 READING,
             ),
             row(
-                "`deviceDetail` → `device`, `requests`, `reports`, `nextCursor` or null; reads",
+                "`deviceDetail` → `device`, `requests`, `reports`, `nextCursor` or null; read-only",
                 EXAMPLE,
                 OPERATOR + "test_history_is_listed_newest_first_with_one_cursor",
                 READING,
             ),
-            row("`reportDetail` → the report; reads", EXAMPLE, BACK, READING),
+            row("`reportDetail` → the report; read-only", EXAMPLE, BACK, READING),
             row(
                 "`revoke` → `revoked` true",
                 EXAMPLE,
                 OPERATOR + "test_revoking_twice_changes_nothing",
             ),
             row(
-                "those four read, the other eight run an action",
+                "the four read-only operations need no write grant, the other eight need one",
                 UNIT + "web/test_auth.py::"
                 "test_only_the_reading_operations_of_the_contract_need_no_write_grant",
                 READING,
@@ -109,21 +109,21 @@ DEVICES: Final = (
         (
             _field("`challenge.instanceId`: UUID, required"),
             row(
-                "`challenge.publicKey`: 88 characters exactly, required",
+                "`challenge.publicKey`: exactly 88 characters, required",
                 EDGES,
                 REQUIRED,
                 REMOTE + "test_signatures.py::test_the_key_is_88_characters_of_a_real_der",
                 ENROLMENT + "test_a_key_that_is_not_ed25519_is_a_field_error",
             ),
-            _field("`challenge.platform`: five words, required"),
+            _field("`challenge.platform`: one of five words, required"),
             _field("`challenge.locationId`, `legacyInstallId`: 1–128 characters, required"),
             row(
-                "`challenge.appVersion`: 128 characters at most, optional",
+                "`challenge.appVersion`: at most 128 characters, optional",
                 EDGES,
                 REQUIRED,
                 ENROLMENT + "test_an_app_version_may_be_left_out",
             ),
-            _field("`challenge.capabilities`: 32 at most of 1–128 characters, required"),
+            _field("`challenge.capabilities`: at most 32, each of 1–128 characters, required"),
             _field("`enroll.challengeId`: UUID, required"),
             row(
                 "`enroll.signature`: 8–128 characters, required",
@@ -147,24 +147,24 @@ DEVICES: Final = (
             ),
             _field("`submitResult.requestId`: UUID, optional"),
             row(
-                "`submitResult.report`: optional; any value (ours: a payload of its kind, or none"
-                " with outcome failed)",
+                "`submitResult.report`: optional; any value (ours: a payload of the given kind;"
+                " it can be left out if the outcome is failed)",
                 REQUIRED,
                 SILENT + "test_a_report_that_is_no_payload_of_its_kind_is_refused",
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
-            _field("`submitResult.failureReason`: two words, optional"),
+            _field("`submitResult.failureReason`: one of two words, optional"),
             _field("`createRequest`: `instanceId` UUID, `kind`, both required"),
             row(
-                "`listDevices.cursor`: 128 characters at most, optional",
+                "`listDevices.cursor`: at most 128 characters, optional",
                 EDGES,
                 REQUIRED,
                 OPERATOR + "test_a_cursor_is_bounded",
             ),
-            _field("`deviceDetail`: `instanceId` UUID, required; `cursor` as above"),
+            _field("`deviceDetail`: `instanceId` UUID, required; `cursor` as in `listDevices`"),
             _field("`reportDetail.reportId`, `revoke.instanceId`: UUID, required"),
             row(
-                "no other field is asked",
+                "no other field is accepted",
                 UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
                 REMOTE + "test_fields.py::test_every_field_is_here",
             ),
@@ -174,13 +174,13 @@ DEVICES: Final = (
         "Devices: records of replies",
         (
             row(
-                "enrolment record: seven fields, `appVersion` or null",
+                "enrolment record: seven fields; `appVersion` can be null",
                 EVERY_FIELD,
                 STRICT,
                 ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
-                "device: the enrolment record's and nine more, all always present",
+                "device: the fields of the enrolment record and nine more, all always present",
                 EVERY_FIELD,
                 WITHIN,
             ),
@@ -190,25 +190,25 @@ DEVICES: Final = (
                 UNIT + "accounts/test_names.py::test_records_have_the_names_of_where_a_device_is",
             ),
             row(
-                "remote request: 14 fields; what has not happened yet is null",
+                "remote request: 14 fields; times of events that have not happened yet are null",
                 EVERY_FIELD,
                 WITHIN,
                 MOVED,
             ),
             row(
-                "report summary: ten fields, `requestId` and `failureReason` or null",
+                "report summary: ten fields; `requestId` and `failureReason` can be null",
                 EVERY_FIELD,
                 WITHIN,
             ),
             row(
-                "report detail: the summary's but for `reportId`, and eight more; `id` is the"
-                " report's",
+                "report detail: the fields of the summary except `reportId`, and eight more; `id`"
+                " is the id of the report",
                 EVERY_FIELD,
                 STRICT,
                 BACK,
             ),
             row(
-                "`payload`: null, version 2 or version 1",
+                "`payload`: null, or a payload of version 2 or 1",
                 EVERY_FIELD,
                 BACK,
                 SUBMISSION + "test_a_failed_report_has_no_content",
@@ -223,33 +223,37 @@ DEVICES: Final = (
     Table(
         "Devices: payloads of reports",
         (
-            _shape("`version` 2 or 1 selects the shape", BACK),
+            _shape("`version` 2 or 1 determines the other fields", BACK),
             _shape("common: `reportId`, `startedAt`, `finishedAt`, `completeness`, `identity`"),
-            _shape("common: `environment`; what it does not know is null"),
-            _shape("common: `failures` and `limitations`, 128 at most of each"),
+            _shape("common: `environment`; unknown values are null"),
+            _shape("common: `failures` and `limitations`, at most 128 of each"),
             _shape("version 2: `scope`, `discovery`, `endpointsOmitted`, `unavailable`"),
-            _shape("`discovery`: null, or `mdns` and `scan`: running, succeeded, failed"),
+            _shape("`discovery`: null, or `mdns` and `scan`, each running, succeeded or failed"),
             row(
-                "a source of `discovery` is never unsupported, one of the map may be",
+                "a source of `discovery` is never unsupported; a source of the network map can be",
                 PAYLOAD_EDGES,
                 EVERY_FIELD,
                 "tests/contract/test_limits.py::"
                 "test_a_discovery_source_of_the_report_is_never_unsupported",
             ),
-            _shape("`endpoints`: 256 at most; ports 1–65535; `discoveredBy` 2, printers' ids 64"),
-            _shape("`printers`: null, or 64 at most"),
-            _shape("`networkMap`: null, or its state, system, interfaces, hosts, sources, bounds"),
-            _shape("a host: `address`, `services`, `reachability`, `sources`; four optional"),
+            _shape(
+                "`endpoints`: at most 256; ports 1–65535; at most 2 discovery methods, 64 printers"
+            ),
+            _shape("`printers`: null, or at most 64"),
+            _shape("`networkMap`: null, or state, system, interfaces, hosts, sources and bounds"),
+            _shape(
+                "a host: `address`, `services`, `reachability`, `sources`; four more are optional"
+            ),
             _shape("version 1: `reportType`, `snapshot` of version 1, `browserFields`"),
             _shape("a snapshot's field: `key`, `source`, `status`; `value` and `reason` optional"),
             _shape("peripherals: bluetooth or usb"),
             _shape(
-                "`browserFields`: 34 at most; a value, or a reason and none",
+                "`browserFields`: at most 34, each with either a value or a reason",
                 "tests/contract/openapi/test_document.py::"
                 "test_a_browser_field_has_a_value_or_a_reason",
             ),
             row(
-                "34 keys of browser fields and no other",
+                "there are 34 keys of browser fields, and no others",
                 PAYLOAD_EDGES,
                 EVERY_FIELD,
                 "tests/contract/test_limits.py::test_there_are_34_browser_fields_and_no_other",
@@ -266,37 +270,37 @@ DEVICES: Final = (
         "Devices: states and transitions",
         (
             row(
-                "`createRequest` makes a request queued, and tells `expiresAt`",
+                "`createRequest` creates a queued request and returns `expiresAt`",
                 OPERATOR + "test_a_request_is_queued_for_the_binding",
             ),
-            row("`acknowledge` received: received", MOVED),
-            row("`acknowledge` running: running", MOVED),
+            row("`acknowledge` with received changes the status to received", MOVED),
+            row("`acknowledge` with running changes the status to running", MOVED),
             row(
-                "the request belongs to the binding",
+                "a request belongs to one binding; other devices cannot acknowledge it",
                 DELIVERY + "test_a_request_of_another_device_is_not_found",
             ),
             row(
-                "seven statuses",
+                "a request has one of seven statuses",
                 EVERY_FIELD,
                 UNIT
                 + "devices/requests/test_lifecycle.py::test_every_status_of_the_contract_has_a_row",
             ),
             row(
-                "the source states of `acknowledge` (not shown; ours)",
+                "the statuses in which `acknowledge` is accepted (not documented; ours)",
                 TABLE,
                 DELIVERY + "test_running_may_be_the_first_word",
                 DELIVERY + "test_a_late_received_does_not_stop_what_runs",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),
-            row("moves into expired (not shown; ours)", TABLE, EXPIRED),
+            row("transitions to expired (not documented; ours)", TABLE, EXPIRED),
             row(
-                "moves into completed, partial, failed (not shown; ours)",
+                "transitions to completed, partial, failed (not documented; ours)",
                 TABLE,
                 BACK,
                 SUBMISSION + "test_a_late_report_still_counts",
             ),
             row(
-                "tracker: pending, sent, failed, disabled (its moves are not shown; ours)",
+                "tracker: pending, sent, failed, disabled (the transitions are ours)",
                 EVERY_FIELD,
                 TRACKER + "test_a_report_is_sent_once",
                 TRACKER + "test_attempts_are_bounded",
@@ -307,7 +311,7 @@ DEVICES: Final = (
                 EVERY_FIELD,
             ),
             row(
-                "states of maps and sources: all words are taken and shown",
+                "states of maps and sources: all words are accepted and returned",
                 EVERY_FIELD,
                 PAYLOAD_EDGES,
             ),

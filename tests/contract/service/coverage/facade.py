@@ -17,15 +17,15 @@ OFFICIAL_OAUTH: Final = (
 )
 OPENAPI: Final = "tests/contract/openapi/test_document.py::"
 NUMBERS: Final = DOCUMENT_TESTS + "test_amounts_timestamps_and_numbers_have_the_documented_form"
-OURS: Final = "not shown by the document; ours is [here](controlplane.md)"
+OURS: Final = "not documented; ours: [controlplane.md](controlplane.md)"
 
 FACADE: Final = (
     Table(
         "Facade: rules",
         (
-            row("`POST` only", AUTH + "test_only_post_is_served"),
+            row("only `POST` is served", AUTH + "test_only_post_is_served"),
             row(
-                "`/api/public/v1/<group>/<procedure>`; the id is `<group>.<procedure>`",
+                "paths: `/api/public/v1/<group>/<procedure>`; operation ids: `<group>.<procedure>`",
                 AUTH + "test_all_operations_of_the_contract_are_served",
                 OPENAPI + "test_it_has_the_operations_of_the_contract",
             ),
@@ -36,7 +36,7 @@ FACADE: Final = (
                 UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
             ),
             row(
-                "a body object is required, but of `support.contact`",
+                "every operation except `support.contact` requires an object as its body",
                 AUTH + "test_every_operation_needs_an_object",
                 UNIT + "support/test_operations.py::test_contact_takes_no_body",
             ),
@@ -44,7 +44,7 @@ FACADE: Final = (
             row("timestamps: ISO 8601 date-times", NUMBERS),
             row("dates: ISO 8601 full dates", NUMBERS),
             row(
-                "what is deprecated names its successor",
+                "deprecated operations name their successors",
                 OPENAPI + "test_deprecated_operations_are_marked_and_send_headers",
                 UNIT + "analytics/test_operations.py::"
                 "test_deprecated_operations_name_their_successor",
@@ -55,51 +55,53 @@ FACADE: Final = (
         "Facade: who may call",
         (
             row(
-                "session cookie: issued on sign-in, `<auth_lib>.session_token`",
+                "the session cookie `<auth_lib>.session_token` is issued at sign-in",
                 SIGN_IN + "test_who_signs_in_is_known_by_the_cookie",
                 SIGN_IN + "test_the_names_of_the_cookie_are_those_of_the_contract",
                 SESSION + "test_a_session_cookie_opens_the_facade",
             ),
             row(
-                "over secure transport `__Secure-<auth_lib>.session_token`",
+                "over TLS, its name is `__Secure-<auth_lib>.session_token`",
                 SIGN_IN + "test_over_tls_the_cookie_is_secure_and_no_other_counts",
             ),
             row(
-                "API key: `Authorization: Bearer`",
+                "API keys are sent as `Authorization: Bearer`",
                 AUTH + "test_every_path_requires_a_key",
                 AUTH + "test_a_revoked_key_is_no_key",
             ),
             row(
-                "minted in the profile, with a fixed prefix",
+                "API keys are created in the profile and have a fixed prefix",
                 PROFILE + "test_a_new_key_is_returned_once_and_works",
             ),
             row(
-                "read-only unless it carries a write grant",
+                "an API key is read-only unless it has a write grant",
                 AUTH + "test_a_read_only_key_writes_nothing",
                 LIVE + "test_a_key_may_write_where_both_it_and_its_owner_may",
             ),
             row(
-                "bounded by the caller's live venue permissions",
+                "access is limited by the caller's current venue permissions",
                 UNIT + "remote_control/test_operator.py::test_a_key_sees_its_locations_only",
                 SESSION + "test_a_session_is_bounded_by_the_memberships_locations",
                 LIVE + "test_a_narrowed_member_s_key_is_narrowed",
                 LIVE + "test_a_removed_member_s_key_ends_with_the_next_poll",
                 LIVE + "test_a_removed_member_s_session_ends_at_once",
             ),
-            not_observable("how permissions and grants are assigned", "[ours](accounts.md)"),
+            not_observable(
+                "how permissions and grants are assigned", "ours: [accounts.md](accounts.md)"
+            ),
             row(
-                "agent sign-in: OAuth 2.0, the authorization code flow",
+                "agents sign in with the authorization code flow of OAuth 2.0",
                 OFFICIAL_OAUTH,
                 OAUTH + "test_flow.py::test_a_client_reads_with_the_permissions_of_its_user",
                 OAUTH + "test_codes.py::test_other_flows_are_not_served",
             ),
             row(
-                "its endpoints below `/api/auth/oauth2`, its document, no scopes",
+                "OAuth has endpoints below `/api/auth/oauth2`, a metadata document and no scopes",
                 OAUTH + "test_flow.py::test_the_server_s_document_is_one",
                 OAUTH + "test_flow.py::test_registration_returns_the_metadata_that_was_accepted",
             ),
             row(
-                "its tokens only read, and open the agent protocol alone",
+                "OAuth tokens can only read, and only the agent protocol accepts them",
                 OFFICIAL_OAUTH,
                 OAUTH + "test_tokens.py::"
                 "test_a_token_is_good_at_the_agent_protocol_and_nowhere_else",
@@ -110,37 +112,41 @@ FACADE: Final = (
     Table(
         "Facade: limits",
         (
-            row("fields of `challenge`: 88, 1–128, 128, 32 of 1–128", EDGES),
+            row("`challenge`: the lengths in the table of the fields of the bodies", EDGES),
             row(
-                "capabilities of records: 32 at most, 1–128 characters each",
+                "capabilities of records: at most 32, each of 1–128 characters",
                 UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
                 EDGES,
             ),
-            row("`enroll.signature`: 8–128", EDGES),
-            row("cursors: 128 characters at most", EDGES),
+            row("`enroll.signature`: 8–128 characters", EDGES),
+            row("cursors: at most 128 characters", EDGES),
             row(
-                "a cursor that the service gives fits",
+                "cursors that the service returns have at most 128 characters",
                 UNIT + "remote_control/test_operator.py::test_devices_are_listed_page_by_page",
             ),
-            row("payloads: 1024 characters; 128, 256, 64, 2 and 34 items", PAYLOAD_EDGES),
             row(
-                "lengths are counted in UTF-16 units (ours)",
+                "payloads: strings of at most 1024 characters; lists of at most 2, 34, 64, 128 or"
+                " 256 items",
+                PAYLOAD_EDGES,
+            ),
+            row(
+                "lengths are counted in UTF-16 code units (ours)",
                 PAYLOAD_EDGES,
                 "tests/contract/test_limits.py::test_lengths_are_utf16_code_units",
             ),
             row(
-                "support's tokens: 43 characters of A-Z a-z 0-9 _ -",
+                "support tokens: 43 characters of A-Z a-z 0-9 _ -",
                 UNIT + "support/test_operations.py::"
                 "test_what_is_no_token_is_named_and_not_repeated",
             ),
             row("ports: 1–65535", PAYLOAD_EDGES),
             row("integers: ±9007199254740991", PAYLOAD_EDGES, NUMBERS),
             row(
-                "rate (not shown; ours)",
+                "rate limit (not documented; ours)",
                 AUTH + "TestRate::test_too_many_calls_return_retry_after",
             ),
             row(
-                "size of a body (not shown; ours)",
+                "maximum size of a body (not documented; ours)",
                 AUTH + "TestSmallBodies::test_a_declared_size_is_refused_unread",
             ),
         ),
@@ -149,22 +155,24 @@ FACADE: Final = (
         "Facade: versions, errors, events",
         (
             row(
-                "paths hold `v1`, the description's version is `v1`",
+                "paths contain `v1`, and the version of the OpenAPI document is `v1`",
                 OPENAPI + "test_its_version_and_its_paths_are_v1",
             ),
-            row("payloads carry `version` 2 or 1", PAYLOAD_EDGES),
+            row("payloads have `version` 2 or 1", PAYLOAD_EDGES),
             row(
-                "`createRequest` answers `version` 1",
+                "`createRequest` returns `version` 1",
                 UNIT + "remote_control/test_operator.py::test_a_request_is_queued_for_the_binding",
             ),
             row(
-                "status and body of refusals (not shown; ours: Refusals above)",
+                "status and body of refusals (not documented; ours: see Refusals above)",
                 OPENAPI + "test_the_handbook_lists_the_same_codes",
                 DOCUMENT_TESTS + "test_the_document_matches_the_service",
             ),
             not_observable("events", OURS),
-            not_observable("report and document downloads", "no operation of theirs is shown"),
-            not_observable("what is stored by `revoke` beside `revokedAt`", OURS),
+            not_observable(
+                "report and document downloads", "the document shows no operation for them"
+            ),
+            not_observable("what `revoke` stores in addition to `revokedAt`", OURS),
         ),
     ),
 )

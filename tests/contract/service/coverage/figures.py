@@ -29,7 +29,7 @@ FIGURES: Final = (
             ),
             *(
                 row(
-                    f"`analytics.{name}` is deprecated for `analytics.{successor}`",
+                    f"`analytics.{name}` is deprecated; `analytics.{successor}` replaces it",
                     EXAMPLE,
                     FITS,
                     OPERATIONS + "test_deprecated_operations_name_their_successor",
@@ -45,7 +45,7 @@ FIGURES: Final = (
                 )
             ),
             row(
-                "`POST` only, 200 with a JSON body, an object asked",
+                "only `POST` is served; the body is an object, the reply is 200 with JSON",
                 UNIT + "web/test_auth.py::test_only_post_is_served",
                 UNIT + "web/test_auth.py::test_every_operation_needs_an_object",
             ),
@@ -55,11 +55,11 @@ FIGURES: Final = (
         "Figures: fields of the body",
         (
             row(
-                "`locationId`: a character at least, required (ours: no control characters)",
+                "`locationId`: at least one character, required (ours: no control characters)",
                 OPERATIONS + "test_a_mistake_is_named",
             ),
             row(
-                "`period`: five words, `today` by default",
+                "`period`: one of five words, `today` by default",
                 PERIOD,
                 WINDOWS + "test_periods_are_local",
             ),
@@ -74,12 +74,12 @@ FIGURES: Final = (
                 OPERATIONS + "test_all_means_every_location_that_the_key_may_see",
             ),
             row(
-                "`paymentTypes`: one at least of five words, where the document has it",
+                "`paymentTypes`: at least one of five words, for operations that have this field",
                 OPERATIONS + "test_payment_types_filter_where_the_contract_permits",
                 OPERATIONS + "test_wrong_payment_types_are_named",
             ),
             row(
-                "the pulses take `locationId` alone",
+                "the pulses accept only `locationId`",
                 UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
                 UNIT + "analytics/test_schema.py::test_bodies_are_judged_too",
             ),
@@ -90,26 +90,29 @@ FIGURES: Final = (
         (
             row("money: integers in minor units within ±9007199254740991", RECOUNT, EVERY_FIELD),
             row(
-                "a `Window` without a valid time zone says `fellBackToUtc`",
+                "a `Window` of a location without a valid time zone is marked with `fellBackToUtc`",
                 OPERATIONS + "test_a_location_without_a_time_zone_is_reported",
                 UNIT + "figures/test_local_time.py::test_no_zone_falls_back_to_utc",
             ),
             row(
-                "`previous` has the shape of `current`",
+                "`previous` has the same fields as `current`",
                 RECOUNT,
                 WINDOWS + "test_the_previous_stretch_is_as_long_and_right_before",
             ),
-            row("`sharePercent` is null of nothing", MONEY + "test_shares_of_nothing_are_unknown"),
-            row("the pulse's `weekday` is 1–7, an `hour` 0–23", PULSE),
+            row(
+                "`sharePercent` is null if the total is zero",
+                MONEY + "test_shares_of_nothing_are_unknown",
+            ),
+            row("in a pulse, `weekday` is 1–7 and `hour` is 0–23", PULSE),
         ),
     ),
     Table(
         "Figures: who may call",
         (
-            row("an API key that only reads may", OPERATIONS + "test_a_read_only_key_may_ask"),
-            row("nobody without a key", OPERATIONS + "test_figures_require_a_key"),
+            row("a read-only API key is accepted", OPERATIONS + "test_a_read_only_key_may_ask"),
+            row("a credential is required", OPERATIONS + "test_figures_require_a_key"),
             row(
-                "a key sees its organization's locations, and of them its own",
+                "a key has access to its own locations in its organization only",
                 OPERATIONS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",
                 OPERATIONS + "test_another_organization_has_no_such_location",
             ),

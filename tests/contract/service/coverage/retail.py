@@ -43,7 +43,7 @@ RETAIL: Final = (
                 SALES + "test_only_completed_sales_of_the_company_are_listed",
             ),
             row(
-                "`GET /catalog/goods/regular` (its shape is ours)",
+                "`GET /catalog/goods/regular` (the form of the reply is ours)",
                 EXAMPLE,
                 GOODS + "test_goods_are_listed_in_pages",
             ),
@@ -68,29 +68,31 @@ RETAIL: Final = (
     Table(
         "Retail: fields of a good that is created",
         (
-            row("`name`: 2 to 128 characters; an empty one is a validation error", INSIDE, OUTSIDE),
+            row(
+                "`name`: 2 to 128 characters; an empty name is a validation error", INSIDE, OUTSIDE
+            ),
             row("`description`: 2 to 1024 characters, optional", INSIDE, OUTSIDE),
             row(
-                "`external_data`: optional; `id` of 4 to 128 characters, and anything",
+                "`external_data`: optional; `id` of 4 to 128 characters, and any other content",
                 INSIDE,
                 OUTSIDE,
             ),
             row("`category_id`: UUID or null; null is the root", CREATED, INSIDE, OUTSIDE),
-            row("`uom_id`: UUID of a unit; an empty one is a validation error", CREATED, OUTSIDE),
-            row("`vat.fee_item_id`: required, of the fees' listing", CREATED, OUTSIDE),
+            row("`uom_id`: UUID of a unit; an empty value is a validation error", CREATED, OUTSIDE),
+            row("`vat.fee_item_id`: required, an id from `GET /fees`", CREATED, OUTSIDE),
             row("`variations`: 1 to 150, required", INSIDE, OUTSIDE),
             row(
-                "a variation's `name`: not empty, 128 characters at most; required where there are"
-                " several, left out where there is one",
+                "a variation's `name`: 1 to 128 characters; required if there are several"
+                " variations, left out if there is one",
                 INSIDE,
                 OUTSIDE,
                 GOODS + "test_the_only_variation_has_no_name",
             ),
             row("a variation's `description` and `external_data`", CREATED, INSIDE, OUTSIDE),
             row("a variation's `status`: active or inactive, active by default", CREATED, OUTSIDE),
-            row("`default_price`: int64 from 0, `currency_code` `AED`", INSIDE, OUTSIDE),
+            row("`default_price`: int64, at least 0; `currency_code` is `AED`", INSIDE, OUTSIDE),
             row(
-                "`codes`: 20 at most; six types; values of 4 to 128 characters",
+                "`codes`: at most 20; six types; values of 4 to 128 characters",
                 EXAMPLE,
                 INSIDE,
                 OUTSIDE,
@@ -108,58 +110,69 @@ RETAIL: Final = (
         (
             row("`status`: required, `completed` only", PARAMETER),
             row(
-                "`cursor`: opaque, 128 characters at most",
+                "`cursor`: opaque, at most 128 characters",
                 CURSOR,
                 SALES + "test_the_longest_cursor_fits",
             ),
             row(
-                "the order: eight words, `initiated_at_desc` by default (`sort` is our name)",
+                "`sort` (our name): one of eight orders, `initiated_at_desc` by default",
                 SALES + "test_pages_follow_each_other_in_every_order",
                 SALES + "test_sales_are_newest_first_by_default",
                 PARAMETER,
             ),
             row(
-                "`initiated_at_from`, `initiated_at_to`: inclusive; both are a closed window",
+                "`initiated_at_from`, `initiated_at_to`: both bounds are inclusive",
                 SALES + "test_both_bounds_are_inclusive",
                 PARAMETER,
             ),
             row(
-                "the next page's `cursor` is null on the last one",
+                "`cursor` is null on the last page",
                 SALES + "test_pages_follow_each_other_in_every_order",
             ),
-            row("no `company_id` is sent", PARAMETER),
+            row("clients send no `company_id`", PARAMETER),
         ),
     ),
     Table(
         "Retail: limits",
         (
-            row("variations: 1 to 150 of a good", INSIDE, OUTSIDE),
-            row("codes: 20 at most of a variation or a position", INSIDE, OUTSIDE, LONGEST),
+            row("a good has 1 to 150 variations", INSIDE, OUTSIDE),
+            row("a variation or a position has at most 20 codes", INSIDE, OUTSIDE, LONGEST),
             row("a page has 20 items", SALES + "test_pages_follow_each_other_in_every_order"),
-            row("cursor: 128 characters at most", SALES + "test_the_longest_cursor_fits", CURSOR),
-            row("good: name 2–128, description 2–1024, variation's name 128", INSIDE, OUTSIDE),
-            row("image_url: 2048 characters at most", GOODS + "test_a_good_is_returned_as_stored"),
+            row("cursor: at most 128 characters", SALES + "test_the_longest_cursor_fits", CURSOR),
+            row(
+                "good: name 2–128 characters, description 2–1024, name of a variation at most 128",
+                INSIDE,
+                OUTSIDE,
+            ),
+            row("image_url: at most 2048 characters", GOODS + "test_a_good_is_returned_as_stored"),
             row("code value and external_data.id: 4–128 characters", INSIDE, OUTSIDE, LONGEST),
-            row("unit: name 2–32, symbol 1–16, exponent 3 at most", LONGEST),
-            row("VAT: name 2–64, percentage 100 at most", LONGEST),
-            row("sale: number 36, ticket_number 16, comment 1024, position's name 512", LONGEST),
-            row("an access token lives for 3600 seconds", TOKENS + "test_an_access_token_runs_out"),
+            row("unit: name 2–32 characters, symbol 1–16 characters, exponent at most 3", LONGEST),
+            row("VAT: name 2–64 characters, percentage at most 100", LONGEST),
+            row(
+                "sale: at most 36 characters in number, 16 in ticket_number, 1024 in comment, 512"
+                " in the name of a position",
+                LONGEST,
+            ),
+            row(
+                "an access token is valid for 3600 seconds",
+                TOKENS + "test_an_access_token_runs_out",
+            ),
         ),
     ),
     Table(
         "Retail: who may call",
         (
             row(
-                "all but the two token endpoints need a bearer token",
+                "all endpoints except the two token endpoints require a bearer token",
                 SALES + "test_sales_require_a_token",
                 TOKENS + "test_what_is_no_key_gets_nothing",
             ),
             row(
-                "keys end in `_live_` or `_test_` and 64 characters",
+                "keys end with `_live_` or `_test_` and 64 more characters",
                 TOKENS + "test_keys_have_the_documents_form",
             ),
             row(
-                "tokens of this API and of the product are not interchangeable",
+                "tokens of this API and credentials of the facade are not interchangeable",
                 TOKENS + "test_credentials_of_the_facade_and_of_retail_are_not_interchangeable",
             ),
             row(
@@ -177,9 +190,9 @@ RETAIL: Final = (
                 EXAMPLE,
                 GOODS + "test_all_mistakes_are_named_at_once",
             ),
-            row("400 `validation_error`: a variation without a name beside others", OUTSIDE),
+            row("400 `validation_error`: one of several variations has no name", OUTSIDE),
             row(
-                "400 `invalid_request`: malformed",
+                "400 `invalid_request`: the body is malformed",
                 EXAMPLE,
                 GOODS + "test_what_is_no_json_is_refused",
             ),
@@ -213,63 +226,65 @@ RETAIL: Final = (
         ),
     ),
     Table(
-        "Retail: what the document does not show, as it is read here",
+        "Retail: decisions that the document leaves open",
         (
             row(
-                "the parameter of the order is `sort`",
+                "the parameter of the sort order is `sort`",
                 SALES + "test_pages_follow_each_other_in_every_order",
             ),
             row(
-                "a refreshed reply is that of an exchange",
+                "the reply to a refresh has the same fields as the reply to an exchange",
                 EXAMPLE,
                 TOKENS + "test_what_was_refreshed_is_another_access_token",
             ),
             row(
-                "a refresh token lives for 30 days and is used once; a second use ends its family",
+                "a refresh token is valid for 30 days and can be used once; a second use ends all"
+                " refresh tokens of the same exchange",
                 TOKENS + "test_a_refresh_token_runs_out",
                 TOKENS + "test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family",
             ),
             row(
-                "a cursor is good for 24 hours, one company, one listing, its filters and order;"
-                " what arrives meanwhile neither repeats nor hides a sale",
+                "a cursor is valid for 24 hours, for the same company, listing, filters and order;"
+                " sales that arrive meanwhile cause neither repeated nor skipped sales",
                 CURSOR,
                 SALES + "test_a_cursor_of_another_listing_is_refused",
                 SALES + "test_sales_that_arrive_meanwhile_neither_repeat_nor_hide_one",
             ),
             row(
-                "other listings have pages of 20 with a cursor, too",
+                "the other listings also have pages of 20 items with a cursor",
                 GOODS + "test_goods_are_listed_in_pages",
             ),
             row(
-                "fields in `errors` are written `variations[2].codes[0].value`; mistakes in the"
-                " body itself are reported together, then ids that lead nowhere and missing names",
+                "fields in `errors` are written `variations[2].codes[0].value`; all invalid"
+                " values are reported together; unknown ids and missing names are reported only if"
+                " there are no invalid values",
                 GOODS + "test_all_mistakes_are_named_at_once",
             ),
             row(
-                "a barcode has its length and its check digit",
+                "a barcode must have the length and the check digit of its type",
                 GOODS + "test_check_digits_are_those_of_real_codes",
                 OUTSIDE,
             ),
             row(
-                "texts hold no control characters, a description none but tabs and ends of lines;"
-                " free data is at most 32 lists and objects deep, its numbers finite",
+                "texts contain no control characters, except tabs and line breaks in descriptions;"
+                " free data has at most 32 levels of lists and objects, and finite numbers",
                 OUTSIDE,
                 GOODS + "test_a_number_that_is_too_large_to_keep_is_refused",
             ),
-            row("a body's key or a parameter that is not named is an error", OUTSIDE, PARAMETER),
+            row("an unknown key in a body or an unknown parameter is an error", OUTSIDE, PARAMETER),
             row(
                 "a sale with a line that lacks its unit or VAT has `positions` null",
                 SALES + "test_what_is_not_known_is_null",
             ),
             row(
-                "sales in another currency than `AED` are not shown",
+                "sales in a currency other than `AED` are not listed",
                 SALES + "test_only_completed_sales_of_the_company_are_listed",
             ),
             row(
-                "another method is 405 `invalid_request`", GOODS + "test_another_method_is_refused"
+                "other methods get 405 `invalid_request`", GOODS + "test_another_method_is_refused"
             ),
             row(
-                "a token's body is 4 KiB at most: 413 `invalid_request`",
+                "a token request with a body larger than 4 KiB gets 413 `invalid_request`",
                 TOKENS + "test_a_long_body_is_not_read",
             ),
         ),

@@ -11,8 +11,12 @@ EVERY_FIELD: Final = DOCUMENT_TESTS + "test_every_field_was_seen"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``statement`` is from a document; ``tests`` are node ids without parameters. A row that no
-    test can observe has ``why``."""
+    """A statement of a document, and the tests that cover it.
+
+    Attributes:
+        tests: node ids without parameters. Empty if no test can observe the statement.
+        why: the reason if no test can observe the statement, otherwise empty.
+    """
 
     statement: str
     tests: tuple[str, ...]

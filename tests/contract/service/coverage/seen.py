@@ -1,7 +1,7 @@
-"""The fields of the documents that replies contained, and their forms: a value, null, absent, or an
-enum value.
+"""The fields that replies contained, and the forms of each field.
 
-Fields are those of the schemas that were transcribed from the documents' tables.
+A form is a value, null, absent, or one value of an enum. The fields and their possible forms come
+from the schemas that were transcribed from the tables of the documents.
 """
 
 import re
@@ -19,7 +19,7 @@ from tests.fakes.schemas.contract import Schema, violations
 from tests.fakes.support import schema as support
 
 Ways = dict[tuple[str, str], set[str]]
-"""By object and field: the forms that a field can have or had."""
+"""The forms of each field, by object and field."""
 VALUE, NULL, ABSENT = "a value", "null", "left out"
 
 OBJECTS: Final[Mapping[str, Schema]] = {
@@ -92,7 +92,7 @@ def _fields(owner: str, schema: Schema) -> Iterator[tuple[tuple[str, str], set[s
     for field, part in schema["properties"].items():
         ways = set(_ways(part))
         if field not in schema.get("required", ()) and NULL not in ways:
-            ways.add(ABSENT)  # a nullable field is null here if it has no value
+            ways.add(ABSENT)  # a nullable field without a value is sent as null
         yield (owner, field), ways
         for inner in _alternatives(part):
             items = inner.get("items", {})
@@ -161,7 +161,8 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     below = path.removeprefix("/api/v1")
     for (method, form), (_, schema) in retail.REPLIES.items():
         if method == reply.request.method and re.fullmatch(form, below):
-            # The document does not show refreshed tokens: they have the form of exchanged ones.
+            # The document does not show the reply to a refresh. It has the same form as the reply
+            # to an exchange.
             return retail.TOKENS if below.startswith("/auth/") else schema
     return None
 

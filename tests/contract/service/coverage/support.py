@@ -17,7 +17,7 @@ SUPPORT: Final = (
         "Support: operations",
         (
             row(
-                "`support.contact` is the one operation without a body",
+                "`support.contact` is the only operation without a body",
                 EXAMPLE,
                 OPERATIONS + "test_contact_needs_no_body",
                 OPERATIONS + "test_contact_takes_no_body",
@@ -34,52 +34,52 @@ SUPPORT: Final = (
                 BODIES,
             ),
             row(
-                "`organizationId`: a character at least, required where a token is confirmed",
+                "`organizationId`: at least one character, required by `support.confirm`",
                 OPERATIONS + "test_a_confirmation_names_an_organization",
                 BODIES,
             ),
         ),
     ),
     Table(
-        "Support: our reading",
+        "Support: decisions that the document leaves open",
         (
             row(
-                "contact tells channels and the caller's links",
+                "`support.contact` returns the channels and the caller's links",
                 OPERATIONS + "test_contact_lists_the_channels_of_support",
                 OPERATIONS + "test_links_are_listed_newest_first",
             ),
             row(
-                "a token waits for 24 hours",
+                "a token can be confirmed for 24 hours",
                 OPERATIONS + "test_a_token_waits_for_a_day",
                 UNIT + "support/test_command_line.py::"
                 "test_a_token_is_printed_once_and_never_listed",
             ),
             row(
-                "the same again gets the same reply, also at once",
+                "a repeated call gets the same reply, even if both calls run at the same time",
                 OPERATIONS + "test_the_same_again_gets_the_same_reply",
                 AT_ONCE + "test_concurrent_confirmations_have_one_result",
                 AT_ONCE + "test_confirmed_and_ended_at_once_it_is_ended",
             ),
             row(
-                "another organization is refused",
+                "a second organization cannot use a confirmed token",
                 OPERATIONS + "test_another_organization_is_refused_without_details",
                 AT_ONCE + "test_of_two_organizations_one_gets_it",
                 WHO + "test_a_user_of_two_organizations_links_one",
             ),
             row(
-                "an owner or manager of the organization is needed, or a key that writes",
+                "an owner or manager of the organization is required, or a key with a write grant",
                 WHO + "test_people_link_by_their_role",
                 WHO + "test_keys_link_by_their_grant",
                 WHO + "test_a_user_s_key_links_with_the_permissions_of_its_owner",
                 WHO + "test_a_changed_role_counts_at_once",
             ),
             row(
-                "whoever may not see a token does not learn that there is one",
+                "a caller without access to a token gets no information about it",
                 OPERATIONS + "test_what_others_linked_is_as_if_it_were_not",
                 OPERATIONS + "test_who_may_not_confirm_learns_nothing_of_a_token",
             ),
             row(
-                "a token is kept nowhere, and in no log",
+                "a token is stored nowhere, and appears in no log",
                 OPERATIONS + "test_tokens_are_kept_nowhere_and_in_no_log",
             ),
         ),

@@ -22,27 +22,33 @@ MANY: Final = 20
 
 
 def coverage_tables() -> Iterator[str]:
-    yield "## What the documents say, and the test that saw it\n"
+    yield "## Statements of the documents, and the tests that cover them\n"
+    yield (
+        "The documents are the contract and its part about the retail API. The word `ours` marks\n"
+        "decisions of this project that the documents leave open.\n"
+    )
     for table in TABLES:
         yield f"### {table.title}\n"
-        yield "| the document says | seen by |\n|---|---|"
+        yield "| statement | tests |\n|---|---|"
         yield from (_row(each) for each in table.rows)
         yield ""
     yield "### Fields of replies\n"
     yield (
-        "Each field was seen on the wire in each way that the documents permit, by\n"
-        f"{_link(EVERY_FIELD)}, but for ways\n"
-        "that name another test, and those struck out, which this service does not use. Every\n"
-        "reply that a test gets is held to schemas transcribed from the documents alone:\n"
-        "`tests/fakes/remote_control`, `tests/fakes/schemas/figures.py`,\n"
-        "`tests/fakes/schemas/retail.py`. Those of support, which the contract does not show, are\n"
-        "held to `tests/fakes/support/schema.py`.\n"
+        f"The test {_link(EVERY_FIELD)}\n"
+        "checks that replies contain each field in each form that the documents permit. A form\n"
+        "with a link is covered by the linked test instead. A form that is struck out is\n"
+        "permitted, but this service never sends it. Each reply that a test gets is validated\n"
+        "with schemas that are transcribed from the documents alone:\n"
+        "`tests/fakes/remote_control`, `tests/fakes/schemas/figures.py` and\n"
+        "`tests/fakes/schemas/retail.py`. The contract does\n"
+        "not show the replies of support. They are validated with\n"
+        "`tests/fakes/support/schema.py`.\n"
     )
     yield from _fields()
 
 
 def _fields() -> Iterator[str]:
-    yield "| object | field | stands as |\n|---|---|---|"
+    yield "| object | field | forms |\n|---|---|---|"
     ways = documented()
     for name in OBJECTS:
         for (owner, field), result in ways.items():

@@ -19,11 +19,11 @@ SEEN_ELSEWHERE: Final[Mapping[Way, str]] = {
     ("Position", "source", "custom_amount"): SALES + "test_a_position_has_its_source",
     ("Method", "sharePercent", NULL): MONEY + "test_shares_of_nothing_are_unknown",
 }
-"""Forms that a merchant of the sandbox does not have, with the test of each."""
+"""Forms that do not occur at a merchant of the sandbox, with the test that covers each form."""
 
 NEVER: Final[Mapping[Way, str]] = {
-    ("Problem", "detail", ABSENT): "a problem always says more",
-    ("Problem", "errors", NULL): "left out where there are none",
+    ("Problem", "detail", ABSENT): "a problem always has a detail",
+    ("Problem", "errors", NULL): "left out if there are no errors",
     ("Window", "intervals", ABSENT): "always present",
 }
 """Forms that a document permits and this service does not use, with the reason."""
