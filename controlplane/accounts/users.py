@@ -69,7 +69,7 @@ def add_user(session: Session, *, email: str, name: str, password_hash: str, now
 def set_password(session: Session, user: User, password_hash: str) -> None:
     """Set the password, and end all sessions and grants of the user.
 
-    Someone else who knew the old password may have created them.
+    Someone else who knew the old password might have created these sessions and grants.
     """
     user.password_hash = password_hash
     session.execute(delete(SignInSession).where(SignInSession.user_id == user.id))
@@ -97,7 +97,7 @@ def set_membership(
 
 
 def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
-    """End a membership with its keys, sessions and grants. Delete the user after the last one.
+    """End a membership with its keys, sessions and grants. Delete a user without memberships.
 
     Returns whether the membership existed.
     """

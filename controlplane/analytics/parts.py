@@ -1,4 +1,4 @@
-"""The parts of a dashboard. Deprecated operations return one of them."""
+"""The parts of a dashboard. Most deprecated operations return one of these parts."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.question import Question

@@ -86,7 +86,7 @@ def visible_locations(context: RequestContext) -> list[QueryLocation]:
 
 
 def is_visible(context: RequestContext) -> ColumnElement[bool]:
-    """Return the condition for locations with figures that the caller may see."""
+    """Return the SQL condition for the locations with figures that the caller may see."""
     condition = (Location.organization_id == context.organization_id) & (
         Location.currency != NO_CURRENCY
     )

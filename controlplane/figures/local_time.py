@@ -1,8 +1,8 @@
 """Local time of a location: the local day and hour of a timestamp, and the intervals of a day.
 
 ``day`` is the number of days since 1970-01-01, and ``hour`` is ``day`` × 24 plus the local hour of
-the day. A timestamp belongs to the date that local clocks show. A local day may therefore have 23
-or 25 hours, or may not exist. It may also consist of two intervals: until 2011, the clocks of
+the day. A timestamp belongs to the date that local clocks show. A local day can therefore have 23
+or 25 hours, or not exist. It can also consist of two intervals: until 2011, the clocks of
 St. John's were set back at 00:01, so that the day before continued for an hour.
 """
 

@@ -1,4 +1,4 @@
-"""The local days of a query, and those of the previous period."""
+"""The local days of a query, and the local days of the previous period."""
 
 from dataclasses import dataclass
 from datetime import date, datetime

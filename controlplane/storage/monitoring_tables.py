@@ -52,8 +52,8 @@ class MaintenanceWindow(Base):
 class MonitoringState(Base):
     """One row with the times of checks.
 
-    ``started_at`` is the time of the first check, ``checked_at`` that of the last check, and
-    ``resumed_at`` that of the first check after the last pause of the service.
+    ``started_at`` is the time of the first check. ``checked_at`` is the time of the last check.
+    ``resumed_at`` is the time of the first check after the last pause of the service.
     """
 
     __tablename__ = "monitoring_state"
@@ -64,7 +64,7 @@ class MonitoringState(Base):
 
 
 class OfflineInterval(Base):
-    """A period in which a device was offline. ``until`` is None if it still is.
+    """A period in which a device was offline. ``until`` is None if the device is still offline.
 
     ``device`` is the position of the device. If it is None, the service itself was not running in
     this period.
@@ -106,7 +106,8 @@ class Alert(Base):
 
     At most one alert of the same location, instance, condition and ``is_flapping`` is open.
 
-    ``condition`` is offline, broken or site_outage, and ``instance`` is as in `AlertState`.
+    ``condition`` is offline, broken or site_outage. ``instance`` is the instance id of the device,
+    or empty for a condition of the location.
     ``is_flapping`` means that the alert is about a condition that changes often.
     """
 

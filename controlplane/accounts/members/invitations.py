@@ -32,7 +32,7 @@ def invite(
     invited_by: UUID,
     now: datetime,
 ) -> tuple[Invitation, str]:
-    """Create an invitation. Return it and its code, which is not stored."""
+    """Create an invitation. Return the invitation and its code. Only the code's hash is stored."""
     code = secrets.token_urlsafe(32)
     row = Invitation(
         id=uuid.uuid4(),

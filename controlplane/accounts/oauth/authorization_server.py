@@ -155,7 +155,7 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         self._issuer_parameter(self)
 
     def check(self, oauth_request: OAuthRequest) -> OAuthClient | OAuthReply:
-        """Return the client that requests consent, or the reply that refuses it."""
+        """Return the client that requests consent, or the reply that refuses the request."""
         try:
             grant = self.get_consent_grant(oauth_request)
         except OAuth2Error as error:
