@@ -1,4 +1,4 @@
-"""Sums by day and employee. No rollup has employees, so the sums are computed from all sales.
+"""Sums by day and employee, computed from sales and refunds: no rollup contains employees.
 
 Each sale and each refund adds the same values as it adds to the rollup of days
 (`controlplane.merchant.rebuild`). A refund counts for the employee who made the refund. The columns

@@ -49,7 +49,7 @@ def add(options: argparse.Namespace) -> int:
     in_database(options, work)
     _print_role(options, options.location)
     if is_known:
-        sys.stderr.write("The user exists already and keeps the current password.\n")
+        sys.stderr.write("The user exists already and keeps the password.\n")
     return 0
 
 

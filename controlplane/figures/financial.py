@@ -27,7 +27,10 @@ class QueryLocation:
 
 
 class MethodKey(NamedTuple):
-    """A payment type and a method. ``name`` is None for several methods and unknown methods."""
+    """A payment type and the name of a payment method.
+
+    ``name`` is None if several methods were used, or if the method is unknown.
+    """
 
     payment_type: str
     name: str | None

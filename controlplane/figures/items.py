@@ -38,7 +38,7 @@ class Items(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """An article with the name of its latest snapshot, and the sums of all its snapshots."""
+    """An article as its latest snapshot describes it, and the sums of all its snapshots."""
 
     article: Article
     sums: ItemSums

@@ -119,7 +119,7 @@ def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
         ("uom_id", UnitOfMeasure, given.uom_id),
     ):
         if value is not None and not _exists(context, table.id == value, table.organization_id):
-            errors[name] = ("there is no such id",)
+            errors[name] = ("there is no record with this id",)
     is_vat = (FeeItem.id == given.vat.fee_item_id) & (FeeItem.kind == VAT)
     if not _exists(context, is_vat, FeeItem.organization_id):
         errors["vat.fee_item_id"] = ("there is no VAT fee with this id",)

@@ -39,7 +39,7 @@ class NewLink:
 
 
 def make_link(session: Session, *, channel: str, requested_by: str, now: datetime) -> NewLink:
-    """Create a token that links ``channel``. Delete links that expired or ended before `KEPT`."""
+    """Create a token that links ``channel``. Delete links that ended more than `KEPT` ago."""
     _forget(session, now - KEPT)
     made = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
     session.add(

@@ -59,7 +59,10 @@ class Choice(Tolerant):
 
 
 class Inspection(Link):
-    """A link. While it waits, ``organizations`` are those for which the caller may confirm it."""
+    """A link, and the organizations for which the caller may confirm the link.
+
+    ``organizations`` is empty unless the state of the link is waiting.
+    """
 
     organizations: Array[Choice]
 

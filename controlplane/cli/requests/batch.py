@@ -98,7 +98,7 @@ class RequestBatch:
             self._create(device)
 
     def wait(self, devices: Iterable[Device] = (), at_once: int | None = None) -> None:
-        """Create requests for ``devices``. Return when each request is finished, expired or failed.
+        """Create requests for ``devices``, and return when no request is open.
 
         Args:
             at_once: Maximum number of open requests. With None, all requests are created before

@@ -20,7 +20,7 @@ COMPACT = ({"sqlite_with_rowid": False},)
 
 
 class HourRollup(Base):
-    """Sums of an hour. ``undone`` is the refunded amount of the hour's sales, whenever refunded."""
+    """Sums of an hour. ``undone`` is the sum of all refunds of the hour's sales, at any time."""
 
     __tablename__ = "hour_rollups"
     __table_args__ = COMPACT
