@@ -101,7 +101,7 @@ def remove_membership(session: Session, user_id: UUID, organization_id: str, now
 
     Returns whether the membership existed.
     """
-    # The exchange of an OAuth code takes the same lock, so it cannot create a grant meanwhile.
+    # The exchange of an OAuth code takes the same lock, so no grant is created meanwhile.
     lock_user(session, user_id)
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
@@ -149,7 +149,7 @@ def members(session: Session, organization_id: str) -> list[Member]:
 
 
 def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the e-mail addresses of those users that exist, by id."""
+    """Return the e-mail address of each existing user, by user id."""
     query = select(User.id, User.email).where(User.id.in_(list(ids)))
     return {row.id: row.email for row in session.execute(query)}
 

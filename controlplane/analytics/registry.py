@@ -1,4 +1,4 @@
-"""The registry of operations for figures: three current and seven deprecated ones."""
+"""The registry of operations for figures: three current and seven deprecated operations."""
 
 from functools import partial
 from typing import Final

@@ -96,7 +96,7 @@ class LocationFigures(Tolerant):
     share_percent: Number | None
 
 
-# A bucket is a dictionary with the field names of the API, because a reply may contain tens of
+# A bucket is a dictionary with the field names of the API, because a reply can contain tens of
 # thousands of buckets. A model would take fifteen times as long to create.
 class Bucket(TypedDict):
     locationId: str

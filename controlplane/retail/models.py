@@ -2,8 +2,8 @@
 
 Names on the wire are snake_case. `RequestModel` is the base of requests, where unknown keys are
 errors. `ReplyModel` is the base of replies, where keys of later versions are ignored. Lengths of
-strings are in characters. This service adds fields to objects that
-the contract does not define completely.
+strings are in characters. This service adds fields to objects that the contract does not define
+completely.
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar

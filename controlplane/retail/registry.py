@@ -47,5 +47,5 @@ OPERATIONS: Final = (
     _get(routes.EMPLOYEES, structure.employees),
     _get(routes.POINTS_OF_SALE, structure.points_of_sale, name="points_of_sale"),
 )
-"""The operations except those that issue tokens."""
+"""All operations except the two operations that issue tokens."""
 RETAIL: Final = Area("", "", (TOKENS_CREATE, TOKENS_REFRESH, *OPERATIONS))

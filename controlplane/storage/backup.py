@@ -138,7 +138,9 @@ def _keep(target: sqlite3.Connection, database: Path, now: datetime) -> Path | N
 
 
 def sync_directory(path: Path) -> None:
-    """Write the names in a directory to the disk. Do nothing on Windows, which has no such call."""
+    """Write new and changed file names of a directory to the disk. Do nothing on Windows, where
+    directories cannot be synced.
+    """
     if os.name != "posix":
         return
     directory = os.open(path, os.O_RDONLY)

@@ -104,7 +104,7 @@ class AlertState(Base):
 class Alert(Base):
     """An alert that fired.
 
-    At most one alert of the same location, instance, condition and ``is_flapping`` is open.
+    At most one alert is open for each location, instance, condition and ``is_flapping``.
 
     ``condition`` is offline, broken or site_outage. ``instance`` is the instance id of the device,
     or empty for a condition of the location.
@@ -166,10 +166,9 @@ class AlertNotification(Base):
 class PendingRequest(Base):
     """A request that waits until its device is online (`controlplane.pending_requests`).
 
-    ``requester_id`` is the id of the API key that created it, or of the user if it was created in a
-    session. ``attempts`` is the number of requests that were created for it, and ``request_id`` is
-    the latest of them. ``state`` is waiting, dispatched, done, cancelled,
-    expired or revoked.
+    ``requester_id`` is the id of the API key that created the pending request, or of the user if it
+    was created in a session. ``attempts`` is the number of dispatched requests, and ``request_id``
+    is the id of the latest. ``state`` is waiting, dispatched, done, cancelled, expired or revoked.
     """
 
     __tablename__ = "pending_requests"

@@ -29,10 +29,10 @@ the same time.
 
 
 def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
-    """Send ``key_ids`` when the transaction is committed. On other databases, do nothing.
+    """Send ``key_ids`` when the transaction is committed. Without PostgreSQL, do nothing.
 
     Args:
-        sender: A word that names the process, so that it can ignore its own messages.
+        sender: A word that names the process, so that the process can ignore its own messages.
     """
     if session.get_bind().dialect.name != "postgresql":
         return

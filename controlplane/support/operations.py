@@ -1,7 +1,7 @@
 """The four operations of support.
 
-A link belongs to a whole organization. A caller with access to only some of its locations cannot
-link it, and an API key can link its own organization only.
+A link belongs to a whole organization. A caller with access to only some locations cannot link the
+organization. An API key can link only its own organization.
 
 Any caller with a token can see the link of the token until the link is confirmed. After that, a
 caller of a different organization gets the same reply as for an unknown token. The exception is

@@ -1,7 +1,7 @@
 """Invitations. An invitation is a link with which one user can become a member within a day.
 
 The link contains a code of 256 random bits. The database stores its SHA-256 hash, without salt. The
-code is valid only while the user who created the invitation may invite members.
+code is valid only while the user who created the invitation is permitted to invite members.
 """
 
 import secrets

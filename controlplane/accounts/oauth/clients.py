@@ -46,7 +46,7 @@ def find_client(session: Session, client_id: str) -> OAuthClient | None:
 
 
 def display_name(name: str) -> str:
-    """Return the name to display, without invisible characters such as those for text direction."""
+    """Return the name to display, without invisible characters, for example for text direction."""
     printable = "".join(each if each.isprintable() else " " for each in name)
     return " ".join(printable.split())[:NAME_MAX].strip() or UNNAMED
 

@@ -1,7 +1,7 @@
 """Parses the parameters of OAuth requests.
 
-A parameter may occur only once, and only certain characters are allowed. This module does not
-import Authlib, so that a process loads Authlib only for calls that need it.
+Each parameter except ``resource`` is accepted only once, and only certain characters are allowed.
+This module does not import Authlib, so that a process loads Authlib only for calls that need it.
 """
 
 import re

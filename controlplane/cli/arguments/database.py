@@ -258,5 +258,5 @@ COMMANDS: Final = (
     Command("sandbox import", "sandbox:import_file", "create a merchant from an export",
             (_FILE("file to read (default: standard input)"), DATABASE)),
     Command("sandbox rebuild", "sandbox:rebuild_all",
-            "recalculate all stored sums from the sales, and count wrong ones", (DATABASE,)),
+            "recalculate all sums from the sales, and count the wrong sums", (DATABASE,)),
 )  # fmt: skip

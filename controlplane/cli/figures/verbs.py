@@ -1,4 +1,4 @@
-"""``venue-control figures``: sales figures beside those of the previous period."""
+"""``venue-control figures``: sales figures beside the figures of the previous period."""
 
 import argparse
 from collections.abc import Sequence

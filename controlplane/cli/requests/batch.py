@@ -146,7 +146,7 @@ class RequestBatch:
             self._update(request, request.reply)
             self.is_unreachable = False
         except UnreachableError:
-            self.is_unreachable = True  # the service may be restarting: poll again
+            self.is_unreachable = True  # the service might be restarting: poll again
         except CommandError as error:
             self.is_unreachable = False
             self._fail(request, error)
