@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 HOURS: Final = 24
 EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 AROUND: Final = timedelta(hours=27)
-"""A day is searched from this long before its midnight in UTC until this long after it.
+"""The search for a local day covers this time before and after the midnight of the day in UTC.
 
 Local time differs from UTC by at most 15 hours, and never changed by more than 24 hours at once.
 """

@@ -5,8 +5,8 @@ local time of the location. ``day`` is the number of days since 1970-01-01, and 
 ``day`` × 24 plus the hour of the day. An hour that occurs twice, because clocks are set back, is
 one row.
 
-A sale is added to the row of its time and payment type. A refund is added to the row of its own
-time and payment type. In addition, the row of the refunded sale has the refunded amount in
+A sale is added to the row of its time and payment type. A refund with a date is added to the row of
+its own time and payment type. In addition, the row of the refunded sale has the refunded amount in
 ``undone``, and refunds without a date in the ``undated_`` columns. A missing method or snapshot is
 stored as 0, and a missing unit as "", because a primary key cannot contain NULL.
 """

@@ -80,10 +80,10 @@ class Sale(Base):
 class SaleLine(Base):
     """A line of a sale. ``number`` counts from 1.
 
-    ``quantity`` is a multiple of 10^-``exponent`` units. ``snapshot`` defines the exponent and the
-    unit. ``gross`` = list price × quantity, and ``total`` = ``gross`` − ``discount``. ``share`` is
-    the line's part of the discount on the whole sale. ``tax`` is the tax in ``total`` − ``share``,
-    or None if it is unknown.
+    The quantity in units is ``quantity`` × 10^-``exponent``. ``snapshot`` defines the exponent and
+    the unit. ``gross`` = list price × quantity, and ``total`` = ``gross`` − ``discount``. ``share``
+    is the line's part of the discount on the whole sale. ``tax`` is the tax in ``total`` −
+    ``share``, or None if it is unknown.
     """
 
     __tablename__ = "sale_lines"
