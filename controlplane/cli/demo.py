@@ -66,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
             _wait_for_ctrl_c()
         else:
             _print(
-                "The service and the agent end now. To keep them running, use --keep (ARGS=--keep)."
+                "The service and the agent end now. To keep them running, use --keep (with make:"
+                " ARGS=--keep)."
             )
     return 0 if {report.outcome for report in reports} <= {"completed", "partial"} else 1
 

@@ -44,7 +44,7 @@ class Claims(ClientMetadataClaims):  # type: ignore[misc]
 
 
 class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
-    """Anyone can register a client, as the agent protocol requires. `clients` limits their number."""
+    """The agent protocol requires that anyone can register. `clients` limits their number."""
 
     def __init__(self, server: Any = None) -> None:
         super().__init__(server, [Claims])

@@ -60,7 +60,7 @@ def show(options: argparse.Namespace) -> int:
     if (options.id is None) == (options.latest is None):
         raise UsageError("give either the id of a report or --latest DEVICE KIND")
     if options.against is not None and (options.html is not None or options.csv is not None):
-        raise UsageError("--against cannot be used with --html or --csv. Use --json")
+        raise UsageError("--against cannot be used with --html or --csv, only with --json")
     with client_of(options) as client:
         report_id = _latest(client, *options.latest) if options.latest else None
         report_id = report_id or report_of(client, options.id)

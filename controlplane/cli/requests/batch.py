@@ -35,7 +35,7 @@ ABOUT_ONE_DEVICE: Final = frozenset({403, 404, 409})
 
 @dataclass(slots=True)
 class DeviceRequest:
-    """The request for a report of one device.
+    """A request for a report from one device.
 
     Args:
         status: The status that the contract defines, or "" if the request was not created.

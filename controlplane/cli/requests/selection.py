@@ -41,7 +41,7 @@ class Selection:
 
 
 def is_for_one(options: argparse.Namespace) -> bool:
-    """Return whether the options name exactly one device. It gets a request in any state."""
+    """Return whether exactly one device is named. This device gets a request in any state."""
     return len(options.instance) == 1 and not options.all and Filters(options).is_any
 
 
