@@ -25,9 +25,9 @@ class KeyCache:
     def __init__(self, cached_s: float, monotonic: Callable[[], float]) -> None:
         self._cached_s = cached_s
         self._monotonic = monotonic
-        # The callers by the hash of their key: keys themselves are not stored. The order is that of
-        # insertion. An order of use would slow down every call, and the removal of an entry that
-        # is in use costs only one query.
+        # Maps the hash of a key to its caller: keys themselves are not stored. Entries are ordered
+        # by insertion, not by last use, because an update of the order would slow down every call.
+        # If a key in use is removed, its next call reads the database once.
         self._callers: OrderedDict[str, Caller] = OrderedDict()
         self._owners: set[UUID] = set()
         self._holds_until_s = -math.inf
@@ -47,7 +47,7 @@ class KeyCache:
             self._callers.popitem(last=False)
 
     def now_s(self) -> float:
-        """Return the current time. A poll passes the time of its start to `forget`."""
+        """Return the current time in seconds. A poll passes its start time to `forget`."""
         return self._monotonic()
 
     def owners(self) -> frozenset[UUID]:

@@ -47,7 +47,7 @@ def add_keys(
     now: datetime,
     owner_id: UUID | None = None,
 ) -> None:
-    """Store new keys. ``owner_id`` is the user whose permissions they have, if any."""
+    """Store new keys. ``owner_id`` is the user whose permissions the keys have, if any."""
     for key in keys:
         row = ApiKey(
             id=key.id,

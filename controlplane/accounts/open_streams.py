@@ -12,7 +12,10 @@ GONE = -1
 
 
 class OpenStreams:
-    """Use it only from the event loop. Streams of keys without an owner are not tracked."""
+    """Tracks open streams, except streams of API keys without an owner.
+
+    Use it only from the event loop.
+    """
 
     def __init__(self) -> None:
         self._credentials: dict[UUID, Counter[UUID]] = {}

@@ -69,7 +69,7 @@ class Passwords:
             raise unavailable("too many users are signing in at the moment. Try again later")
         self._waiting += 1
         try:
-            # The thread continues if the caller is cancelled. Until it ends, it still counts.
+            # If the caller is cancelled, the thread continues, and is counted until it ends.
             task = asyncio.get_running_loop().run_in_executor(self._threads, work)
             task.add_done_callback(self._done)
         except BaseException:

@@ -61,7 +61,7 @@ def profile(context: RequestContext, _body: messages.EmptyRequest) -> messages.P
 
 
 def end_session(context: RequestContext, body: messages.SessionEndRequest) -> messages.Ended:
-    """End a session of the user. It may be the session of this call."""
+    """End a session of the user. The session of this call can be ended too."""
     if not sessions.end(context.session, body.session_id, _user(context).id):
         raise not_found("session")
     context.note(Event("session.end", Subject("session", str(body.session_id))))

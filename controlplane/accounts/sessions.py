@@ -19,7 +19,7 @@ from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 TOUCHED_EVERY: Final = timedelta(minutes=1)
-"""Minimum time between stored uses of a session. The cookie is renewed with each of them."""
+"""Minimum time between stored uses of a session. The cookie is renewed with each stored use."""
 SESSIONS_MAX: Final = 20
 """Maximum number of sessions of one user. A new session ends the least recently used one."""
 AGENT_MAX: Final = 256

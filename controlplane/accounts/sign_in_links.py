@@ -1,4 +1,4 @@
-"""Links that sign in a browser once, by giving it an API key. They exist in memory only."""
+"""Links that work once and sign in a browser with an API key. They are stored in memory only."""
 
 import secrets
 

@@ -26,7 +26,10 @@ _LOCK: Final = 0x7369676E
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A sign-in attempt. If ``wait_s`` is above 0, it is refused for this time and not counted."""
+    """A sign-in attempt. If ``wait_s`` is above 0, the attempt is refused and not counted.
+
+    ``wait_s`` is the time in seconds until a new attempt is permitted.
+    """
 
     account: str
     address: str

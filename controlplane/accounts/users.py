@@ -69,7 +69,7 @@ def add_user(session: Session, *, email: str, name: str, password_hash: str, now
 def set_password(session: Session, user: User, password_hash: str) -> None:
     """Set the password, and end all sessions and grants of the user.
 
-    Someone else who knew the old password may have created them.
+    Someone else who knew the old password might have created these sessions and grants.
     """
     user.password_hash = password_hash
     session.execute(delete(SignInSession).where(SignInSession.user_id == user.id))
@@ -97,11 +97,11 @@ def set_membership(
 
 
 def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
-    """End a membership with its keys, sessions and grants. Delete the user after the last one.
+    """End a membership with its keys, sessions and grants. Delete a user without memberships.
 
     Returns whether the membership existed.
     """
-    # The exchange of an OAuth code takes the same lock, so it cannot create a grant meanwhile.
+    # The exchange of an OAuth code takes the same lock, so no grant is created meanwhile.
     lock_user(session, user_id)
     row = session.get(Membership, (user_id, organization_id))
     if row is None:
@@ -149,7 +149,7 @@ def members(session: Session, organization_id: str) -> list[Member]:
 
 
 def addresses(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the e-mail addresses of those users that exist, by id."""
+    """Return the e-mail address of each existing user, by user id."""
     query = select(User.id, User.email).where(User.id.in_(list(ids)))
     return {row.id: row.email for row in session.execute(query)}
 

@@ -10,7 +10,7 @@ from controlplane.operation.context import RequestContext
 
 
 def chart(context: RequestContext, body: messages.FiguresQuery) -> messages.Chart:
-    """Return the hours of a period."""
+    """Return the figures of each local hour of a period."""
     request = question(context, body)
     return messages.Chart.model_construct(windows=request.windows, currencies=buckets_part(request))
 
@@ -42,7 +42,7 @@ def items(context: RequestContext, body: messages.NarrowedQuery) -> messages.Ite
 def reconciliation(
     context: RequestContext, body: messages.NarrowedQuery
 ) -> messages.Reconciliation:
-    """Return payments and refunds of a period by method of payment."""
+    """Return the payments and refunds of a period, summed by method of payment."""
     query = question(context, body)
     return messages.Reconciliation(
         windows=query.windows,
@@ -56,13 +56,13 @@ def reconciliation(
 
 
 def trend(context: RequestContext, body: messages.NarrowedQuery) -> messages.Trend:
-    """Return the trading revenue of each day."""
+    """Return the trading revenue of each day of a period."""
     query = question(context, body)
     return messages.Trend(windows=query.windows, currencies=trading_part(query))
 
 
 def venues(context: RequestContext, body: messages.NarrowedQuery) -> messages.Venues:
-    """Return the figures of each location."""
+    """Return the figures of each location for a period."""
     query = question(context, body)
     return messages.Venues(
         windows=query.windows,

@@ -1,8 +1,9 @@
-"""Sums of days by employee, computed from sales and refunds, because no rollup has employees.
+"""Sums by day and employee, computed from sales and refunds: no rollup contains employees.
 
-Each sale and refund adds the same values as to the rollup of days
-(`controlplane.merchant.rebuild`). A refund counts for the employee who made the refund. Sums about
-a sale, such as the amount that was refunded of it later, count for the employee who made the sale.
+Each sale and each refund adds the same values as it adds to the rollup of days
+(`controlplane.merchant.rebuild`). A refund counts for the employee who made the refund. The columns
+``undone`` and ``undated_``, which are about the refunded sale, count for the employee who made the
+sale.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ AROUND: Final = 2
 def employee_days(
     session: Session, organization_id: str, stretches: Iterable[Stretch], columns: Sequence[str]
 ) -> Iterator[tuple[str, Mapping[str, Any], DaySums]]:
-    """Yield sums by currency and ``columns``, each with its currency and the values of the columns.
+    """Yield a currency, the values of ``columns``, and the sums for each combination of them.
 
     ``columns`` are some of employee, day, location and payment_type. The value of employee is the
     employee's id, or None for sales without an employee.

@@ -1,4 +1,4 @@
-"""The parts of a dashboard. Deprecated operations return one of them."""
+"""The parts of a dashboard. Most deprecated operations return one of these parts."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.question import Question
@@ -34,7 +34,7 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
     by_currency = buckets(question.locations, question.reader.hours(question.stretches))
-    # The models are not validated, because there may be tens of thousands of buckets.
+    # The models are not validated, because there can be tens of thousands of buckets.
     return tuple(
         messages.CurrencyBuckets.model_construct(
             currency=currency, buckets=tuple(by_currency.get(currency, ()))

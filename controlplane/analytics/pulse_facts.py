@@ -1,4 +1,4 @@
-"""Reads the data for a pulse.
+"""Reads the data for the pulse of a location (`controlplane.figures.pulse`).
 
 Whole hours are read from the rollups. The current hour, and the same hour of yesterday, are
 computed from sales and refunds.

@@ -80,13 +80,13 @@ def query_location(context: RequestContext, location_id: str) -> QueryLocation:
 
 
 def visible_locations(context: RequestContext) -> list[QueryLocation]:
-    """Return every location that the caller may see, by id."""
+    """Return every location with figures that the caller may see, ordered by id."""
     query = select(Location).where(is_visible(context)).order_by(Location.id)
     return [_query_location(row) for row in context.session.scalars(query)]
 
 
 def is_visible(context: RequestContext) -> ColumnElement[bool]:
-    """Return the condition for locations with figures that the caller may see."""
+    """Return the SQL condition for the locations with figures that the caller may see."""
     condition = (Location.organization_id == context.organization_id) & (
         Location.currency != NO_CURRENCY
     )

@@ -159,7 +159,7 @@ class Reader:
             yield from self._rows(query.where(LineSnapshot.position.in_(some)))
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
-        """Yield rollups of items, each with a range of days or spans. They cover ``days``."""
+        """Yield rollups of items, each with a range of days or spans. The ranges cover ``days``."""
         first, last = -(-days.first // SPAN_DAYS), (days.last + 1) // SPAN_DAYS - 1
         # The rollup of spans does not contain the payment type.
         if self._types is not None or first > last:

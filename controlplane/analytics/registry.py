@@ -1,4 +1,4 @@
-"""The registry of operations for figures: three current and seven deprecated ones."""
+"""The registry of operations for figures: three current and seven deprecated operations."""
 
 from functools import partial
 from typing import Final
@@ -26,7 +26,7 @@ ANALYTICS: Final = Area(
 )
 REPORTS: Final = Area(
     "reports",
-    "The same figures as a report.",
+    "The figures of a period and of the period before, as one report.",
     (_row(routes.FINANCIAL_SUMMARY, operations.financial_summary),),
 )
 OPERATIONS: Final[dict[str, Procedure]] = {

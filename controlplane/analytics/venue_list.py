@@ -18,7 +18,7 @@ class VenuesRequest(Exact):
 
 
 class ListedVenue(Tolerant):
-    """A location. ``currency`` is its usual currency. Its days are in ``time_zone``."""
+    """A location. ``currency`` is its usual currency. ``time_zone`` defines its local days."""
 
     location_id: str
     name: str

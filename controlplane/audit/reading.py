@@ -12,7 +12,7 @@ from controlplane.storage.audit_tables import AuditEntry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilters:
-    """Filters; None means all entries.
+    """Filters of entries. A filter that is None accepts all entries.
 
     Attributes:
         by: part of a name, or the end of an API key.
@@ -29,7 +29,7 @@ class AuditFilters:
 def entries(
     session: Session, organization_id: str | None, filters: AuditFilters, limit: int | None = None
 ) -> Sequence[AuditEntry]:
-    """Return the entries of an organization, or for None the entries of no organization."""
+    """Return the entries of an organization. None selects entries without an organization."""
     query = select(AuditEntry).where(AuditEntry.organization_id == organization_id)
     query = query.where(*_conditions(filters)).order_by(AuditEntry.position.desc())
     return session.scalars(_cut(query, limit)).all()

@@ -12,7 +12,7 @@ ROWS_A_STEP: Final = 200
 
 
 def delete_old_entries(session: Session, now: datetime, keep: timedelta) -> int:
-    """Delete some entries older than ``keep``. Returns their number, 0 if none is left."""
+    """Delete at most `ROWS_A_STEP` entries older than ``keep``. Return how many were deleted."""
     old = select(AuditEntry.position).where(AuditEntry.at < now - keep).limit(ROWS_A_STEP)
     statement = delete(AuditEntry).where(AuditEntry.position.in_(session.scalars(old).all()))
     done = session.execute(statement, execution_options={"synchronize_session": False})

@@ -1,8 +1,9 @@
 """Opens the database that a command works on, and describes errors of the database.
 
-The option ``--database`` selects the database, or else the variable ``$VENUE_CONTROL_DATABASE``.
-Without either, root and the service's user use the database of the service that is installed on
-this machine. Every other user has a database file in their own directory.
+The option ``--database`` selects the database. Without this option, the environment variable
+``VENUE_CONTROL_DATABASE`` selects it. Without both, root and the service's user use the database of
+the service that is installed on this machine. For other users, the default is a database file in
+their own state directory.
 """
 
 import argparse
@@ -39,8 +40,8 @@ class ChosenDatabase:
     """The database of a command.
 
     Args:
-        is_the_services: It is the installed service's database, and this process is root. The
-            process then opens it as the service's user.
+        is_the_services: This is the database of the installed service, and this process is root.
+            The process then opens the database as the service's user.
     """
 
     url: str
@@ -107,7 +108,7 @@ def add_audit_entry(
 
 
 def database_error(error: Exception) -> CommandError:
-    """Return the error that describes a database error to the user."""
+    """Return the error of the command for a database error, with a message and a hint."""
     if isinstance(error, PermissionError):
         return ClosedError(
             f"this user cannot open the database {error.filename}",

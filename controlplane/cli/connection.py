@@ -1,4 +1,4 @@
-"""The client of a command, and the search for the device or report that an argument names."""
+"""Opens the client of a command, and finds the device or report that an argument names."""
 
 import argparse
 import os
@@ -90,7 +90,7 @@ def report_of(client: OperationsClient, text: str) -> UUID:
 def reports_since(
     client: OperationsClient, instance_id: UUID, is_wanted: Callable[[ReportSummary], bool]
 ) -> Iterable[ReportSummary]:
-    """Yield a device's reports, newest first. Stop before the first that is not wanted."""
+    """Yield a device's reports, newest first, until ``is_wanted`` returns False for a report."""
     cursor: str | None = None
     while True:
         detail = client.device(DeviceDetailRequest(instance_id=instance_id, cursor=cursor))

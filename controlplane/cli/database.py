@@ -52,7 +52,7 @@ def restore(options: argparse.Namespace) -> int:
         raise CommandError(f"nothing was restored: {_reason(error)}") from error
     print(f"restored {database}")
     if kept is not None:
-        print(f"the database from before is kept as {kept}")
+        print(f"the previous database is kept as {kept}")
     return 0
 
 

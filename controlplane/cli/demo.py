@@ -66,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
             _wait_for_ctrl_c()
         else:
             _print(
-                "The service and the agent end now. Use --keep (ARGS=--keep) to keep them running."
+                "The service and the agent end now. To keep them running, use --keep (with make:"
+                " ARGS=--keep)."
             )
     return 0 if {report.outcome for report in reports} <= {"completed", "partial"} else 1
 
@@ -97,7 +98,7 @@ def keep(report: ReportDetail, home: Path) -> None:
 
 
 def _show(report: ReportDetail) -> None:
-    """Show the measurements of a report, its outcome and its most severe findings."""
+    """Print the duration and the counts of a report, its outcome and its most severe findings."""
     payload = report.payload
     if payload is None:
         _print(f"The {report.kind} report {report.outcome}: {report.failure_reason}")

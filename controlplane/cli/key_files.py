@@ -57,8 +57,8 @@ def locations_in(path: str | None) -> list[str]:
 def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
     """Return ``count`` new keys for each location. Each key is valid at its location only.
 
-    Without locations, the keys are valid at all locations.
-    The first key of ``loc-0001`` has the file ``loc-0001-01.key``, and ``loc-0001-01`` in its name.
+    If ``locations`` is empty, return ``count`` keys that are valid at all locations. The first key
+    of ``loc-0001`` has the file ``loc-0001-01.key``, and its name ends with ``loc-0001-01``.
     """
     location_ids = list(dict.fromkeys(locations))
     total = max(1, len(location_ids)) * count
@@ -111,7 +111,7 @@ def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
         sync_directory(directory.parent)
     except OSError as error:
         raise CommandError(
-            f"the keys are created, but not {directory}: {error.strerror}",
+            f"the keys were created, but {directory} was not: {error.strerror}",
             f"They are in {staging}: move it.",
         ) from error
 
@@ -135,7 +135,7 @@ def _write_all(staging: Path, files: Sequence[KeyFile]) -> None:
     rows = [
         (
             str(each.key.id),
-            f"…{each.key.hint}",  # as `keys list` shows it
+            f"…{each.key.hint}",  # `keys list` shows the same text
             ", ".join(each.key.locations),
             each.key.name,
             each.file,

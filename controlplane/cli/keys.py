@@ -90,7 +90,7 @@ def _create_files(options: argparse.Namespace, locations: Sequence[str]) -> int:
         f"Access of each key: {_grant_of(options)}. Keep the files: they are the only copy.\n"
     )
     if not options.write:
-        sys.stderr.write("An agent cannot enroll with these keys: it requires --write.\n")
+        sys.stderr.write("An agent cannot enroll with these keys. For an agent, use --write.\n")
     return 0
 
 

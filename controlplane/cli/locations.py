@@ -1,5 +1,7 @@
-"""``venue-control locations``: names, opening hours and maintenance windows of locations, changed
-directly in the database."""
+"""``venue-control locations``: changes names, opening hours and maintenance windows of locations.
+
+The commands change the database directly.
+"""
 
 import argparse
 import sys

@@ -70,7 +70,7 @@ def _serve(options: argparse.Namespace, settings: Settings, listener: socket.soc
 def _metrics_listener(
     options: argparse.Namespace, listener: socket.socket
 ) -> Iterator[MetricsListener | None]:
-    """Listen at --metrics. Several workers write to one directory, so that metrics are summed."""
+    """Listen at --metrics. Several workers share a directory, so that their metrics are summed."""
     if options.metrics is None:
         yield None
         return

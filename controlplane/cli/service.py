@@ -33,7 +33,8 @@ def install_and_start(service: SystemdService, lines: str, *, given: bool) -> in
     """Install the service and start it.
 
     Args:
-        given: The command line has options. They have no effect if an options file exists.
+        given: The command line has options of `serve`. If an options file exists, these options
+            have no effect.
     """
     is_written = service.install(lines)
     print("installed: the service starts at boot")

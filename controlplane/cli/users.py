@@ -28,7 +28,7 @@ PASSWORD_FILE_MAX: Final = 4096
 
 
 def add(options: argparse.Namespace) -> int:
-    """Add a user to the organization. A user who exists already keeps the password."""
+    """Add a user to the organization. An existing user keeps the current password."""
     email = _email(options)
     require_locations(options.location)
     name = options.name.strip() or email

@@ -1,4 +1,4 @@
-// Formats amounts: money by its currency, shares, comparisons, and the hours of a location.
+// Formats money, shares, changes, dates, and the local hours of a location.
 
 import { element, exact, plural } from "./elements.js";
 
@@ -40,11 +40,12 @@ export function currencyName(currency) {
 const share = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 export const percent = (value) => (value === null || value === undefined ? "–" : `${share.format(value)} %`);
 
-// Returns an arrow and a percentage, with words for screen readers, or null without an earlier value.
+// Returns an arrow and a percentage, with words for screen readers. Returns null if there is no earlier
+// value.
 export function change(now, before) {
   if (!before || now === null) return null;
   const by = ((now - before) / Math.abs(before)) * 100;
-  if (Math.abs(by) < 0.05) return element("span", { class: "change-by" }, "as before");
+  if (Math.abs(by) < 0.05) return element("span", { class: "change-by" }, "no change");
   const [arrow, word] = by > 0 ? ["▲", "up"] : ["▼", "down"];
   const size = percent(Math.abs(by));
   return element("span", { class: "change-by" },
@@ -66,7 +67,7 @@ export function clock(zone, timestamp = new Date()) {
 export const dateText = (date) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 
-// Returns sentences about data that is not known. `of` formats an amount.
+// Returns a sentence for each kind of unknown data. `of` formats an amount.
 export function notes(coverage, of) {
   const sentences = [];
   const add = (count, text) => { if (count) sentences.push(text); };

@@ -1,8 +1,8 @@
-// Differences of the newest reports from the previous ones.
+// Shows the differences between the newest report of each kind and the report before it.
 
 import { dot, element, exact } from "./elements.js";
 
-// `changes` has an entry for each kind of report of which there is a previous report.
+// `changes` has an entry for each kind of which the device has at least two reports.
 export function changesSection(changes) {
   if (!changes.length) return null;
   return element("section", { id: "changes" },

@@ -39,7 +39,7 @@ function ticks(least, most, count = 4) {
   return values;
 }
 
-// A vertical bar for each row, with a line at `previous`. A `label` is omitted if it does not fit.
+// Draws a vertical bar for each row, and a line at the `previous` value. Omits labels that do not fit.
 export function bars({ title, width, rows, axis, height = 210 }) {
   const values = rows.flatMap(({ value, previous }) => [value, previous || 0]);
   const all = ticks(Math.min(0, ...values), Math.max(1, ...values));
@@ -69,7 +69,7 @@ export function bars({ title, width, rows, axis, height = 210 }) {
     }));
 }
 
-// A horizontal bar for each row, under its name and caption.
+// Draws a horizontal bar for each row, below the name and the caption of the row.
 export function shares({ title, width, rows }) {
   const most = Math.max(1, ...rows.map(({ value }) => Math.abs(value)));
   const row = LINE + 22;
@@ -84,7 +84,7 @@ export function shares({ title, width, rows }) {
   }));
 }
 
-// Rows of cells. A darker cell means more; there are `levels` shades.
+// Draws rows of cells. Each cell has one of `levels` shades, which shows its count.
 export function heat({ title, width, rows, columns, levels = 5 }) {
   const most = Math.max(1, ...rows.flatMap(({ cells }) => cells));
   const left = Math.ceil(Math.max(...rows.map(({ label }) => wide(label)))) + 14;

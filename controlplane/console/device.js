@@ -48,7 +48,7 @@ export function showDevice(data, view, problem, actions) {
       requestButton("network", row, true), requestButton("application", row, false),
       element("button", { id: "revoke", class: "danger", type: "button" }, "Revoke")) : null,
     pendingList(row, canWrite),
-    row.maintenanceUntil ? element("p", { class: "sub" }, `In maintenance until ${exact(row.maintenanceUntil)}: it causes no alerts.`) : null,
+    row.maintenanceUntil ? element("p", { class: "sub" }, `In maintenance until ${exact(row.maintenanceUntil)}: the device causes no alerts.`) : null,
     element("p", { class: "problem", role: "alert" }, problem),
     changesSection(data.changes),
     timelineSection(data.timeline, () => showDevice(data, view, problem, actions)),
@@ -70,7 +70,7 @@ function requestButton(kind, row, isPrimary) {
   if (!open && !isOnline(row)) return pendingButton(kind, row, isPrimary);
   return element("button", {
     id: `request-${kind}`, class: isPrimary ? "primary" : null, type: "button",
-    // aria-disabled and not disabled, because a disabled button loses the focus.
+    // Not the attribute `disabled`, because a disabled button loses the focus.
     "aria-disabled": open ? "true" : null,
   }, open ? `${kind === "network" ? "Network" : "Application"} report ${open.status} …` : `Request ${kind} report`);
 }

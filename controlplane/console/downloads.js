@@ -30,7 +30,8 @@ export async function saveList(kind, filters) {
   else save(`\ufeff${csv(rows)}`, "text/csv", `devices-${today()}.csv`);
 }
 
-// RFC 4180. A quote prevents that a spreadsheet evaluates a text as a formula.
+// Formats rows as CSV (RFC 4180). A leading apostrophe prevents a spreadsheet from evaluating a text as a
+// formula.
 export function csv(rows) {
   const cell = (value) => `"${String(value).replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`;
   const lines = [Object.keys(COLUMNS), ...rows.map((row) => Object.values(COLUMNS).map((of) => of(row)))];

@@ -1,4 +1,5 @@
-// The list of locations with today's sales. The navigation shows its link if there are locations.
+// The list of locations with today's sales. The navigation has a link to this list if the caller can see a
+// location.
 
 import { callConsole, figures } from "./facade.js";
 import { change, clock, currencyName, money } from "./amounts.js";
@@ -32,7 +33,8 @@ function plain(id) {
   }
 }
 
-// Shows the navigation link if the caller can see a location; null resets it for another caller.
+// Shows the navigation link `anchor` if the caller can see a location. If `anchor` is null, hides the link
+// and resets the state for the next caller.
 export async function showLink(anchor) {
   if (!anchor) {
     link = null;
@@ -74,8 +76,8 @@ function showList({ rows, at, left, omittedCount }, view) {
       ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, at)))
       : element("p", { class: "empty" }, "You have no access to the figures of a location."),
     left ? element("p", { class: "more" }, element("button", { type: "button", id: "more-venues", onclick: more }, `Show more (${left})`)) : null,
-    omittedCount ? element("p", { class: "sub" }, `${plural(omittedCount, "location")} more are not listed.`) : null,
-    element("p", { class: "zone" }, "Days and times are those of each location."));
+    omittedCount ? element("p", { class: "sub" }, `Not listed: ${plural(omittedCount, "more location")}.`) : null,
+    element("p", { class: "zone" }, "Days and times are in the time zone of each location."));
 }
 
 function more() {
@@ -94,7 +96,7 @@ function card({ venue, pulse }, at) {
       : element("p", { class: "empty" }, "No sales today or yesterday."));
 }
 
-// Omits currencies without sales and refunds, except the first if no currency has any.
+// Omits currencies without sales and refunds. If no currency has any, returns only the first currency.
 function withMovements(currencies) {
   const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return some.length ? some : currencies.slice(0, 1);

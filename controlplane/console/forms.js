@@ -1,4 +1,4 @@
-// Dialogs: a form, a confirmation, and one that shows a secret once.
+// Dialogs: a form, a confirmation, and a dialog that shows a secret once.
 
 import { openDialog } from "./dialogs.js";
 import { element } from "./elements.js";
@@ -9,10 +9,10 @@ export const LOCATIONS_HINT = "One location id per line. Empty means every locat
 export const parseLocations = (text) => [...new Set(text.split("\n").map((each) => each.trim()).filter(Boolean))];
 export const describeLocations = (locations) => locations.length ? locations.join(", ") : "every location";
 
-// `fields` are { name, label, type, value, options, hint, ... }; `act` is called with
-// their values by name. If it throws, the dialog stays open and shows the error. If the session has
-// ended, the dialog closes and `left` is called. `act` may return a function, which is called after the
-// dialog has closed.
+// `fields` are { name, label, type, value, options, hint, ... }. `act` is called with an object that has
+// the value of each field by its name. If `act` throws, the dialog stays open and shows the error. If the
+// session has ended, the dialog closes and `left` is called. If `act` returns a function, the function is
+// called after the dialog has closed.
 export function openForm({ title, text, fields, action }, act, left) {
   const dialog = at("form");
   const problem = element("p", { class: "problem", role: "alert" });

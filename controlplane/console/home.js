@@ -42,7 +42,7 @@ const tile = (state, text, severity, count) => element("li", {},
     element("strong", {}, count.toLocaleString()), element("span", {}, text)));
 
 const emptyText = ({ states }) => states.all
-  ? "No problems: every device is online, and no newest report contains a fault."
+  ? "No device needs attention."
   : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
 
 const card = (row) => element("li", {},

@@ -59,14 +59,14 @@ const grantFields = (role = "viewer", locations = []) => [
 function invite(hooks) {
   openForm({
     title: "Invite a member", action: "Create link",
-    text: "You get a link to send to them. It can be used once, within 24 hours.",
+    text: "You get a link to send to the new member. It can be used once, within 24 hours.",
     fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...grantFields()],
   }, async ({ email, role, locations }) => {
     const made = await callConsole("members/invite", { email: email.trim(), role, locations: parseLocations(locations) });
     hooks.refresh();
     return () => showSecret({
       title: `The link for ${made.invitation.email}`, value: `${location.origin}${made.path}`,
-      text: "It is not shown again. Anyone with the link can join, so send it only to them.",
+      text: "The link is not shown again. Anyone with the link can join, so send it only to the new member.",
     });
   }, hooks.left);
 }

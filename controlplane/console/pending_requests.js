@@ -1,4 +1,4 @@
-// Requests that wait until an offline device is online: created, shown and cancelled.
+// Creates, shows and cancels requests that wait until an offline device is online.
 
 import { callConsole } from "./facade.js";
 import { element, exact, pill, when } from "./elements.js";

@@ -99,7 +99,7 @@ function newKey(here, hooks) {
   const grants = [["read", "Only read"], ["write", "Read and write, as an agent"]];
   openForm({
     title: "New API key", action: "Create key",
-    text: "It acts as you, and ends with your membership.",
+    text: "The key acts as you. It is revoked when your membership ends.",
     fields: [
       { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "Shown in lists." },
       { name: "grant", label: "Permission", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
@@ -123,7 +123,7 @@ function endOthers(others, hooks) {
       try {
         await callConsole("profile/end-session", { sessionId: each.id });
       } catch (error) {
-        if (error.status !== 404) throw error;  // it has already ended
+        if (error.status !== 404) throw error;  // 404: the session has already ended
       }
     }
   });

@@ -40,7 +40,8 @@ export function showAccount() {
   for (const id of ["nav-members", "nav-audit"]) at(id).hidden = !owns();
 }
 
-// Returns the message after a session has ended, or `ofKey` if an API key is used.
+// Returns the message for a user whose access has ended: `ofKey` if an API key is used, otherwise a message
+// about the session.
 export const lost = (ofKey) => hasKey() ? ofKey : "Your session has ended. Sign in again.";
 
 export function showSignIn(problem) {

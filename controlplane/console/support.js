@@ -1,5 +1,5 @@
-// The channels of support, and their links with the user's organizations. A user creates
-// and ends a link with a token from support. The console does not store the token.
+// The channels of support, and their links with the user's organizations. A user creates and ends a link
+// with a token from support. The console does not store the token.
 
 import { support } from "./facade.js";
 import { element, exact, replace, when } from "./elements.js";
@@ -47,7 +47,7 @@ function links(rows) {
 
 // Shows what the token links before linking it.
 function inspectToken(hooks) {
-  openForm({ title: "Link with support", action: "Continue", text: "You see what the token links before you confirm.", fields: [TOKEN] },
+  openForm({ title: "Link with support", action: "Continue", text: "Before you confirm, you see what the token links.", fields: [TOKEN] },
     async ({ token }) => {
       const link = await support("inspect", { token });
       if (link.state !== "waiting") throw new Error(OVER[link.state]);

@@ -1,4 +1,4 @@
-// The timeline of a device: a column per day for thirty days, the hours of the day under the pointer,
+// The timeline of a device: a column for each of thirty days, the hours of the day that the pointer selects,
 // and a table.
 
 import { shape } from "./charts.js";

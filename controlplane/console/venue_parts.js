@@ -34,7 +34,8 @@ export function totals(part) {
   const isToday = period === "today";
   const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
   const vat = these.vatCents === null ? "not known" : of(these.vatCents);
-  // Today has not ended. Only its net and rates are compared: the net with yesterday until the same time.
+  // Today has not ended, so only its net and its rates are compared. The net is compared with yesterday until
+  // the same time.
   const tile = (id, name, value, one, other, format, isRate = false) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday && !isRate ? null : change(one, other),

@@ -27,7 +27,10 @@ class QueryLocation:
 
 
 class MethodKey(NamedTuple):
-    """A payment type and a method. ``name`` is None for several methods or an unknown one."""
+    """A payment type and the name of a payment method.
+
+    ``name`` is None if several methods were used, or if the method is unknown.
+    """
 
     payment_type: str
     name: str | None
@@ -68,7 +71,8 @@ def by_currency(
 ) -> list[records.CurrencyFigures]:
     """Return figures for each currency that has movements or is a location's usual currency.
 
-    The figures of a currency include each location that usually takes it or has movements in it.
+    The figures of a currency include each location that usually takes this currency, and each
+    location with movements in this currency.
     """
     return [
         _currency(
@@ -87,7 +91,7 @@ def currencies(locations: Iterable[QueryLocation], ledger: Ledger) -> list[str]:
 
 
 def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
-    """Return figures of sums. ``fallbacks``: the number of locations without valid time zone."""
+    """Return figures of sums. ``fallbacks`` is the number of locations without a valid zone."""
     known = coverage(sums, fallbacks)
     vat = sums.sale_tax - sums.refund_tax
     return records.Figures(

@@ -30,7 +30,7 @@ class Article(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The listed items, and the number and net of those that are omitted."""
+    """The listed items, and the number and the net of the omitted items."""
 
     listed: tuple[Item, ...]
     omitted: int
@@ -38,7 +38,7 @@ class Items(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """An article as in its latest snapshot, with the sums of all snapshots."""
+    """An article as its latest snapshot describes it, and the sums of all its snapshots."""
 
     article: Article
     sums: ItemSums
@@ -75,7 +75,7 @@ def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) 
 
 
 def item(ranked: Ranked, whole: int) -> Item:
-    """Return an item. Its share is relative to the net ``whole``."""
+    """Return an item with its share of ``whole``, the net of all items."""
     article, sums = ranked
     return Item(
         good_id=article.good_id,

@@ -1,8 +1,8 @@
 """Local time of a location: the local day and hour of a timestamp, and the intervals of a day.
 
 ``day`` is the number of days since 1970-01-01, and ``hour`` is ``day`` × 24 plus the local hour of
-the day. A timestamp belongs to the date that local clocks show. A local day may therefore have 23
-or 25 hours, or may not exist. It may also consist of two intervals: until 2011, the clocks of
+the day. A timestamp belongs to the date that local clocks show. A local day can therefore have 23
+or 25 hours, or not exist. It can also consist of two intervals: until 2011, the clocks of
 St. John's were set back at 00:01, so that the day before continued for an hour.
 """
 
@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 HOURS: Final = 24
 EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 AROUND: Final = timedelta(hours=27)
-"""A day is searched from this long before its midnight in UTC until this long after it.
+"""The search for a local day covers this time before and after the midnight of the day in UTC.
 
 Local time differs from UTC by at most 15 hours, and never changed by more than 24 hours at once.
 """

@@ -24,7 +24,7 @@ class PulseFacts:
 
     Attributes:
         hour: the local hour of now.
-        nets, orders: by currency and local hour, up to the hour before this one.
+        nets, orders: by currency and local hour. The values of the current hour are not used.
         this_hour: net of this hour until now, by currency.
         that_hour: net of the same hour of yesterday until the same local time, by currency.
         incomplete: pairs of a currency and a day with incomplete data.

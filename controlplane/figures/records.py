@@ -1,6 +1,6 @@
 """The records of financial figures, under the contract's names (contract: Financial figures).
 
-docs/figures.md describes all of them, including those that the contract does not define.
+docs/figures.md describes all records, including records that the contract does not define.
 """
 
 from typing import Annotated
@@ -66,7 +66,10 @@ class Interval(Tolerant):
 
 
 class Window(Tolerant):
-    """Local days. ``intervals`` are their times in UTC. A day that the zone skipped has none."""
+    """Local days. ``intervals`` are the times of these days in UTC.
+
+    A day that the time zone skipped has no interval.
+    """
 
     location_id: str
     from_date: str
@@ -93,7 +96,7 @@ class LocationFigures(Tolerant):
     share_percent: Number | None
 
 
-# A bucket is a dictionary with the field names of the API, because a reply may contain tens of
+# A bucket is a dictionary with the field names of the API, because a reply can contain tens of
 # thousands of buckets. A model would take fifteen times as long to create.
 class Bucket(TypedDict):
     locationId: str

@@ -1,4 +1,4 @@
-"""The local days of a query, and those of the previous period."""
+"""The local days of a query, and the local days of the previous period."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -29,7 +29,7 @@ class Days:
 
     @property
     def previous(self) -> "Days":
-        """Return the period of the same length before this one."""
+        """Return the same number of days, directly before the first day."""
         return Days(2 * self.first - self.last - 1, self.first - 1)
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 LENGTHS: Final[Mapping[str, int]] = {"ean_8": 8, "ean_13": 13, "itf_14": 14, "upc_a": 12}
-"""Digits of each kind of code that has a check digit."""
+"""Number of digits of each kind of code that has a check digit."""
 
 
 def check_digit(digits: str) -> str:
@@ -14,7 +14,7 @@ def check_digit(digits: str) -> str:
 
 
 def mistake_in(kind: str, value: str) -> str | None:
-    """Describe the mistake in a code, or return None if it is valid or of an unknown kind."""
+    """Describe the mistake in a code. Return None for a valid code and for an unknown kind."""
     length = LENGTHS.get(kind)
     if length is None:
         return None

@@ -63,13 +63,13 @@ def categories(context: RequestContext, parameters: wire.PageQuery) -> wire.Cate
 
 
 def uoms(context: RequestContext, parameters: wire.PageQuery) -> wire.UomPage:
-    """Return a page of units of measure, by name."""
+    """Return a page of units of measure, ordered by name."""
     rows, cursor = page_by_name(context, UnitOfMeasure, parameters.cursor)
     return wire.UomPage(cursor=cursor, items=tuple(record_of(wire.Uom, row) for row in rows))
 
 
 def fees(context: RequestContext, parameters: wire.PageQuery) -> wire.FeePage:
-    """Return a page of fees, by name: VAT and others."""
+    """Return a page of fees, including VAT, ordered by name."""
     rows, cursor = page_by_name(context, FeeItem, parameters.cursor)
     items = (
         record_of(wire.FeeItem, row, percentage=percentage(row.percentage_milli)) for row in rows
@@ -119,7 +119,7 @@ def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
         ("uom_id", UnitOfMeasure, given.uom_id),
     ):
         if value is not None and not _exists(context, table.id == value, table.organization_id):
-            errors[name] = ("there is no such id",)
+            errors[name] = ("there is no record with this id",)
     is_vat = (FeeItem.id == given.vat.fee_item_id) & (FeeItem.kind == VAT)
     if not _exists(context, is_vat, FeeItem.organization_id):
         errors["vat.fee_item_id"] = ("there is no VAT fee with this id",)

@@ -2,7 +2,8 @@
 
 Names on the wire are snake_case. `RequestModel` is the base of requests, where unknown keys are
 errors. `ReplyModel` is the base of replies, where keys of later versions are ignored. Lengths of
-strings are in characters. Fields of objects that the contract does not show are our own.
+strings are in characters. This service adds fields to objects that the contract does not define
+completely.
 """
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -207,7 +208,10 @@ class PageQuery(RequestModel):
 
 
 class SalesQuery(PageQuery):
-    """The contract does not name the parameter ``sort``. Both bounds of the time are inclusive."""
+    """``initiated_at_from`` and ``initiated_at_to`` are inclusive.
+
+    The contract has no name for the parameter that sorts. This service names it ``sort``.
+    """
 
     status: Literal["completed"]
     sort: SaleOrder = "initiated_at_desc"
@@ -271,7 +275,7 @@ class Sale(ReplyModel):
 
 
 class Category(ReplyModel):
-    """The contract shows only the id and the external data."""
+    """The contract names only the fields ``id`` and ``external_data``."""
 
     id: Uuid
     name: str
@@ -280,14 +284,14 @@ class Category(ReplyModel):
 
 
 class Employee(ReplyModel):
-    """The contract shows only the id."""
+    """The contract names only the field ``id``."""
 
     id: str
     name: str
 
 
 class PointOfSale(ReplyModel):
-    """The contract shows only the id."""
+    """The contract names only the field ``id``."""
 
     id: str
     name: str
@@ -296,7 +300,7 @@ class PointOfSale(ReplyModel):
 
 
 class FeeItem(ReplyModel):
-    """An entry of ``fee_items[]``. The contract shows id, name and percentage."""
+    """An entry of ``fee_items[]``. The contract names these three fields."""
 
     id: Uuid
     name: Annotated[str, _text(2, 64)]

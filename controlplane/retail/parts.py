@@ -14,7 +14,7 @@ DUPLICATE_EXTERNAL_ID: Final = "duplicate_external_data_id"
 
 
 def not_found() -> Refusal:
-    return Refusal(HTTPStatus.NOT_FOUND, "not_found", "there is no such thing")
+    return Refusal(HTTPStatus.NOT_FOUND, "not_found", "there is no record with this id")
 
 
 def existing_external_id(external_id: str) -> Refusal:

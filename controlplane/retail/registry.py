@@ -26,7 +26,7 @@ TOKENS_REFRESH: Final = Operation(
     reply=Tokens,
     writes=False,
     is_public=True,
-    description="Return new tokens for a refresh token. A refresh token can be used once.",
+    description="Return an access token for a refresh token. A refresh token works once.",
 )
 OPERATIONS: Final = (
     _get(routes.GOODS, catalog.goods, name="goods"),
@@ -47,5 +47,5 @@ OPERATIONS: Final = (
     _get(routes.EMPLOYEES, structure.employees),
     _get(routes.POINTS_OF_SALE, structure.points_of_sale, name="points_of_sale"),
 )
-"""All operations except the two that issue tokens."""
+"""All operations except the two operations that issue tokens."""
 RETAIL: Final = Area("", "", (TOKENS_CREATE, TOKENS_REFRESH, *OPERATIONS))

@@ -25,7 +25,7 @@ COMPLETED: Final = "completed"
 
 
 def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
-    """Return one completed sale. Sales that are not listed are not found."""
+    """Return one completed sale. A sale that the list of sales omits is refused with 404."""
     try:
         sale_id = UUID(parameters.sale_id)
     except ValueError:
@@ -43,8 +43,9 @@ def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
 
 
 def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage:
-    """Return a page of completed sales. Sales with equal values are in the order of their creation.
-    The next page begins after the last sale of this page, even if its values have changed."""
+    """Return a page of completed sales. Sales with the same sort value are in the order of their
+    creation. The next page begins after the last sale of this page, even if that sale has changed.
+    """
     name, _, direction = parameters.sort.rpartition("_")
     order = Order(Sale.position, _COLUMNS[name], is_descending=direction == "desc")
     if name == "number":
@@ -146,8 +147,9 @@ def _totals(row: Sale) -> wire.Totals:
 def _positions(
     sale: Sale, lines: Sequence[tuple[SaleLine, LineSnapshot]]
 ) -> tuple[wire.Position, ...] | None:
-    """Return the positions of a sale, or None if they are unknown or incomplete. Imported lines may
-    have no unit or tax."""
+    """Return the positions of a sale, or None if they are unknown or incomplete. Imported lines
+    can be incomplete: they can lack the unit or the tax.
+    """
     if not sale.has_lines:
         return None
     positions = [_position(sale, line, snapshot) for line, snapshot in lines]

@@ -1,6 +1,6 @@
-"""Text and free data that a client may write into a catalog.
+"""Text and free data that a client can write into a catalog.
 
-Free data of an external system may be any JSON that can be stored and returned: strings without
+Free data of an external system can be any JSON that can be stored and returned: strings without
 control characters, finite numbers, and a limited depth.
 """
 
@@ -24,7 +24,7 @@ def _lines(text: str) -> str:
 
 
 LINES: Final = (AfterValidator(_lines), Field(json_schema_extra={"pattern": LINES_PATTERN}))
-"""Annotation of a string that may have several lines."""
+"""Annotation of a string that can have several lines."""
 
 FREE_VALUE: Final = "FreeValue"
 _FREE_VALUE: Final = {"$ref": f"#/components/schemas/{FREE_VALUE}"}

@@ -21,7 +21,7 @@ class User(Base):
 
     Attributes:
         email: the address as it was entered.
-        email_key: the address in a form that ignores case. Users are identified by it.
+        email_key: the address in a form that ignores case. It identifies the user.
         password_hash: argon2id hash in PHC format.
         permissions_version: incremented with each change of the user's permissions, so that caches
             detect the change.
@@ -74,7 +74,7 @@ class SignInFailure(Base):
     """A sign-in attempt that failed, or whose result is not known yet.
 
     ``subject`` is the hash of an e-mail address or a network address. It is hashed because users
-    may type a password into the field for the e-mail address.
+    might type a password into the field for the e-mail address.
     """
 
     __tablename__ = "sign_in_failures"

@@ -17,9 +17,10 @@ AuditOutcome = Literal["done", "refused"]
 
 
 class AuditEntry(Base):
-    """One entry of the audit log. Names are those at the time of the entry.
+    """One entry of the audit log. An entry has the names that were valid when it was written.
 
-    ``organization_id`` is None if it is unknown, for example for a sign-in with an unknown address.
+    ``organization_id`` is None if the entry belongs to no organization, for example a sign-in with
+    an unknown address.
     ``credential_hint`` is the end of an API key. ``subject_kind`` and ``subject_id`` identify what
     was changed, and ``detail`` describes how. ``address`` is empty for the command line.
     """

@@ -37,7 +37,7 @@ def snapshot(database: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=database.parent) as directory:
         copy = Path(directory) / "copy.db"
         # This is one read transaction. Other processes can write meanwhile, and their writes do not
-        # restart the copy. With the backup API, they would.
+        # restart the copy. With the backup API of SQLite, each write would restart the copy.
         with closing(
             sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True)
         ) as reader:
@@ -49,7 +49,7 @@ def snapshot(database: Path) -> Iterator[Path]:
 def complete_or_absent(path: Path) -> Iterator[BinaryIO]:
     """Yield a temporary file that is moved to ``path`` when the `with` block ends.
 
-    Only its owner can read the file. If the block raises an error, no file remains. Raises
+    Only the owner of the file can read it. If the block raises an error, no file remains. Raises
     FileExistsError if ``path`` exists.
     """
     if os.path.lexists(path):
@@ -138,7 +138,9 @@ def _keep(target: sqlite3.Connection, database: Path, now: datetime) -> Path | N
 
 
 def sync_directory(path: Path) -> None:
-    """Write the names in a directory to the disk. Do nothing on Windows, which has no such call."""
+    """Write new and changed file names of a directory to the disk. Do nothing on Windows, where
+    directories cannot be synced.
+    """
     if os.name != "posix":
         return
     directory = os.open(path, os.O_RDONLY)

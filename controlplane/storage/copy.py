@@ -16,7 +16,9 @@ from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
-"""Rows in one statement, which are in memory together. A report has 20 KiB, at most 2 MiB."""
+"""Number of rows in one statement. They are in memory together. A report has at most 2 MiB, usually
+20 KiB.
+"""
 _NOT_COPIED = frozenset({Schema.__tablename__})
 """Tables that are not copied: the target already has its own row with the layout version."""
 

@@ -63,8 +63,8 @@ class Database:
                 raise ArgumentError("an SQLite database needs the path of a file")
             _make_private(Path(parsed.database))
         self._engine = _open(parsed, connections)
-        # SQLite waits for its lock by polling at growing intervals, so a thread may wait for long.
-        # Threads of one process therefore take this lock first, which is fairer.
+        # SQLite waits for its lock by polling at growing intervals, so a thread can wait for a long
+        # time. Threads of one process therefore take this lock first, which is fairer.
         self._turn: AbstractContextManager[object] = (
             threading.Lock() if self._is_sqlite else nullcontext()
         )
@@ -118,7 +118,7 @@ def parse_url(text: str) -> URL:
 
 
 def sqlite_file(text: str) -> Path | None:
-    """Return the file of an SQLite database, None for other databases."""
+    """Return the path of an SQLite database, or None if ``text`` is another database."""
     url = parse_url(text)
     is_file = url.get_backend_name() == "sqlite" and url.database
     return Path(url.database or "") if is_file else None

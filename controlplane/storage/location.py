@@ -1,4 +1,4 @@
-"""The default database file: in the user's state directory, or for root in the system's."""
+"""The default database file, in the state directory of the user, or of the system for root."""
 
 import os
 import sys

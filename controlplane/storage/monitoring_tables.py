@@ -52,8 +52,8 @@ class MaintenanceWindow(Base):
 class MonitoringState(Base):
     """One row with the times of checks.
 
-    ``started_at`` is the time of the first check, ``checked_at`` that of the last check, and
-    ``resumed_at`` that of the first check after the last pause of the service.
+    ``started_at`` is the time of the first check. ``checked_at`` is the time of the last check.
+    ``resumed_at`` is the time of the first check after the last pause of the service.
     """
 
     __tablename__ = "monitoring_state"
@@ -64,7 +64,7 @@ class MonitoringState(Base):
 
 
 class OfflineInterval(Base):
-    """A period in which a device was offline. ``until`` is None if it still is.
+    """A period in which a device was offline. ``until`` is None if the device is still offline.
 
     ``device`` is the position of the device. If it is None, the service itself was not running in
     this period.
@@ -104,9 +104,10 @@ class AlertState(Base):
 class Alert(Base):
     """An alert that fired.
 
-    At most one alert of the same location, instance, condition and ``is_flapping`` is open.
+    At most one alert is open for each location, instance, condition and ``is_flapping``.
 
-    ``condition`` is offline, broken or site_outage, and ``instance`` is as in `AlertState`.
+    ``condition`` is offline, broken or site_outage. ``instance`` is the instance id of the device,
+    or empty for a condition of the location.
     ``is_flapping`` means that the alert is about a condition that changes often.
     """
 
@@ -165,10 +166,9 @@ class AlertNotification(Base):
 class PendingRequest(Base):
     """A request that waits until its device is online (`controlplane.pending_requests`).
 
-    ``requester_id`` is the id of the API key that created it, or of the user if it was created in a
-    session. ``attempts`` is the number of requests that were created for it, and ``request_id`` is
-    the latest of them. ``state`` is waiting, dispatched, done, cancelled,
-    expired or revoked.
+    ``requester_id`` is the id of the API key that created the pending request, or of the user if it
+    was created in a session. ``attempts`` is the number of dispatched requests, and ``request_id``
+    is the id of the latest. ``state`` is waiting, dispatched, done, cancelled, expired or revoked.
     """
 
     __tablename__ = "pending_requests"

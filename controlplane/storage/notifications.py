@@ -23,14 +23,16 @@ CHANNEL: Final = "venue_commands"
 KEYS_PER_MESSAGE: Final = 200
 """Maximum number of keys in one message, which PostgreSQL limits to less than 8,000 bytes."""
 RECONNECT_S: Final = 1.0
-"""Maximum wait. The wait is random, so that processes do not reconnect at the same time."""
+"""Maximum wait before a new connection. The wait is random, so that processes do not reconnect at
+the same time.
+"""
 
 
 def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
-    """Send ``key_ids`` when the transaction is committed. On other databases, do nothing.
+    """Send ``key_ids`` when the transaction is committed. Without PostgreSQL, do nothing.
 
     Args:
-        sender: A word that names the process, so that it can ignore its own messages.
+        sender: A word that names the process, so that the process can ignore its own messages.
     """
     if session.get_bind().dialect.name != "postgresql":
         return
@@ -65,7 +67,7 @@ async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], N
 
 
 def parse_notification(payload: str, own: str) -> tuple[UUID, ...]:
-    """Return the key ids in a message, or none if the process ``own`` itself sent the message."""
+    """Return the key ids in a message, or an empty tuple if its sender is this process, ``own``."""
     sender, *keys = payload.split(" ")
     if sender == own:
         return ()

@@ -1,4 +1,4 @@
-"""SQL for many rows at once. Inserts are sent directly to the driver, faster than with the ORM."""
+"""SQL for many rows at once. Inserts bypass the ORM and use the driver, which is faster."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -19,9 +19,10 @@ def in_steps(values: Iterable[Value], size: int = 500) -> Iterator[list[Value]]:
 
 
 def change_rows(session: Session, statement: Update | Delete) -> int:
-    """Run an UPDATE or DELETE. Return the number of rows.
+    """Run an UPDATE or DELETE. Return the number of changed or deleted rows.
 
-    Objects that the session has loaded are not updated: that would take as long as the statement.
+    Objects that the session has loaded are not updated: their update would take as long as the
+    statement.
     """
     result = session.execute(statement, execution_options={"synchronize_session": False})
     return cast("CursorResult[Any]", result).rowcount

@@ -78,7 +78,7 @@ class Schema(Base):
 
 
 class ApiKey(Base):
-    """An API key. ``locations`` empty means every location. ``hint`` is the end of the key.
+    """An API key. Empty ``locations`` mean every location. ``hint`` is the end of the key.
 
     ``owner_id`` is the user whose permissions the key has. It is None for a key that the operator
     of the service created: such a key does not depend on a membership.
@@ -99,7 +99,11 @@ class ApiKey(Base):
 
 
 class Challenge(Base):
-    """A challenge. ``signature`` and ``binding_id`` of the answer identify a repeated answer."""
+    """An enrollment challenge.
+
+    ``signature`` and ``binding_id`` are stored with the first answer. The service uses them to
+    recognize a repeated answer.
+    """
 
     __tablename__ = "challenges"
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -119,11 +123,11 @@ class Challenge(Base):
 
 
 class Device(Base):
-    """An instance with its current binding. ``key_id`` is the credential it used last.
+    """An installed agent and its current binding. ``key_id`` is the credential that it used last.
 
-    ``priority`` and ``severity`` determine its position in lists
-    (`controlplane.devices.priority`); ``network_report`` and
-    ``application_report`` are the positions of its newest reports.
+    ``priority`` and ``severity`` determine the position of the device in lists
+    (`controlplane.devices.priority`). ``network_report`` and ``application_report`` are the
+    ``position`` of the newest report of each kind.
     """
 
     __tablename__ = "devices"

@@ -22,7 +22,9 @@ from controlplane.support.messages import Link, LinkState
 
 TOKEN_LIFE: Final = timedelta(hours=24)
 KEPT: Final = timedelta(days=30)
-"""Time for which an expired or ended link is kept, so that calls with its token get its state."""
+"""Time for which an expired or ended link is kept. Until then, a call with its token returns its
+state.
+"""
 LISTED_MAX: Final = 100
 """Maximum number of links in one reply."""
 
@@ -37,7 +39,7 @@ class NewLink:
 
 
 def make_link(session: Session, *, channel: str, requested_by: str, now: datetime) -> NewLink:
-    """Create a token that links ``channel``. Delete links that ended long ago."""
+    """Create a token that links ``channel``. Delete links that ended more than `KEPT` ago."""
     _forget(session, now - KEPT)
     made = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
     session.add(
@@ -87,7 +89,7 @@ def all_links(session: Session) -> Sequence[SupportLink]:
 
 
 def end_link(session: Session, link_id: UUID, now: datetime) -> bool:
-    """End a link on behalf of support. Returns False if it is unknown or has ended."""
+    """End a link on behalf of support. Return False for an unknown, expired or ended link."""
     link = session.get(SupportLink, link_id, with_for_update=True)
     if link is None or state_of(link, now) not in {"waiting", "confirmed"}:
         return False

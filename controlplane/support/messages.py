@@ -1,7 +1,6 @@
 """Bodies and replies of the operations of support.
 
-The bodies are from the contract. The contract does not define the replies, which docs/support.md
-describes.
+The contract defines the bodies, but not the replies. docs/support.md describes the replies.
 """
 
 from typing import Annotated, Literal
@@ -34,9 +33,10 @@ class SupportChannel(Tolerant):
 class Link(Tolerant):
     """A link between a channel of support and an organization.
 
-    ``channel`` and ``requested_by`` are texts of support. ``organization_id``, ``confirmed_at`` and
-    ``confirmed_by_id`` (of a user or a key) are null until the link is confirmed.
-    ``disconnected_at`` is null until the link ends. ``expires_at`` applies until it is confirmed.
+    ``channel`` and ``requested_by`` are display texts from support. ``confirmed_by_id`` is the id
+    of a user or a key. ``organization_id``, ``confirmed_at`` and ``confirmed_by_id`` are null until
+    the link is confirmed. ``disconnected_at`` is null until the link ends. A confirmed link does
+    not expire.
     """
 
     id: Uuid
@@ -52,14 +52,17 @@ class Link(Tolerant):
 
 
 class Choice(Tolerant):
-    """An organization that the caller may link. ``name`` is null if it has none."""
+    """An organization that the caller may link. ``name`` is null if there is no name."""
 
     id: str
     name: str | None
 
 
 class Inspection(Link):
-    """A link. Until it is used, it has the organizations for which the caller may confirm it."""
+    """A link, and the organizations for which the caller may confirm the link.
+
+    ``organizations`` is empty unless the state of the link is waiting.
+    """
 
     organizations: Array[Choice]
 

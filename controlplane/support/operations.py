@@ -1,10 +1,11 @@
 """The four operations of support.
 
-A link belongs to a whole organization. A caller with access to only some of its locations cannot
-link it, and an API key can link its own organization only.
+A link belongs to a whole organization. A caller with access to only some locations cannot link the
+organization. An API key can link only its own organization.
 
-Any caller with a token can see its link until it is confirmed. After that, callers of other
-organizations get the same reply as for an unknown token, unless they try to confirm it.
+Any caller with a token can see the link of the token until the link is confirmed. After that, a
+caller of a different organization gets the same reply as for an unknown token. The exception is
+`confirm`, which replies that the token was used.
 """
 
 from collections.abc import Collection
@@ -46,8 +47,8 @@ class Access:
 
 
 def contact(context: RequestContext, _body: None) -> Contact:
-    """Return the channels of support, and the confirmed links of the caller's organizations. A call
-    has no body."""
+    """Return the channels of support, and the confirmed links of the caller's organizations. The
+    request has no body."""
     access = _access_of(context.session, context.caller)
     links = confirmed_links(context.session, access.visible)
     return Contact(
@@ -72,8 +73,8 @@ def inspect(context: RequestContext, body: TokenRequest) -> Inspection:
 
 
 def confirm(context: RequestContext, body: ConfirmRequest) -> Link:
-    """Confirm the link of a token for an organization. A repeated call gets the same reply; another
-    organization is refused."""
+    """Confirm the link of a token for an organization. A repeated call gets the same reply. A
+    repeated call for a different organization is refused."""
     access = _access_of(context.session, context.caller)
     if body.organization_id not in access.linkable:
         raise manager_required()

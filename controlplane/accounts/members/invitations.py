@@ -1,7 +1,7 @@
 """Invitations. An invitation is a link with which one user can become a member within a day.
 
 The link contains a code of 256 random bits. The database stores its SHA-256 hash, without salt. The
-code is valid only while the user who created the invitation may invite members.
+code is valid only while the user who created the invitation is permitted to invite members.
 """
 
 import secrets
@@ -32,7 +32,7 @@ def invite(
     invited_by: UUID,
     now: datetime,
 ) -> tuple[Invitation, str]:
-    """Create an invitation. Return it and its code, which is not stored."""
+    """Create an invitation. Return the invitation and its code. Only the code's hash is stored."""
     code = secrets.token_urlsafe(32)
     row = Invitation(
         id=uuid.uuid4(),

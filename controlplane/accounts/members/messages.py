@@ -96,7 +96,7 @@ class InvitationReply(Tolerant):
 
 
 class JoinRequest(Exact):
-    """``password`` is a new one, or the account's password if the address has an account."""
+    """``password`` is the account's password, or a new password if there is no account yet."""
 
     code: Annotated[str, StringConstraints(min_length=1, max_length=CODE_MAX)]
     name: Annotated[str, Field(max_length=NAME_MAX), *STORABLE]

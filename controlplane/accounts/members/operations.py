@@ -136,7 +136,7 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 
 
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
-    """Refuse a change that would leave no owner of every location.
+    """Refuse a change after which the organization would have no owner of every location.
 
     The rows of all owners are locked, so that two concurrent changes cannot both succeed.
     """

@@ -61,7 +61,7 @@ class Client(ClientMixin):  # type: ignore[misc]
         """Return None: each request contains its redirect URI (OAuth 2.1, 4.1.1)."""
 
     def get_allowed_scope(self, _scope: str | None) -> str:
-        """Return no scope: the server has no scopes and ignores requested ones (RFC 6749, 3.3)."""
+        """Return no scope: the server ignores all requested scopes (RFC 6749, 3.3)."""
         return ""
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
@@ -155,7 +155,7 @@ class Server(AuthorizationServer):  # type: ignore[misc]
         self._issuer_parameter(self)
 
     def check(self, oauth_request: OAuthRequest) -> OAuthClient | OAuthReply:
-        """Return the client that requests consent, or the reply that refuses it."""
+        """Return the client that requests consent, or the reply that refuses the request."""
         try:
             grant = self.get_consent_grant(oauth_request)
         except OAuth2Error as error:

@@ -18,10 +18,13 @@ CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
 UNNAMED: Final = "A program without a name"
 UNUSED: Final = timedelta(days=90)
-"""If there are too many clients, those without a grant for longer than this are deleted."""
+"""If there are too many clients, each client whose last grant is older than this is deleted, unless
+a grant is still valid.
+"""
 NEVER_GRANTED: Final = timedelta(hours=1)
-"""If there are too many clients, those that never had a grant are deleted this long after their
-registration."""
+"""If there are too many clients, each client that never had a grant and registered longer ago than
+this is deleted.
+"""
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:
@@ -43,7 +46,7 @@ def find_client(session: Session, client_id: str) -> OAuthClient | None:
 
 
 def display_name(name: str) -> str:
-    """Return the name to display, without invisible characters such as those for text direction."""
+    """Return the name to display, without invisible characters, for example for text direction."""
     printable = "".join(each if each.isprintable() else " " for each in name)
     return " ".join(printable.split())[:NAME_MAX].strip() or UNNAMED
 

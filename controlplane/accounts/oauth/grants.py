@@ -134,7 +134,7 @@ def take_refresh_token(
 ) -> tuple[OAuthToken, OAuthGrant] | None:
     """Return a refresh token and its grant, or None if it is not valid. Lock the row of its user.
 
-    If the token was already exchanged, it may have been stolen, and its grant is ended
+    If the token was already exchanged, a copy might have been stolen. Therefore its grant is ended
     (RFC 9700, 4.14.2).
     """
     pair = find_token(session, token)

@@ -1,7 +1,7 @@
 """Parses the parameters of OAuth requests.
 
-A parameter may occur only once, and only certain characters are allowed. This module does not
-import Authlib, so that a process loads Authlib only for calls that need it.
+Each parameter except ``resource`` is accepted only once, and only certain characters are allowed.
+This module does not import Authlib, so that a process loads Authlib only for calls that need it.
 """
 
 import re
@@ -20,7 +20,7 @@ RESOURCE: Final = "resource"
 _ERROR_SAFE: Final = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]*")
 """The characters that ``error_description`` may contain (RFC 6749, 5.2).
 
-Parameters are limited to them, because Authlib repeats parameters in error descriptions.
+Authlib repeats parameters in error descriptions, so parameters are limited to these characters.
 """
 _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
 
@@ -29,7 +29,8 @@ _VISIBLE: Final = re.compile(r"[\x20-\x7e]*")
 class OAuthRequest:
     """An OAuth request.
 
-    ``resources`` has the values of the parameter ``resource``. ``parameters`` has all others.
+    ``resources`` has the values of the parameter ``resource``. ``parameters`` has all other
+    parameters.
     """
 
     method: str

@@ -23,7 +23,8 @@ class GrantRecord(Tolerant):
 
     Attributes:
         client_name: the name that the client registered.
-        client_hosts: hosts of its redirect URIs; empty for a program on the user's computer.
+        client_hosts: hosts of the client's redirect URIs. Empty for a program on the user's
+            computer.
     """
 
     id: Uuid

@@ -1,8 +1,8 @@
 """Redirect URIs: https, or http with a loopback address for a program on the user's computer.
 
-They are compared as text (RFC 9700, 4.1.3), except for the port of a loopback address, which
-differs each time the program starts (RFC 8252, 7.3). A URI that browsers may parse differently, for
-example with a user name or a backslash, is not accepted.
+Redirect URIs are compared as text (RFC 9700, 4.1.3). The exception is the port of a loopback
+address, which differs each time the program starts (RFC 8252, 7.3). A URI that browsers might parse
+differently, for example with a user name or a backslash, is not accepted.
 """
 
 import re

@@ -44,7 +44,7 @@ class Claims(ClientMetadataClaims):  # type: ignore[misc]
 
 
 class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
-    """Anyone can register, as the agent protocol requires. `clients` limits the number."""
+    """The agent protocol requires that anyone can register. `clients` limits their number."""
 
     def __init__(self, server: Any = None) -> None:
         super().__init__(server, [Claims])
@@ -56,7 +56,7 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
         return server_metadata(self.server.issuer)
 
     def extract_client_metadata(self, request: JsonRequest) -> Mapping[str, Any]:
-        """Return the metadata to store. Other values are replaced or omitted (RFC 7591, 2)."""
+        """Return the metadata to store. Replace or omit unsupported values (RFC 7591, 2)."""
         sent = request.payload.data
         name, types = sent.get("client_name", ""), sent.get("grant_types", [GRANT_TYPES[0]])
         if not isinstance(name, str) or len(name) > NAME_SENT_MAX:

@@ -1,6 +1,6 @@
-"""OAuth codes and tokens: a prefix that names the kind, and 256 random bits.
+"""Secrets of OAuth: each code and token has a prefix that names its kind, and 256 random bits.
 
-The database stores their SHA-256 hashes, without salt, as for API keys.
+The database stores the SHA-256 hashes of codes and tokens, without salt, as for API keys.
 """
 
 import re

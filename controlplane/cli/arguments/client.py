@@ -96,7 +96,7 @@ COMMANDS: Final = (
             flag("--wait", "wait until the requests are finished"),
             Argument(("--at-once", "--limit"), {
                 "type": count, "metavar": "N",
-                "help": "with --wait: open requests at any time (default: all)",
+                "help": "with --wait: maximum number of open requests (default: no maximum)",
             }),
             flag("--when-back", "create one pending request for each device, which is dispatched"
                  " when the device is online"),
@@ -178,12 +178,13 @@ COMMANDS: Final = (
         (
             option("--since", "WHEN", "start of the period, such as 7d, 12h, 2026-11-01 or"
                    " 2026-11-01T09:30", type=time_range),
-            option("--until", "WHEN", "end of the period, as --since; includes all of a date",
+            option("--until", "WHEN", "end of the period, in the format of --since; for a"
+                   " date, the end of this day",
                    type=time_range),
             option("--sort", "ORDER", "initiated_at, created_at, updated_at or number, with _asc or"
                    " _desc", choices=ORDERS, default="initiated_at_desc"),
-            option("--limit", "N", f"at most N sales (default: {SALES_LIMIT}; with --since, --json"
-                   " or --csv all)", type=count),
+            option("--limit", "N", f"at most N sales (default: {SALES_LIMIT}; no limit with"
+                   " --since, --json or --csv)", type=count),
             one_of(_RECORDS, _CSV), _RETAIL,
         ),
         (

@@ -35,7 +35,7 @@ class Command:
     Args:
         words: What a user types after the program's name.
         function: ``module:function`` below `controlplane.cli`, imported when the command is run.
-        is_intermixed: Options may stand between positional arguments.
+        is_intermixed: Options are accepted between positional arguments.
         reads_files: An argument ``@FILE`` is replaced with the arguments in that file.
     """
 
@@ -88,7 +88,7 @@ class Parser(SuggestingParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        if self._is_parsing:  # called by parse_known_intermixed_args below
+        if self._is_parsing:  # parse_known_intermixed_args calls this method again
             return argparse.ArgumentParser.parse_known_args(self, args, namespace)
         if not self.is_intermixed:
             return super().parse_known_args(args, namespace)

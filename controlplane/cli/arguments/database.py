@@ -39,7 +39,7 @@ _PASSWORD: Final = option(
     "--password-file", "FILE", "file with the password on its first line; - is standard input"
     " (default: prompt for it)",
 )  # fmt: skip
-_KEY: Final = "id of the key or its first characters, its name, or its last four characters"
+_KEY: Final = "id of the key, start of the id, name, or last four characters of the key"
 _CHANNEL: Final = (
     positional("kind", "one word: phone, email, telegram, ...", metavar="KIND"),
     positional("address", "phone number or address", metavar="ADDRESS"),
@@ -73,7 +73,7 @@ COMMANDS: Final = (
                        "new directory for the key files and their list, manifest.csv"),
                 option("--count", "N", "keys for each location (default: 1)", type=count),
                 option("--locations-file", "FILE", "file with more location ids, one on each line"),
-            ), "for a rollout, with one file for each key and one location for each file"),
+            ), "for a rollout: one file for each key, and one location for each key"),
             DATABASE,
         ),
         (
@@ -148,11 +148,12 @@ COMMANDS: Final = (
             option("--since", "WHEN", "start of the period, such as 7d, 2026-11-20 or"
                    " 2026-11-20T09:30", type=time_range),
             option("--by", "TEXT", "part of the name of a user or key, or the end of an API key"),
-            option("--limit", "N", f"newest N entries (default: {AUDIT_LIMIT}; with --since,"
-                   " --json or --csv all)", type=count),
+            option("--limit", "N", f"newest N entries (default: {AUDIT_LIMIT}; no limit with"
+                   " --since, --json or --csv)", type=count),
             one_of(
                 _ORGANIZATION,
-                flag("--of-nobody", "entries of no organization: failed sign-ins of unknown users"),
+                flag("--of-nobody", "entries of no organization, such as sign-ins of unknown"
+                     " users"),
             ),
             one_of(_JSON, flag("--csv", "print the records as CSV with a header row")),
             DATABASE,
@@ -191,7 +192,8 @@ COMMANDS: Final = (
     Command(
         "locations quiet", "locations:set_maintenance", "start or end a maintenance window",
         (
-            option("--device", "INSTANCE", "instanceId of a device; the window is for it only"),
+            option("--device", "INSTANCE", "instanceId of a device, if the window is for one"
+                   " device only"),
             one_of(
                 option("--until", "WHEN", "end of the window in the location's time zone, such as"
                        " 2026-12-01T06:00"),
@@ -256,5 +258,5 @@ COMMANDS: Final = (
     Command("sandbox import", "sandbox:import_file", "create a merchant from an export",
             (_FILE("file to read (default: standard input)"), DATABASE)),
     Command("sandbox rebuild", "sandbox:rebuild_all",
-            "calculate all sums from the sales, and list which were wrong", (DATABASE,)),
+            "recalculate all sums from the sales, and count the wrong sums", (DATABASE,)),
 )  # fmt: skip

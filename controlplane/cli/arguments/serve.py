@@ -42,18 +42,18 @@ COMMANDS: Final = (
                    type=seconds, default=_DEFAULTS.challenge_ttl_s),
             option("--body-limit", "BYTES", "maximum size of a request body", type=count,
                    default=_DEFAULTS.body_limit_bytes),
-            option("--rate", "PER_SECOND", "sustained calls of one API key; 0 means no limit",
+            option("--rate", "PER_SECOND", "calls per second of one API key; 0 means no limit",
                    type=within(float, 0, 1_000_000), default=_DEFAULTS.rate_per_s),
             option("--burst", "N", "calls that one API key can send at once", type=count,
                    default=_DEFAULTS.burst),
-            option("--keep-reports", "DAYSd", "delete reports and requests that are older, such as"
+            option("--keep-reports", "DAYSd", "delete reports and requests after this time, such as"
                    " 180d; the newest report of each kind of a device is kept (default: keep all)",
                    type=duration("d")),
-            option("--keep-audit", "DAYSd", "delete audit log entries that are older (default:"
+            option("--keep-audit", "DAYSd", "delete audit log entries after this time (default:"
                    " 400d)", type=duration("d"), default=_DEFAULTS.keep_audit_s),
-            option("--offline-after", "N", "missed heartbeats, at one per minute, after which a"
-                   " device is offline; the online window is the minimum (default: the online"
-                   " window)",
+            option("--offline-after", "N", "number of missed heartbeats, one each minute, after"
+                   " which a device is offline, but not before its online window ends (default:"
+                   " the online window)",
                    type=within(int, 1, 1440)),
             option("--notify-url", "URL", "webhook URL for alert notifications"),
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
@@ -107,7 +107,7 @@ COMMANDS: Final = (
          DATABASE),
     ),
     Command(
-        "database copy", "database:copy", "copy all rows to an empty database of either kind",
+        "database copy", "database:copy", "copy all rows to an empty SQLite or PostgreSQL database",
         (
             positional("source", "database URL or SQLite file", metavar="FROM"),
             positional("target", "database URL or SQLite file without keys and devices",

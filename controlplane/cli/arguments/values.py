@@ -80,7 +80,7 @@ def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], fl
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """The first and the last instant of a day. For a point in time, both are this point."""
+    """The first and the last instant of a day. A single point in time is stored as both."""
 
     first: datetime
     last: datetime

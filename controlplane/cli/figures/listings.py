@@ -74,7 +74,7 @@ def _print_currency(
 
 
 def _print_beside(currency: str, rows: Sequence[tuple[str, ...]]) -> None:
-    """Print a table, without the column of changes if the terminal is too narrow."""
+    """Print a table. Omit the column of changes if the terminal is too narrow."""
     headings: Sequence[str] = (currency, "now", "before", "change")
     if not fits(headings, rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]

@@ -1,4 +1,4 @@
-"""``venue-control figures``: sales figures beside those of the previous period."""
+"""``venue-control figures``: sales figures beside the figures of the previous period."""
 
 import argparse
 from collections.abc import Sequence
@@ -71,7 +71,7 @@ def _of_all(
 ) -> FinancialSummary:
     """Query the figures of all locations together. Raises CommandError.
 
-    The query requires the id of one location with sales. The contract has no list of locations.
+    The query requires the id of a location with sales, and the contract has no list of locations.
     Without --location, this function therefore tries the locations of the enrolled devices.
     """
     for location_id in options.location or _locations_of_devices(client):

@@ -17,7 +17,7 @@ from controlplane.client.operations import OperationsClient
 
 
 def latest(options: argparse.Namespace) -> int:
-    """Compare the two newest reports of a kind, without failed reports: they have no content."""
+    """Compare the two newest reports of a kind. Failed reports have no content and are skipped."""
     with client_of(options) as client:
         reports = reports_since(client, device_of(client, options.instance), lambda _: True)
         report_ids = (
@@ -37,7 +37,7 @@ def latest(options: argparse.Namespace) -> int:
 
 
 def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
-    """Compare two reports, the older one first."""
+    """Print the changes between ``report_id`` and the report of --against, from old to new."""
     other = report_of(client, options.against)
     two = [client.report(ReportDetailRequest(report_id=each)) for each in (report_id, other)]
     before, after = sorted(two, key=lambda report: report.created_at)
@@ -68,7 +68,7 @@ def _between(before: ReportDetail, after: ReportDetail) -> Changes:
 
 
 def _with_stable_keys(items: list[tuple[str, object]]) -> dict[str, object]:
-    """Return ``items`` with the former JSON key of ``severity``, which existing programs read."""
+    """Return ``items`` with the former name of the key ``severity``: existing programs read it."""
     return {"tone" if key == "severity" else key: value for key, value in items}
 
 

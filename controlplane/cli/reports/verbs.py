@@ -28,7 +28,7 @@ DeviceReports = list[tuple[Device, ReportSummary]]
 
 
 def list_all(options: argparse.Namespace) -> int:
-    """List reports, read device by device: the contract has no list of all reports."""
+    """List reports. The contract has no list of all reports, so each device is read separately."""
     since = datetime.now(UTC) - timedelta(seconds=options.since)
     with client_of(options) as client:
         devices = Filters(options).of(client.devices()[0])
@@ -60,7 +60,7 @@ def show(options: argparse.Namespace) -> int:
     if (options.id is None) == (options.latest is None):
         raise UsageError("give either the id of a report or --latest DEVICE KIND")
     if options.against is not None and (options.html is not None or options.csv is not None):
-        raise UsageError("--against has no --html and no --csv: use --json or neither")
+        raise UsageError("--against cannot be used with --html or --csv, only with --json")
     with client_of(options) as client:
         report_id = _latest(client, *options.latest) if options.latest else None
         report_id = report_id or report_of(client, options.id)

@@ -22,21 +22,23 @@ from controlplane.devices.requests.lifecycle import FINISHED, OPEN
 
 POLL_S: Final = 1.0
 POLLS_PER_S: Final = 5.0
-"""Maximum for all requests together. The service limits the calls of an API key, and other programs
-may use the same key.
+"""Maximum number of polls per second for all requests together. The service limits the calls of an
+API key, and other programs might use the same key.
 """
 GRACE: Final = timedelta(seconds=30)
-"""Requests are polled for this time after ``expiresAt``: the clock of the service may be slow."""
+"""Requests are polled until this time after ``expiresAt``, because the service's clock might be
+slow.
+"""
 ABOUT_ONE_DEVICE: Final = frozenset({403, 404, 409})
-"""HTTP statuses of refusals that concern one device: the requests of other devices continue."""
+"""HTTP statuses of refusals that concern one device. Requests to other devices continue."""
 
 
 @dataclass(slots=True)
 class DeviceRequest:
-    """The request of a device.
+    """A request for a report from one device.
 
     Args:
-        status: The contract's status, or "" if the request was not created.
+        status: The status that the contract defines, or "" if the request was not created.
         trouble: Why the request was not created, or why its final status is unknown. Otherwise "".
     """
 
@@ -59,10 +61,10 @@ class RequestBatch:
 
     Args:
         on_change: Called after each change of a request.
-        skip: Called for each device that already has an open request of this kind, which then gets
-            no new one. If it is None, such a device gets a new request too.
+        skip: Called for each device that already has an open request of this kind. Such a device
+            gets no new request. If ``skip`` is None, every device gets a new request.
         raises: Raise every CommandError. By default, an error that concerns one device is stored
-            as the ``trouble`` of its request.
+            as ``trouble`` of the request to this device.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class RequestBatch:
             self._create(device)
 
     def wait(self, devices: Iterable[Device] = (), at_once: int | None = None) -> None:
-        """Create requests for ``devices`` and return when all requests are over.
+        """Create requests for ``devices``, and return when no request is open.
 
         Args:
             at_once: Maximum number of open requests. With None, all requests are created before
@@ -123,7 +125,7 @@ class RequestBatch:
             status = error.status if isinstance(error, RefusedError) else None
             if self._raises or (status not in ABOUT_ONE_DEVICE and not self.requests):
                 raise
-            outcome = "not known to be requested" if status is None else "not requested"
+            outcome = "unknown whether requested" if status is None else "not requested"
             request.trouble = f"{outcome}: {error}"
         self.requests.append(request)
         self._on_change(request)
@@ -144,7 +146,7 @@ class RequestBatch:
             self._update(request, request.reply)
             self.is_unreachable = False
         except UnreachableError:
-            self.is_unreachable = True  # the service may be restarting: poll again
+            self.is_unreachable = True  # the service might be restarting: poll again
         except CommandError as error:
             self.is_unreachable = False
             self._fail(request, error)

@@ -1,4 +1,4 @@
-"""``venue-control request``: request a report from one or more devices, and wait for it."""
+"""``venue-control request``: request reports from devices, and optionally wait for them."""
 
 import argparse
 import sys

@@ -25,7 +25,7 @@ NAMED_MAX: Final = 5
 
 @dataclass(slots=True)
 class Selection:
-    """``devices`` get a request. ``left_out`` has selected devices that get none now, by reason."""
+    """``devices`` get a request. ``left_out`` has the devices that get no request, by reason."""
 
     devices: list[Device]
     left_out: dict[Reason, list[Device]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Selection:
 
 
 def is_for_one(options: argparse.Namespace) -> bool:
-    """Return whether exactly one device is named. Such a device gets a request in any state."""
+    """Return whether exactly one device is named. This device gets a request in any state."""
     return len(options.instance) == 1 and not options.all and Filters(options).is_any
 
 

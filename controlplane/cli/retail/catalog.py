@@ -172,7 +172,7 @@ def _good_of(client: RetailClient, text: str) -> Good:
 
 
 def _category_of(client: RetailClient, good: Good) -> str:
-    """Return the name of the good's category, or its id if it is not listed."""
+    """Return the name of the good's category, or the category's id if the API does not list it."""
     if good.category_id is None:
         return ""
     names = (each.name for each in client.categories() if each.id == good.category_id)

@@ -54,7 +54,7 @@ def list_all(options: argparse.Namespace) -> int:
     limit = options.limit or (None if has_no_limit else SALES_LIMIT)
     with Progress() as progress, retail_client_of(options, progress) as client:
         stream = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
-        # Fetch one more than is printed, to know whether there are more.
+        # Fetch one sale more than is printed, to know whether there are further sales.
         fetched = islice(stream, None if limit is None else limit + 1)
         sales = list(_counted(fetched, progress))
     is_cut = limit is not None and len(sales) > limit
@@ -83,7 +83,7 @@ def _summary(sales: Sequence[Sale]) -> str:
 
 
 def _counted(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:
-    """Yield the sales, and show their number after each page of 20 (contract: Limits)."""
+    """Yield the sales. After each page of the API (20 sales), show the number of fetched sales."""
     for number, sale in enumerate(sales, 1):
         if number % PAGE_SIZE == 0:
             progress.show(f"{number} sales fetched")

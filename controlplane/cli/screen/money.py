@@ -1,8 +1,8 @@
-"""Amounts of minor units as text: ``12.50 AED``, ``1250 JPY``, ``1.250 BHD``.
+"""Formats amounts in minor units as text: ``12.50 AED``, ``1250 JPY``, ``1.250 BHD``.
 
 The number of decimals is defined by ISO 4217, as in the service. CLDR, and libraries that use it,
-define fewer decimals for some currencies, such as none instead of three for IQD. With these, an
-amount in minor units would be wrong by a factor of 1000.
+define fewer decimals for some currencies, for example 0 instead of 3 for IQD. With the decimals
+of CLDR, the text for such an amount would be wrong by a factor of 1000.
 """
 
 from typing import Final

@@ -51,7 +51,7 @@ def print_as(
 
 
 def write_exactly(text: str) -> None:
-    """Write text without converting its line ends to those of the operating system."""
+    """Write text with unchanged line ends, also on Windows."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(newline="")
     sys.stdout.write(text)

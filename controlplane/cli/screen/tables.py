@@ -26,7 +26,7 @@ FREE_TEXT = frozenset(
         "organization", "till", "tax", "within", "codes",
     }
 )  # fmt: skip
-"""Headings of columns whose text may be folded."""
+"""Headings of columns in which long text is wrapped."""
 NUMBERS = frozenset(
     {
         "lines", "total", "price", "decimals", "percentage", "net", "share", "sales",
@@ -57,7 +57,7 @@ def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """Print an empty line and the lines, if there are any."""
+    """Print an empty line and then ``lines``. Print nothing if ``lines`` is empty."""
     for line in ("", *lines) if lines else ():
         console().print(Text(line), soft_wrap=is_piped())
 
@@ -102,14 +102,14 @@ def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "")
 
 
 def fits(headings: Sequence[str], rows: Rows) -> bool:
-    """Return whether a table fits on the terminal without folding a cell."""
+    """Return whether a table fits on the terminal without wrapping a cell."""
     return is_piped() or _width_of(headings, _cells(rows)) <= console().width
 
 
 def print_rows_with_sentences(
     headings: Sequence[str], rows: Rows, sentences: Sequence[Text]
 ) -> None:
-    """Print rows, each with a sentence below it that is too long for a column."""
+    """Print each row, and its sentence on the next line because it is too long for a column."""
     to = console()
     cells = [[text_of(each, "dim") for each in headings], *_cells(rows)]
     widths = _widths(*cells)
@@ -175,7 +175,7 @@ def _table(headings: Sequence[str], rows: list[list[Text]], title: str) -> Table
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="dim"
     )
     for heading in headings:
-        # Ids are not folded, so that they can be copied.
+        # Ids are not wrapped, so that they can be copied.
         table.add_column(
             heading,
             no_wrap=heading not in FREE_TEXT,

@@ -1,1 +1,1 @@
-"""``venue-control support``, which works directly on the database."""
+"""``venue-control support``. The commands read and change the database directly."""

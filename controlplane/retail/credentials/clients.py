@@ -1,8 +1,9 @@
 """The clients of the retail API in the database: their API keys and refresh tokens.
 
-An API key is a permanent secret of one company. A client can use a refresh token instead of the
-key, once and within 30 days (contract: Authentication; RFC 9700, section 4.14.2). Both have at
-least 256 random bits, so the database stores their hashes without salt.
+An API key is a permanent secret of one company. Instead of the key, a client can use a refresh
+token, which is valid for one use within 30 days (contract: Authentication; RFC 9700, section
+4.14.2). Keys and tokens have at least 256 random bits, so the database stores their hashes without
+salt.
 """
 
 import re
@@ -47,7 +48,7 @@ def create_key(
     can_write: bool,
     now: datetime,
 ) -> tuple[UUID, str]:
-    """Return the id and the key itself, which is not stored."""
+    """Create a key. Return its id and the key itself. Only the hash of the key is stored."""
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(SECRET_LENGTH))
     key = f"venue_{environment}_{secret}"
     row = RetailKey(

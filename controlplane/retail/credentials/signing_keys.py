@@ -68,7 +68,7 @@ class AccessTokens:
                 algorithms=[ALGORITHM],
                 audience=AUDIENCE,
                 issuer=ISSUER,
-                # Checked below, with the clock of the service.
+                # The code below checks the times with the clock of the service.
                 options={
                     "require": list(_CLAIMS),
                     "verify_exp": False,

@@ -93,10 +93,10 @@ class LineSnapshot(Base):
     """The article of a sale line, as it was when it was sold. Equal articles share one snapshot.
 
     ``content_hash`` is the hash of all other columns. ``source`` is catalog, manual_input or
-    custom_amount. ``codes`` are pairs of type and value. An imported line may have no unit
+    custom_amount. ``codes`` are pairs of type and value. An imported line can have no unit
     (``uom_*`` are None) and no tax (``fee_*`` are None). ``percentage_milli`` is also None for an
-    exempt fee. ``unit_milli`` is 10^(3 − ``exponent``): a quantity of the line, multiplied by it,
-    is in thousandths of the unit.
+    exempt fee. ``unit_milli`` is 10^(3 − ``exponent``). The quantity of a line multiplied by
+    ``unit_milli`` is the quantity in thousandths of the unit.
     """
 
     __tablename__ = "line_snapshots"

@@ -42,7 +42,7 @@ class Microseconds(TypeDecorator[datetime]):
 Money = Annotated[int, mapped_column(BigInteger)]
 """Minor units of the row's currency (cents, fils)."""
 Wide = Annotated[int, mapped_column(BigInteger)]
-"""A number, or the position of a row, that needs 64 bits."""
+"""A 64-bit number, for example the position of a row in a large table."""
 Timestamp = Annotated[datetime, mapped_column(Microseconds)]
 OptionalTimestamp = Annotated[datetime | None, mapped_column(Microseconds)]
 MaybeWide = Annotated[int | None, mapped_column(BigInteger)]

@@ -5,10 +5,10 @@ local time of the location. ``day`` is the number of days since 1970-01-01, and 
 ``day`` × 24 plus the hour of the day. An hour that occurs twice, because clocks are set back, is
 one row.
 
-Sums over sales are in the row of the sale's time and payment type, as are ``undone`` and the
-``undated_`` sums over refunds of these sales. All other sums over refunds are in the row of the
-refund's time and payment type. A missing method or snapshot is 0 and a missing unit is "", because
-a primary key cannot contain NULL.
+A sale is added to the row of its time and payment type. A refund with a date is added to the row of
+its own time and payment type. In addition, the row of the refunded sale has the refunded amount in
+``undone``, and refunds without a date in the ``undated_`` columns. A missing method or snapshot is
+stored as 0, and a missing unit as "", because a primary key cannot contain NULL.
 """
 
 from sqlalchemy.orm import Mapped, mapped_column
@@ -20,7 +20,7 @@ COMPACT = ({"sqlite_with_rowid": False},)
 
 
 class HourRollup(Base):
-    """Sums of an hour. ``undone`` is the amount refunded of its sales, at any later time."""
+    """Sums of an hour. ``undone`` is the sum of all refunds of the hour's sales, at any time."""
 
     __tablename__ = "hour_rollups"
     __table_args__ = COMPACT
@@ -89,7 +89,7 @@ class UnitRollup(Base):
 
 
 class ItemSums:
-    """Sums of an article. ``discount`` includes its share of the discounts on whole sales.
+    """Sums of an article. ``discount`` includes the article's share of discounts on whole sales.
 
     Quantities are in thousandths of the unit.
     """

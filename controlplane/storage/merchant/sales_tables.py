@@ -80,10 +80,10 @@ class Sale(Base):
 class SaleLine(Base):
     """A line of a sale. ``number`` counts from 1.
 
-    ``quantity`` is in 10^-exponent of the snapshot's unit. ``gross`` = list price × quantity, and
-    ``total`` = ``gross`` − ``discount``. ``share`` is the line's part of the discount on
-    the whole sale.
-    ``tax`` is the tax in ``total`` − ``share``, None if it is unknown.
+    The quantity in units is ``quantity`` × 10^-``exponent``. ``snapshot`` defines the exponent and
+    the unit. ``gross`` = list price × quantity, and ``total`` = ``gross`` − ``discount``. ``share``
+    is the line's part of the discount on the whole sale. ``tax`` is the tax in ``total`` −
+    ``share``, or None if it is unknown.
     """
 
     __tablename__ = "sale_lines"
@@ -101,9 +101,9 @@ class SaleLine(Base):
 
 
 class SalePayment(Base):
-    """A payment of a sale. It is a part of the total, the municipality fee and the tip together.
+    """A payment of a sale. ``method`` is None if the payment method is unknown.
 
-    ``method`` is None if it is unknown.
+    ``amount`` is a part of the sum of the total, the municipality fee and the tip of the sale.
     """
 
     __tablename__ = "sale_payments"
@@ -147,7 +147,7 @@ class Refund(Base):
 
 
 class RefundLine(Base):
-    """A refunded line. ``line`` is its number in the sale. ``amount`` includes tax."""
+    """A refunded line. ``line`` is the number of the line in the sale. ``amount`` includes tax."""
 
     __tablename__ = "refund_lines"
     __table_args__ = ({"sqlite_with_rowid": False},)
