@@ -85,7 +85,7 @@ class Copy:
         path = self.root / defect.file
         right = path.read_text()
         if right.count(defect.before) != 1:
-            sys.exit(f"{defect.file} does not hold this text exactly once:\n{defect.before}")
+            sys.exit(f"{defect.file} does not contain this text exactly once:\n{defect.before}")
         self._write(path, right.replace(defect.before, defect.after))
         try:
             yield

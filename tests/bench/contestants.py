@@ -58,8 +58,8 @@ def run_scan_step(plan: LabPlan) -> Outcome:
 
 
 def run_collector(plan: LabPlan) -> Outcome:
-    """Run the collector's process as the agent does. The duration includes its start; the peak
-    memory is the kernel's figure.
+    """Run the collector's process as the agent does. The duration includes the start of the
+    process. The peak memory is the value that the kernel reports for the process.
     """
     began = time.monotonic()
     job = json.dumps({"ports": VENUE_PORTS, **_JOB}).encode() + b"\n"

@@ -136,8 +136,8 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
 
 
 class _arriving:  # noqa: N801 - used like a function
-    """Write new sales while the block runs. Their dates are before, between and after those of the
-    existing sales.
+    """Write new sales while the block runs. Their dates are before, between and after the dates of
+    the existing sales.
     """
 
     def __init__(self, database: Database) -> None:

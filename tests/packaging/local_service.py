@@ -70,7 +70,7 @@ def until(
         if result:
             return result
         time.sleep(every_s)
-    raise TimeoutError(f"nothing within {within_s:g} s")
+    raise TimeoutError(f"no result within {within_s:g} s")
 
 
 @contextmanager

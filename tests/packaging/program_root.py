@@ -71,8 +71,9 @@ def command_in(root: Path, directory: Path, *words: str) -> tuple[str, ...]:
 
 
 def _libraries() -> list[Path]:
-    """Return the libraries that the programs may expect on a machine: those of libc6, because their
-    packages depend on it, and of zlib1g, because dpkg depends on it.
+    """Return the libraries that exist on every machine on which the programs can be installed: the
+    libraries of libc6, because the programs' packages depend on it, and of zlib1g, because dpkg
+    depends on it.
     """
     listed = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
     libraries = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]

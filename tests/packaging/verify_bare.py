@@ -39,7 +39,7 @@ PACKAGES: Final = ("python3", "python3-venv", "make", "git")
 USER_ID: Final = 1000
 HOME: Final = "/home/somebody"
 FULL: Final = "make demo; make test"
-# The tests that have prerequisites of the machine.
+# The tests that need programs or permissions which not every machine has.
 NEEDS: Final = "make test ARGS='-m needs'"
 SHORT: Final = f"make demo; {NEEDS}"
 WITHIN_S: Final = 5400
@@ -227,8 +227,8 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
         # A virtual environment contains its absolute path, which differs between root and the user.
         shutil.rmtree(tree / ".venv", ignore_errors=True)
     run("chown", "--recursive", f"{situation.user_id}:{situation.user_id}", tree)
-    # The tree is in the home directory of the user who runs the commands. Elsewhere, another user
-    # could replace the state of root.
+    # The tree is in the home directory of the user who runs the commands. In a directory that
+    # belongs to another user, that user could replace files of root.
     place = f"{HOME if situation.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",
@@ -300,8 +300,8 @@ def run(*words: str | Path) -> None:
 def main() -> int:
     names = [situation.name for situation in SITUATIONS]
     parser = argparse.ArgumentParser(description="Run demo and tests on a bare machine.")
-    parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
-    parser.add_argument("--only", choices=names, help="run only this one")
+    parser.add_argument("--all", action="store_true", help=f"all situations: {'; '.join(names)}")
+    parser.add_argument("--only", choices=names, help="only this situation")
     parser.add_argument(
         "--busy", type=int, default=0, help="number of busy loops to run at the same time"
     )

@@ -1,9 +1,9 @@
 """Boots a container with a real systemd and verifies the Debian package in it.
 
-Needs root, systemd-nspawn and the package in dist/. The container's root is an overlay over the
-root of this machine, without its Python, or a directory that debootstrap has created (``--root``).
-Neither the machine nor that directory is changed. The container's only network is loopback. After
-the run, nothing of the container remains.
+Needs root, systemd-nspawn and the package in dist/. By default, the container's root is an overlay
+over the root of this machine, in which the `python` programs are deleted. With ``--root`` it is a
+directory that debootstrap has created. Neither the machine nor that directory is changed. The
+container's only network is loopback. After the run, nothing of the container remains.
 
 Usage: python -m tests.packaging.verify_systemd [--root DIR] [--keep DIR] [--facts]
 """

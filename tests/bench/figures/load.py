@@ -1,7 +1,7 @@
 """Creates a merchant with millions of sales: SQL statements copy two weeks of the sandbox's sales.
 
 Each copy is two weeks earlier than the previous one, at the same times of the week in UTC. Local
-hours are calculated again for each copy, because daylight saving time may begin or end in between.
+hours are calculated again for each copy, because daylight saving time changes the offset from UTC.
 The file is new and temporary, so writes need not wait for the disk.
 """
 

@@ -15,7 +15,7 @@ from tests.bench.fleet.service import Service, bare, service
 
 CONNECTIONS = 64
 WARM_UP = 10
-"""One in this many heartbeats is also sent before the measurement."""
+"""A tenth of the heartbeats is also sent before the measurement."""
 
 
 def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:

@@ -254,7 +254,7 @@ def test_expected_what_is_wrong_with_a_certificate(
 
 def shake_hands(authority: Authority, folder: Path) -> None:
     """Perform a TLS handshake in memory, with the strict verification of Python 3.13. Raises
-    ssl.SSLError.
+    ssl.SSLError if the handshake fails.
     """
     context = ssl.create_default_context(cafile=str(authority.file))
     context.verify_flags |= ssl.VERIFY_X509_STRICT

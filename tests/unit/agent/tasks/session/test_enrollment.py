@@ -167,7 +167,7 @@ async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
 
 
 async def upgraded(home: Harness) -> None:
-    """Simulate an upgrade: the service still has the agent's previous version."""
+    """Simulate an upgrade: the stored enrollment contains the agent's previous version."""
     older = record().model_copy(update={"app_version": "0.0.9"})
     home.binding_state.adopt(older, "loc-0001")
     await restarted(home)
