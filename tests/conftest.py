@@ -1,4 +1,4 @@
-"""Rules for every test: a test contacts only loopback, and its threads end with it."""
+"""Rules for every test: a test contacts only loopback, and its threads have ended when it ends."""
 
 import gc
 import ipaddress

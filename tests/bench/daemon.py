@@ -26,7 +26,7 @@ LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
 
 
 def builds_here() -> dict[str, tuple[str, ...]]:
-    """Return the command lines of the builds that exist, by name. The package is the last one."""
+    """Return the command lines of the builds that exist, by name. The package is last if built."""
     return {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
 
 
@@ -109,6 +109,6 @@ def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
 
 
 def show(figure: str, *values: object) -> None:
-    """Print a line of figures."""
+    """Print a line with the title of a figure and its values."""
     sys.stdout.write(f"{figure:<52} {'  '.join(str(value) for value in values)}\n")
     sys.stdout.flush()

@@ -36,8 +36,8 @@ IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The length of the day: the number of ``heartbeats``, and the seconds from one to the next. The
-    ``requests`` are spread evenly over the day.
+    """The length of the day: the number of ``heartbeats``, and the seconds from one to the next.
+    The ``requests`` are spread evenly over the day.
     """
 
     heartbeats: int = 5_000
@@ -212,7 +212,7 @@ def show_day(
 
 def main() -> int:
     whole = Day()
-    parser = argparse.ArgumentParser(description="Run a compressed day, print the growth.")
+    parser = argparse.ArgumentParser(description="Run a compressed day, print the memory growth.")
     parser.add_argument("--heartbeats", type=int, default=whole.heartbeats)
     parser.add_argument("--requests", type=int, default=whole.requests)
     parser.add_argument("--interval", type=float, default=whole.interval_s, metavar="SECONDS")

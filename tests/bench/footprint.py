@@ -42,7 +42,7 @@ STARTS = 10
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure memory, CPU, latency and sizes.")
-    parser.add_argument("--window", type=float, default=120, help="seconds of idle measurement")
+    parser.add_argument("--window", type=float, default=120, help="seconds of the idle measurement")
     parser.add_argument("--requests", type=int, default=50)
     parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
     parser.add_argument("--idle-only", action="store_true", help="measure idling only")

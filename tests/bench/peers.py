@@ -15,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """``files`` are written before ``command`` is run in the overlay."""
+    """An agent that is compared with ours. ``files`` are written before ``command`` runs."""
 
     package: str
     command: tuple[str, ...]

@@ -2,7 +2,7 @@
 
 A real service on SQLite serves `SALES` sales of one company, with three lines each, over loopback.
 Then 100 sales a second arrive while a client reads many pages of earlier sales in every order. Each
-of these sales must be listed exactly once. Goal: 95 of 100 pages take at most 25 ms, both at the
+earlier sale must be listed exactly once. Goal: 95 of 100 pages take at most 25 ms, both at the
 start of the list and far from it.
 """
 

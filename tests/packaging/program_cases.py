@@ -228,7 +228,7 @@ VENUE: Final = Story(
         Call(f"http://127.0.0.1:{VENUE_PORT}/api/auth/oauth2/register", 201,
              body='{"redirect_uris": ["http://127.0.0.1:1/back"], "client_name": "verify"}'),
         Delivery("/tracker"),
-        Stop(),  # the agent
+        Stop(),  # ends the agent
         Delivery("/notify"),
         control(f"revoke till --yes {CLIENT}"),
         control(f"backup copy.db {DB}", writes="copy.db"),
@@ -471,7 +471,7 @@ def _length(command: Command) -> int:
 
 
 def _positionals(command: Command, words: list[str]) -> set[str]:
-    """Return the optional positional arguments that are given."""
+    """Return the optional positional arguments that a command line contains."""
     positional = {names[0] for names in command.options if not names[0].startswith("-")}
     if not positional or "--help" in words:
         return set()
@@ -481,7 +481,7 @@ def _positionals(command: Command, words: list[str]) -> set[str]:
 
 
 class _AnyId(dict[str, str]):
-    """Returns a value for every placeholder."""
+    """A dictionary that has the same id for every placeholder."""
 
     def __missing__(self, name: str) -> str:
         return _ANY_ID

@@ -28,7 +28,7 @@ def make_root(root: Path, programs: dict[str, Path], authorities: bytes) -> None
     """Build the root on a new tmpfs.
 
     Args:
-        programs: The directory of each program, mounted read-only at its place in the package.
+        programs: The directory of each program, mounted read-only where its package installs it.
         authorities: The certificates that this machine trusts, in PEM.
 
     Raises:

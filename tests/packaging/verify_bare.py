@@ -5,7 +5,7 @@ build/bare. The commands run in containers of this root without a network: as an
 as a user on a machine that forbids namespaces; with --all also as root. By default the containers
 run a short form: `make demo`, the tests that are marked `needs`, and `make quick` in one of them.
 With --all or --only, `make demo` and `make test` run in full. `CI` is set in the containers, so a
-test fails if it would be skipped for a reason that is not listed below. ``--release`` selects a
+test fails if it lacks a prerequisite that `SITUATIONS` does not list. ``--release`` selects a
 Debian release with a different Python: trixie has 3.13, forky has 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
@@ -184,7 +184,7 @@ def requirements() -> tuple[str, ...]:
 
 
 def python_of(root: Path) -> str:
-    """Return the version of a root's Python, as ``3.11``."""
+    """Return the version of a root's Python, for example ``3.11``."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     done = subprocess.run(
         ("chroot", root, "python3", "-c", code), capture_output=True, text=True, check=True

@@ -64,7 +64,7 @@ OUTPUT_CHARACTERS: Final = 2000
 
 
 class Failure(Exception):
-    """The result of a step differs from its case."""
+    """The result of a step differs from the expected result."""
 
 
 class Hooks:

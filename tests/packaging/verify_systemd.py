@@ -95,7 +95,7 @@ def boot(
     module: str = "tests.packaging.inside_systemd",
     within_s: int = BOOT_AND_VERIFY_WITHIN_S,
 ) -> int:
-    """Boot the container, run the module in it, and return its exit code."""
+    """Boot the container and run the module in it. Return the exit code of the module."""
     check = results / "check.service"
     python = ROOT / ".venv/bin/python"
     unit = CHECK_UNIT.format(
@@ -153,7 +153,7 @@ def _run(*words: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify the package under a real systemd.")
-    parser.add_argument("--root", type=Path, help="a root made with debootstrap")
+    parser.add_argument("--root", type=Path, help="root directory that debootstrap created")
     parser.add_argument("--keep", type=Path, help="directory for the reports")
     parser.add_argument(
         "--facts", action="store_true", help="compare facts inside and outside of the unit"

@@ -1,6 +1,6 @@
 """Measures the load of open consoles on an idle service: `python -m tests.bench.console.consoles`.
 
-Each open console receives a stream of changes for 200 of 10,000 offline devices. The measurement
+Each open console receives a stream of changes for 200 of 10,000 devices. The measurement
 calls the application directly, without HTTP, with a database on SQLite. It counts the database
 statements and the processor time of the process.
 """

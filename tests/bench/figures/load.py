@@ -42,7 +42,9 @@ def load_base(database: Database, locations: int, sales: int, repetitions: int) 
 
 
 def repeat(file: Path, repetitions: int) -> None:
-    """Copy all sales and refunds of a database that no other connection uses."""
+    """Copy all sales and refunds, ``repetitions`` - 1 times. No other connection may use the
+    database.
+    """
     connection = sqlite3.connect(file, isolation_level=None)
     for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-600000"):
         connection.execute(f"PRAGMA {pragma}").fetchall()

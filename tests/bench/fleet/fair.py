@@ -24,7 +24,7 @@ that the rate limit permits.
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the load
-    of a greedy key.
+    that `greedy` causes.
     """
     for database in databases:
         with opened(database) as url:

@@ -238,7 +238,7 @@ class Verification:
         assert {path.owner() for path in STATE.rglob("*")} == {USER}
         assert (BACKUPS / "venue-control.db").owner() == "root"
         self.answer()
-        print_ok(f"backed up and restored: {len(before)} reports, the agent goes on")
+        print_ok(f"backed up and restored: {len(before)} reports, the agent continues")
 
     def survive_an_upgrade(self) -> None:
         OPTIONS.write_text(OPTIONS.read_text() + "--keep-reports 365d\n")

@@ -43,8 +43,8 @@ def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
 
 
 def run_isolated() -> int:
-    """Run this module again in separate network and process namespaces. All its processes end with
-    it.
+    """Run this module again in separate network and process namespaces. When it ends, the kernel
+    ends all its processes.
     """
     as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
