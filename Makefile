@@ -168,7 +168,7 @@ soak-day: $(STAMP) ## simulate a day of heartbeats and reports, and measure the 
 test-crash: $(STAMP) ## kill the agent at every failpoint, for both kinds of report (some minutes)
 	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/crash/test_crash.py $(ARGS)
 
-test-liar: $(STAMP) ## send 50,000 forged mDNS packets beside ten honest printers (a minute)
+test-liar: $(STAMP) ## send 50,000 forged mDNS packets to a network with ten printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 
 test-demo: $(STAMP) ## kill the demo at every moment, with every signal (some minutes)

@@ -85,8 +85,8 @@ def run_collector(plan: LabPlan) -> Outcome:
 
 
 def run_nmap(plan: LabPlan, options: tuple[str, ...]) -> Outcome:
-    """Run nmap on the same ports, without name resolution. A host counts as discovered if one of
-    its ports answered.
+    """Run nmap on the same ports, without name resolution. A host counts as discovered if nmap
+    reports its MAC address, or reports one of its ports as open or closed.
     """
     ports = ",".join(map(str, VENUE_PORTS))
     began = time.monotonic()

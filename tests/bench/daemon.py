@@ -89,8 +89,8 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
-    """Read the daemon's notifications. The daemon would block if nobody read them and the socket
-    were full.
+    """Read the daemon's notifications. Otherwise the socket would become full, and the daemon would
+    block.
     """
     notify.settimeout(None)
 

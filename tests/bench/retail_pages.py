@@ -125,7 +125,7 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
         page = _page(http, sort, cursor)
         seen += [sale["id"] for sale in page["items"]]
         cursor = page["cursor"]
-    # New sales may be listed between the earlier ones, so permit twice as many pages.
+    # New sales can be listed between the earlier sales, so permit twice as many pages.
     for _ in range(WALKED_PAGES):
         if there <= set(seen) or cursor is None:
             break

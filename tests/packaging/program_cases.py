@@ -65,7 +65,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Ends the service that was started last."""
+    """Ends the program that was started last and still runs."""
 
 
 @dataclass(frozen=True, slots=True)

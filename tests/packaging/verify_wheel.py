@@ -149,7 +149,7 @@ def check_missing_libraries(programs: Path, place: Path) -> None:
     if list(empty.iterdir()):
         raise SystemExit(f"the demo left {list(empty.iterdir())}")
     run(programs / "venue-control", "devices", "--help", cwd=empty)
-    print_ok("without their libraries, the demo and the service report what is missing")
+    print_ok("without their libraries, the demo and the service name the extra to install")
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The declared checks are consistent, and their texts fit a terminal of 80 columns."""
+"""Each check of doctor depends only on earlier checks. It has a short name, a deadline and a fix."""
 
 from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S
