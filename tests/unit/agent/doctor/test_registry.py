@@ -1,4 +1,4 @@
-"""Each check of doctor depends only on earlier checks. It has a short name, a deadline and a fix."""
+"""Checks of doctor depend only on earlier checks. Each has a short name, a deadline and a fix."""
 
 from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S
