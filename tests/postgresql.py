@@ -42,7 +42,7 @@ def shared_server() -> str:
 
 
 def stop_shared_server() -> None:
-    global _shared_url  # noqa: PLW0603 - as above
+    global _shared_url  # noqa: PLW0603 - one server per process
     _shared_url = ""
     _shared.close()
 

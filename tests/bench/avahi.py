@@ -1,7 +1,8 @@
-"""avahi-browse as a contestant of the network benchmark. It discovers only announced services.
+"""Runs avahi-browse as a contestant of the network benchmark. avahi-browse discovers only announced
+services.
 
 It runs in a mount namespace with its own D-Bus and its own avahi-daemon. The measurement starts
-when both are running, because they already run on a machine of a venue.
+when both of them run, because both already run on a machine of a venue.
 """
 
 import subprocess

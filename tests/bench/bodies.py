@@ -27,7 +27,7 @@ ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 BOUND_MS = 100
 LIMIT = Settings().body_limit_bytes
 ROOM = LIMIT - 40_000
-"""Bytes that remain for the expensive part of a body beside a small report."""
+"""Bytes of a body that its expensive part may fill. The other bytes are for a small report."""
 CONTAINERS = CONTAINERS_MAX - 100
 ITEMS = ITEMS_MAX - 100
 HAN = [chr(code) for code in range(0x4E00, 0x9FA6)]
@@ -48,7 +48,7 @@ ELEMENTS = ("{}", "[]", "null", "1", '"x"', '{"a":1}')
 
 
 def fill(*parts: Iterable[str], room: int = ROOM) -> str:
-    """Join as many elements or members of ``parts`` as fit in ``room`` bytes."""
+    """Join elements or members of ``parts`` with commas, as many as fit in ``room`` bytes."""
     taken = []
     for part in chain(*parts):
         room -= len(part.encode()) + 1
@@ -201,7 +201,7 @@ def cost_ms(body: bytes, runs: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure the refusal of the worst bodies.")
+    parser = argparse.ArgumentParser(description="Measure how fast invalid bodies are refused.")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
     gc.set_threshold(COLLECT_AFTER)

@@ -58,8 +58,8 @@ def run_scan_step(plan: LabPlan) -> Outcome:
 
 
 def run_collector(plan: LabPlan) -> Outcome:
-    """Run the collector's process as the agent does. The duration includes its start; the peak
-    memory is the kernel's figure.
+    """Run the collector's process as the agent does. The duration includes the start of the
+    process. The peak memory is the value that the kernel reports for the process.
     """
     began = time.monotonic()
     job = json.dumps({"ports": VENUE_PORTS, **_JOB}).encode() + b"\n"
@@ -85,8 +85,8 @@ def run_collector(plan: LabPlan) -> Outcome:
 
 
 def run_nmap(plan: LabPlan, options: tuple[str, ...]) -> Outcome:
-    """Run nmap on the same ports, without name resolution. A host counts as discovered if one of
-    its ports answered.
+    """Run nmap on the same ports, without name resolution. A host counts as discovered if nmap
+    reports its MAC address, or reports one of its ports as open or closed.
     """
     ports = ",".join(map(str, VENUE_PORTS))
     began = time.monotonic()

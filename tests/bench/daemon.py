@@ -26,7 +26,7 @@ LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
 
 
 def builds_here() -> dict[str, tuple[str, ...]]:
-    """Return the command lines of the builds that exist, by name. The package is the last one."""
+    """Return the command lines of the builds that exist, by name. The package is last if built."""
     return {name: line for name, line in BUILDS.items() if Path(line[0]).exists()}
 
 
@@ -89,8 +89,8 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
 
 @contextlib.contextmanager
 def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
-    """Read the daemon's notifications. The daemon would block if nobody read them and the socket
-    were full.
+    """Read the daemon's notifications. Otherwise the socket would become full, and the daemon would
+    block.
     """
     notify.settimeout(None)
 
@@ -109,6 +109,6 @@ def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
 
 
 def show(figure: str, *values: object) -> None:
-    """Print a line of figures."""
+    """Print a line with the title of a figure and its values."""
     sys.stdout.write(f"{figure:<52} {'  '.join(str(value) for value in values)}\n")
     sys.stdout.flush()

@@ -36,8 +36,8 @@ IN_NAMESPACE = "VENUE_DAY_IN_NAMESPACE"
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The length of the day: ``heartbeats`` that are ``interval_s`` apart. ``requests`` are spread
-    evenly over them.
+    """The length of the day: the number of ``heartbeats``, and the seconds from one to the next.
+    The ``requests`` are spread evenly over the day.
     """
 
     heartbeats: int = 5_000
@@ -151,7 +151,7 @@ def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample
             samples.append(Sample(number, resident_kib(pid)))
     samples.append(Sample(day.heartbeats, _at_rest(pid, service, operator)))
     if operator.request_count != day.requests:
-        raise SystemExit(f"requested {operator.request_count} reports in place of {day.requests}")
+        raise SystemExit(f"requested {operator.request_count} reports instead of {day.requests}")
     return samples
 
 
@@ -212,7 +212,7 @@ def show_day(
 
 def main() -> int:
     whole = Day()
-    parser = argparse.ArgumentParser(description="Run a compressed day, print the growth.")
+    parser = argparse.ArgumentParser(description="Run a compressed day, print the memory growth.")
     parser.add_argument("--heartbeats", type=int, default=whole.heartbeats)
     parser.add_argument("--requests", type=int, default=whole.requests)
     parser.add_argument("--interval", type=float, default=whole.interval_s, metavar="SECONDS")

@@ -42,7 +42,7 @@ STARTS = 10
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure memory, CPU, latency and sizes.")
-    parser.add_argument("--window", type=float, default=120, help="seconds of idle measurement")
+    parser.add_argument("--window", type=float, default=120, help="seconds of the idle measurement")
     parser.add_argument("--requests", type=int, default=50)
     parser.add_argument("--no-peers", action="store_true", help="measure this agent only")
     parser.add_argument("--idle-only", action="store_true", help="measure idling only")
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> None:
-    """Print all figures except the idle measurement."""
+    """Print the sizes of the packages, and the durations of commands, starts and requests."""
     show_sizes()
     for name, line in builds.items():
         show_verbs(name, line, home)
@@ -74,8 +74,8 @@ def show_work(builds: dict[str, tuple[str, ...]], home: Path, requests: int) -> 
 
 
 def _in_a_namespace(*, with_peers: bool) -> int:
-    """Restart this program in a network namespace with only loopback. The packages of the peers are
-    downloaded before.
+    """Restart this program in a network namespace with only loopback. Before that, install the
+    packages of the other agents, which need the network.
     """
     if "VENUE_BENCH_IN_MOUNTS" not in os.environ:
         words = ("unshare", "--mount", "--propagation", "private", sys.executable, *_self())
@@ -138,7 +138,7 @@ async def show_starts(name: str, line: tuple[str, ...], home: Path) -> None:
                 ready.append(now.ready_s)
             finally:
                 await asyncio.to_thread(daemon.__exit__, None, None, None)
-        # The first one had to enroll.
+        # The first start also enrolled the agent.
         ready, acknowledged = ready[1:], acknowledged[1:]
         show(f"{name}: exec to READY=1", _ms(ready))
         show(f"{name}: exec to first heartbeat acknowledged", _ms(acknowledged))

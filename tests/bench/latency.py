@@ -2,8 +2,9 @@
 package if it is built (make onedir).
 
 Two services request reports in turn. The goals apply only to the lean service. The figures of the
-reference service, which runs on SQLite, include its own work and the operator's calls. Each figure
-names its start and its end. The first and the last line of the output show the load of the machine:
+reference service, which runs on SQLite, include its own work and the operator's calls. The title of
+each figure names the two events between which the time is measured. The first and the last line of
+the output show the load of the machine:
 how late a sleeping process wakes up. On an idle machine this is about 0.1 ms.
 
 Everything runs in a separate network namespace. The exit code is 1 if a goal is missed.
@@ -74,7 +75,7 @@ def main() -> int:
         return subprocess.run(words, env={**os.environ, IN_NAMESPACE: "1"}, check=False).returncode
     builds = list(builds_here().items())
     if "package" not in dict(builds):
-        show("no package is built here (make onedir)", "the goals are for it")
+        show("no package is built here (make onedir)", "the goals apply to the package")
     missed = []
     show_machine()
     for name, line in builds if options.every_build else builds[-1:]:

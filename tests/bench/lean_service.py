@@ -3,7 +3,7 @@
 It implements the contract over plain HTTP, without a database, in a separate process. It creates
 each request some time after the previous report arrived, so that the device idles in between. Times
 are from CLOCK_MONOTONIC, in seconds. ``requested`` is the time right before the service sends the
-command. The other times are those at which the service has read a call of the device.
+command. Each other time is the time at which the service has read a call of the device.
 
 Usage: python -m tests.bench.lean_service REQUESTS RARE. It prints its address, and at the end one
 line of JSON with the `RequestTimes` of REQUESTS consecutive requests and of RARE rare requests.

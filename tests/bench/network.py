@@ -58,8 +58,8 @@ LANS = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run. ``wrong`` counts reported ports that do not exist, ``harmful_bytes`` the bytes sent
-    to ports that must not receive any.
+    """The result of one run. ``wrong`` is the number of reported ports that do not exist.
+    ``harmful_bytes`` is the number of bytes that were sent to ports that must receive none.
     """
 
     contestant: str
@@ -209,7 +209,7 @@ def _overflow_count() -> int | None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument(
-        "--runs", type=int, help="number of our runs; the default depends on the LAN"
+        "--runs", type=int, help="number of runs of our collector; the default depends on the LAN"
     )
     parser.add_argument("--lan", nargs="+", choices=LANS, default=list(LANS))
     parser.add_argument("--all", action="store_true", dest="every")
@@ -224,7 +224,7 @@ def main() -> int:
     try:
         namespace_prefix()
     except LookupError as error:
-        print(f"no lab can be built here: {error}", file=sys.stderr)
+        print(f"this machine cannot simulate a LAN: {error}", file=sys.stderr)
         return 2
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"complete runs, including the start of the interpreter; {os.cpu_count()} CPUs{load}")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """``files`` are written before ``command`` is run in the overlay."""
+    """An agent that is compared with ours. ``files`` are written before ``command`` runs."""
 
     package: str
     command: tuple[str, ...]
@@ -84,7 +84,7 @@ def _mount(stack: contextlib.ExitStack, *words: str) -> None:
 
 
 def install(root: Path, peers: tuple[Peer, ...] = PEERS) -> tuple[Peer, ...]:
-    """Install the peers in the overlay. Return those that the package archive has."""
+    """Install the peers in the overlay. Return the peers whose installation succeeded."""
     installed = []
     for peer in peers:
         words = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", peer.package)

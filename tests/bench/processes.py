@@ -22,7 +22,7 @@ class Cost:
 
 
 def cost_of(pid: int) -> Cost:
-    """Read the resource use of ``pid`` and its descendants. Raises OSError if it has ended."""
+    """Read the resource use of ``pid`` and its descendants. Raises OSError if one has ended."""
     family = family_of(pid)
     rollups = [Path(f"/proc/{each}/smaps_rollup").read_text() for each in family]
     return Cost(

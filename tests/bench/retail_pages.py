@@ -2,7 +2,7 @@
 
 A real service on SQLite serves `SALES` sales of one company, with three lines each, over loopback.
 Then 100 sales a second arrive while a client reads many pages of earlier sales in every order. Each
-of these sales must be listed exactly once. Goal: 95 of 100 pages take at most 25 ms, both at the
+earlier sale must be listed exactly once. Goal: 95 of 100 pages take at most 25 ms, both at the
 start of the list and far from it.
 """
 
@@ -125,7 +125,7 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
         page = _page(http, sort, cursor)
         seen += [sale["id"] for sale in page["items"]]
         cursor = page["cursor"]
-    # New sales may be listed between the earlier ones, so permit twice as many pages.
+    # New sales can be listed between the earlier sales, so permit twice as many pages.
     for _ in range(WALKED_PAGES):
         if there <= set(seen) or cursor is None:
             break
@@ -136,8 +136,8 @@ def _walk(database: Database, http: httpx2.Client, sort: str) -> tuple[int, int]
 
 
 class _arriving:  # noqa: N801 - used like a function
-    """Write new sales while the block runs. Their dates are before, between and after those of the
-    existing sales.
+    """Write new sales while the block runs. Their dates are before, between and after the dates of
+    the existing sales.
     """
 
     def __init__(self, database: Database) -> None:

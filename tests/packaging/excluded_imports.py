@@ -1,8 +1,8 @@
-"""Prints each import of a module that a package leaves out, one a line, as `IMPORTER: MODULE`.
+"""Prints each import of a module that a package leaves out, one per line, as `IMPORTER: MODULE`.
 
 Every module of the program is imported while imports of the package's excluded modules fail.
 Libraries also import inside functions. Therefore the imports of every loaded library module are
-tried as well, except those inside a `try`.
+tried as well, except imports inside a `try`.
 
 Usage: python -m tests.packaging.excluded_imports venue-agent|venue-control
 """
@@ -49,7 +49,7 @@ def settings_of(program: str) -> dict[str, Any]:
 
 
 def _submodules(package: str, filter: Callable[[str], bool] = bool) -> list[str]:  # noqa: A002
-    """Replaces PyInstaller's function of this name. Returns no modules of libraries."""
+    """Replaces PyInstaller's `collect_submodules`. Returns no modules of libraries."""
     if package.partition(".")[0] not in OURS:
         return []
     folder = ROOT / package.replace(".", "/")
@@ -116,7 +116,7 @@ def _failure(importer: str, name: str, blocker: Blocker) -> Iterator[str]:
     except ModuleNotFoundError as error:
         if blocker.blocks(error.name or ""):
             yield f"{importer}: {error.name}"
-    except Exception:  # noqa: BLE001 - of another platform, or for another purpose
+    except Exception:  # noqa: BLE001 - modules for other platforms fail with any exception
         pass
 
 

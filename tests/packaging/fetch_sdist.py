@@ -16,7 +16,7 @@ from pip._vendor.packaging.specifiers import SpecifierSet
 
 
 class FetchCommand(DownloadCommand):
-    """`pip download` with its options and its configuration, which only fetches the file."""
+    """A `pip download`, with the same options and configuration, that only fetches the file."""
 
     def run(self, options: Values, args: list[str]) -> int:
         name, version, folder = args

@@ -24,14 +24,14 @@ OUR_USER: Final = "venue-agent"
 KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
 MAKERS: Final = Path("/usr/lib/venue-agent/_internal/agent/presentation/hosts/makers.bin")
 ELSEWHERE: Final = Path("/opt/venue-agent")
-# The packaged program has no docstrings and no source code. Therefore these commands must print the
-# same as from the source tree.
+# The packaged program has no docstrings and no source code. These commands must not need them: they
+# must print the same as in the source tree.
 AS_IN_THE_SOURCE: Final = (
     ("--version",), ("--help",), ("config", "example"), ("config", "schema"), ("doctor", "--help"),
     ("collect", "--help"), ("service", "install", "--help"),
 )  # fmt: skip
 KILLS: Final = 6
-"""One more than systemd allows within ten seconds by default."""
+"""By default, systemd permits one restart fewer than this within ten seconds."""
 CONFIG: Final = Path("/etc/venue-agent/config.toml")
 STATE: Final = Path("/var/lib/venue-agent")
 MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"
@@ -179,7 +179,9 @@ class Verification:
         )
 
     def plug_in(self) -> None:
-        """Give the machine a network that leads nowhere, and a separate disk for /home."""
+        """Add a network interface from which no other machine can be reached, and mount a separate
+        disk at /home.
+        """
         run("ip", "link", "add", "venue0", "type", "veth", "peer", "name", "venue1")
         run("ip", "address", "add", "10.99.0.2/29", "dev", "venue0")
         run("ip", "link", "set", "venue1", "up")
@@ -211,7 +213,7 @@ class Verification:
 
     def collect_outside(self) -> None:
         """Collect the same reports with `collect` outside of the unit, as root and as the service's
-        user. docs/sandbox.md compares them.
+        user. docs/sandbox.md compares these reports with the reports of the unit.
         """
         as_user = ("runuser", "-u", "venue-agent", "--", "env", "HOME=/nonexistent")
         for who, prefix in (("root", ()), ("user", as_user)):
@@ -271,7 +273,9 @@ class Verification:
         print_ok("a wrong configuration: not restarted, and the status reports it")
 
     def be_ended_by_the_watchdog(self) -> None:
-        """Block the event loop in a read that never ends: the file of certificates is a pipe."""
+        """Block the event loop: the agent's certificate file is a pipe to which nothing is written,
+        so that reading it never ends.
+        """
         drop_in = Path(f"/run/systemd/system/{UNIT}.d/watchdog.conf")
         drop_in.parent.mkdir(parents=True)
         drop_in.write_text(SHORT_WATCHDOG)
@@ -311,7 +315,7 @@ class Verification:
             sys.stdout.write("--  the report has no field agent.lastExit yet\n")
             return
         assert "hung" in str(last.get("value")), last
-        print_ok(f"the next report names this end: {last['value']!r}")
+        print_ok(f"the next report states why the service ended: {last['value']!r}")
 
     def stop_in_time(self) -> None:
         self.service.request(self.instance_id, "network")

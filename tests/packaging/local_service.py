@@ -41,7 +41,7 @@ class LocalService:
         return devices
 
     def enrolled_device(self, within_s: float = 120) -> Json:
-        """Return the only device once it is enrolled."""
+        """Wait until the only device is enrolled, and return it."""
         return until(lambda: next(iter(self.devices()), None), within_s)
 
     def request(self, instance_id: str, kind: str) -> str:
@@ -53,7 +53,7 @@ class LocalService:
         return next(row for row in detail["requests"] if row["id"] == request_id)
 
     def report_of(self, instance_id: str, request_id: str) -> Json | None:
-        """Return the whole report of a request once it has arrived."""
+        """Return the whole report of a request, or None if it has not arrived."""
         for row in self.call("deviceDetail", instanceId=instance_id)["reports"]:
             if row["requestId"] == request_id:
                 return self.call("reportDetail", reportId=row["reportId"])
@@ -70,7 +70,7 @@ def until(
         if result:
             return result
         time.sleep(every_s)
-    raise TimeoutError(f"nothing within {within_s:g} s")
+    raise TimeoutError(f"no result within {within_s:g} s")
 
 
 @contextmanager

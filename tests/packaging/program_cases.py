@@ -18,9 +18,9 @@ from controlplane.cli.main import build_parser
 AGENT: Final = "venue-agent"
 CONTROL: Final = "venue-control"
 COMMON: Final = frozenset({"--help", "--version", "--debug"})
-"""Options that every command has. One case of each program that uses them is sufficient."""
+"""Options that every command has. For each program, one case that uses them is sufficient."""
 NOT_USED: Final[dict[tuple[str, str], str]] = {}
-"""Options without a case: the command, the option and the reason."""
+"""Options that no case uses. Maps the command and the option to the reason."""
 _PLACEHOLDER: Final = re.compile(r"\{(\w+)\}")
 _ANY_ID: Final = "00000000-0000-4000-8000-000000000000"
 
@@ -65,7 +65,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Ends the service that was started last."""
+    """Ends the program that was started last and still runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ VENUE: Final = Story(
         Call(f"http://127.0.0.1:{VENUE_PORT}/api/auth/oauth2/register", 201,
              body='{"redirect_uris": ["http://127.0.0.1:1/back"], "client_name": "verify"}'),
         Delivery("/tracker"),
-        Stop(),  # the agent
+        Stop(),  # ends the agent
         Delivery("/notify"),
         control(f"revoke till --yes {CLIENT}"),
         control(f"backup copy.db {DB}", writes="copy.db"),
@@ -245,7 +245,7 @@ VENUE: Final = Story(
     },
 )  # fmt: skip
 
-# A made-up merchant and the retail API.
+# A generated merchant (the sandbox) and the retail API.
 MERCHANT: Final = Story(
     "merchant",
     (
@@ -448,7 +448,9 @@ def missing(stories: tuple[Story, ...] = STORIES) -> list[str]:
 def _used(
     case: Case, files: dict[str, str], every: list[Command]
 ) -> Iterator[tuple[Command, set[str]]]:
-    """Yield the program and the command that a case runs, each with the option names it uses."""
+    """Yield the program and the command that a case runs, each with the options that the case
+    uses.
+    """
     words = words_of(case, _AnyId())
     in_files = " ".join(files.get(word[1:], "") for word in words if word.startswith("@")).split()
     names = {word for word in (*words, *in_files) if word.startswith("--")}
@@ -469,7 +471,7 @@ def _length(command: Command) -> int:
 
 
 def _positionals(command: Command, words: list[str]) -> set[str]:
-    """Return the optional positional arguments that are given."""
+    """Return the optional positional arguments that a command line contains."""
     positional = {names[0] for names in command.options if not names[0].startswith("-")}
     if not positional or "--help" in words:
         return set()
@@ -479,7 +481,7 @@ def _positionals(command: Command, words: list[str]) -> set[str]:
 
 
 class _AnyId(dict[str, str]):
-    """Returns a value for every placeholder."""
+    """A dictionary that has the same id for every placeholder."""
 
     def __missing__(self, name: str) -> str:
         return _ANY_ID

@@ -28,7 +28,7 @@ def make_root(root: Path, programs: dict[str, Path], authorities: bytes) -> None
     """Build the root on a new tmpfs.
 
     Args:
-        programs: The directory of each program, mounted read-only at its place in the package.
+        programs: The directory of each program, mounted read-only where its package installs it.
         authorities: The certificates that this machine trusts, in PEM.
 
     Raises:
@@ -71,8 +71,9 @@ def command_in(root: Path, directory: Path, *words: str) -> tuple[str, ...]:
 
 
 def _libraries() -> list[Path]:
-    """Return the libraries that the programs may expect on a machine: those of libc6, because their
-    packages depend on it, and of zlib1g, because dpkg depends on it.
+    """Return the libraries that exist on every machine on which the programs can be installed: the
+    libraries of libc6, because the programs' packages depend on it, and of zlib1g, because dpkg
+    depends on it.
     """
     listed = _run("dpkg-query", "--listfiles", "libc6", "zlib1g").splitlines()
     libraries = [Path(line) for line in listed if ".so" in line and "/gconv/" not in line]

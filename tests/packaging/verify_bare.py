@@ -5,7 +5,7 @@ build/bare. The commands run in containers of this root without a network: as an
 as a user on a machine that forbids namespaces; with --all also as root. By default the containers
 run a short form: `make demo`, the tests that are marked `needs`, and `make quick` in one of them.
 With --all or --only, `make demo` and `make test` run in full. `CI` is set in the containers, so a
-test fails if it would be skipped for a reason that is not listed below. ``--release`` selects a
+test fails if it lacks a prerequisite that `SITUATIONS` does not list. ``--release`` selects a
 Debian release with a different Python: trixie has 3.13, forky has 3.14.
 
 Needs root, debootstrap and systemd-nspawn.
@@ -39,7 +39,7 @@ PACKAGES: Final = ("python3", "python3-venv", "make", "git")
 USER_ID: Final = 1000
 HOME: Final = "/home/somebody"
 FULL: Final = "make demo; make test"
-# The tests that have prerequisites of the machine.
+# The tests that need programs or permissions which not every machine has.
 NEEDS: Final = "make test ARGS='-m needs'"
 SHORT: Final = f"make demo; {NEEDS}"
 WITHIN_S: Final = 5400
@@ -184,7 +184,7 @@ def requirements() -> tuple[str, ...]:
 
 
 def python_of(root: Path) -> str:
-    """Return the version of a root's Python, as ``3.11``."""
+    """Return the version of a root's Python, for example ``3.11``."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
     done = subprocess.run(
         ("chroot", root, "python3", "-c", code), capture_output=True, text=True, check=True
@@ -227,8 +227,8 @@ def verify(bare: Bare, situation: Situation, tree: Path, log: Path, *, is_short:
         # A virtual environment contains its absolute path, which differs between root and the user.
         shutil.rmtree(tree / ".venv", ignore_errors=True)
     run("chown", "--recursive", f"{situation.user_id}:{situation.user_id}", tree)
-    # The tree is in the home directory of the user who runs the commands. Elsewhere, another user
-    # could replace the state of root.
+    # The tree is in the home directory of the user who runs the commands. In a directory that
+    # belongs to another user, that user could replace files of root.
     place = f"{HOME if situation.user_id else '/root'}/venue-agent"
     environment = {
         "PIP_NO_INDEX": "1",
@@ -300,8 +300,8 @@ def run(*words: str | Path) -> None:
 def main() -> int:
     names = [situation.name for situation in SITUATIONS]
     parser = argparse.ArgumentParser(description="Run demo and tests on a bare machine.")
-    parser.add_argument("--all", action="store_true", help=f"all of: {'; '.join(names)}")
-    parser.add_argument("--only", choices=names, help="run only this one")
+    parser.add_argument("--all", action="store_true", help=f"all situations: {'; '.join(names)}")
+    parser.add_argument("--only", choices=names, help="only this situation")
     parser.add_argument(
         "--busy", type=int, default=0, help="number of busy loops to run at the same time"
     )

@@ -57,14 +57,14 @@ CRASHES: Final = re.compile(
     r"Traceback \(most recent call last\)|ModuleNotFoundError|ImportError|No module named"
     r"|unexpected \w+Error|Failed to execute script"
 )
-"""Text that no output of a packaged program may contain, whatever its exit code is."""
+"""Text that a packaged program must never print, whatever its exit code is."""
 WITHIN_S: Final = 600
 POLL_S: Final = 0.05
 OUTPUT_CHARACTERS: Final = 2000
 
 
 class Failure(Exception):
-    """The result of a step differs from its case."""
+    """The result of a step differs from the expected result."""
 
 
 class Hooks:
@@ -129,7 +129,9 @@ class Running:
             time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """Stop the program. Raises Failure if it had ended, failed, or printed a traceback."""
+        """Stop the program if it still runs. Raises Failure if it does not end, if its exit code is
+        not the expected one, or if it printed a traceback.
+        """
         if self.process.poll() is None:
             self.process.terminate()
         try:
@@ -173,13 +175,16 @@ class Player:
         try:
             for step in self.story.steps:
                 if failures and isinstance(step, Delivery):
-                    continue  # the step that calls it may not have run
+                    continue  # the step that triggers the webhook may have failed
                 try:
                     self._do(step)
                 except Failure as failure:
                     failures.append(f"{self.story.name}: {failure}")
                 except (KeyError, FileNotFoundError) as error:
-                    failures.append(f"{self.story.name}: {step} lacks what a case gives: {error}")
+                    failures.append(
+                        f"{self.story.name}: {step} needs a value or a file that no earlier case"
+                        f" created: {error}"
+                    )
         finally:
             while self.running:
                 try:
@@ -263,7 +268,9 @@ class Player:
 
 @contextlib.contextmanager
 def tls(place: Path) -> Iterator[bytes]:
-    """Provide the venue's service over TLS. Yields the certificate of the test authority in PEM."""
+    """Make the service of the story `venue` available over TLS. Yields the certificate of the test
+    authority in PEM.
+    """
     authority = make_authority(place)
     context = server_context(place, authority, host="localhost")
     loop = asyncio.new_event_loop()

@@ -1,9 +1,9 @@
 """Boots a container with a real systemd and verifies the Debian package in it.
 
-Needs root, systemd-nspawn and the package in dist/. The container's root is an overlay over the
-root of this machine, without its Python, or a directory that debootstrap has created (``--root``).
-Neither the machine nor that directory is changed. The container's only network is loopback. After
-the run, nothing of the container remains.
+Needs root, systemd-nspawn and the package in dist/. By default, the container's root is an overlay
+over the root of this machine, in which the `python` programs are deleted. With ``--root`` it is a
+directory that debootstrap has created. Neither the machine nor that directory is changed. The
+container's only network is loopback. After the run, nothing of the container remains.
 
 Usage: python -m tests.packaging.verify_systemd [--root DIR] [--keep DIR] [--facts]
 """
@@ -95,7 +95,7 @@ def boot(
     module: str = "tests.packaging.inside_systemd",
     within_s: int = BOOT_AND_VERIFY_WITHIN_S,
 ) -> int:
-    """Boot the container, run the module in it, and return its exit code."""
+    """Boot the container and run the module in it. Return the exit code of the module."""
     check = results / "check.service"
     python = ROOT / ".venv/bin/python"
     unit = CHECK_UNIT.format(
@@ -153,7 +153,7 @@ def _run(*words: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify the package under a real systemd.")
-    parser.add_argument("--root", type=Path, help="a root made with debootstrap")
+    parser.add_argument("--root", type=Path, help="root directory that debootstrap created")
     parser.add_argument("--keep", type=Path, help="directory for the reports")
     parser.add_argument(
         "--facts", action="store_true", help="compare facts inside and outside of the unit"

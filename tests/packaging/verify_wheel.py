@@ -108,7 +108,8 @@ def has_every_file(wheel: Path) -> None:
         raise SystemExit(f"missing: {sorted(ours - packed)}; strange: {sorted(packed - ours)}")
     data = [name for name in packed if not name.endswith(".py")]
     print_ok(
-        f"{wheel.name} has the {len(packed)} files of {', '.join(PACKAGES)}, {len(data)} of data"
+        f"{wheel.name} has the {len(packed)} files of {', '.join(PACKAGES)}"
+        f" ({len(data)} of them are data)"
     )
 
 
@@ -134,7 +135,7 @@ def collects(programs: Path, place: Path) -> None:
         run(*command, "--html", page, cwd=place)
         if "<style" not in page.read_text():
             raise SystemExit("the page has lost its style sheet")
-    print_ok("both reports without a failure, and their pages from the templates")
+    print_ok("both reports were collected without a failure, and written as pages")
 
 
 def check_missing_libraries(programs: Path, place: Path) -> None:
@@ -148,7 +149,7 @@ def check_missing_libraries(programs: Path, place: Path) -> None:
     if list(empty.iterdir()):
         raise SystemExit(f"the demo left {list(empty.iterdir())}")
     run(programs / "venue-control", "devices", "--help", cwd=empty)
-    print_ok("without their libraries, the demo and the service report what is missing")
+    print_ok("without their libraries, the demo and the service name the extra to install")
 
 
 @contextlib.contextmanager

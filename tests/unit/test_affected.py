@@ -140,7 +140,7 @@ def test_the_graph_of_this_checkout_has_direct_and_indirect_importers(
     importers = set(importers_in(sources)("agent.rules.retry"))
     assert "tests.unit.agent.rules.test_retry" in importers
     assert "agent.tasks.session.circuit_breaker" in importers
-    assert "tests.scenario.test_restart" in importers, "it starts the program"
+    assert "tests.scenario.test_restart" in importers, "this test starts the program"
     assert "tests.unit.agent.presentation.test_humanize" not in importers
     assert "tests.conftest" not in importers, "a change would otherwise select every test"
 

@@ -1,4 +1,4 @@
-"""The files and functions that ARCHITECTURE.md names exist, and no folder has too many files."""
+"""The files and functions that the documents name exist, and no folder has too many files."""
 
 import ast
 import re

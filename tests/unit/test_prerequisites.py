@@ -17,7 +17,7 @@ import pytest
 
 @pytest.fixture
 def made():
-    raise AssertionError("what cannot be proven here needs no fixture")
+    raise AssertionError("no fixture may be created for a test that is skipped")
 
 @pytest.mark.needs("veth")
 def test_needy(made):
@@ -42,7 +42,7 @@ def test_what_is_missing_is_skipped(environment: dict[str, str]) -> None:
 @pytest.mark.parametrize("without", ["", "veth peers"])
 def test_in_ci_what_is_missing_fails_unless_it_is_named(without: str) -> None:
     environment = {"CI": "true", "TESTS_WITHOUT": without}
-    with pytest.raises(Lost, match=r"install iproute2 .* nothing is skipped"):
+    with pytest.raises(Lost, match=r"install iproute2 .* is skipped only if"):
         demand("tap", environment=environment, reason_of=lacks_tap)
 
 

@@ -1,6 +1,6 @@
 """Measures the load of open consoles on an idle service: `python -m tests.bench.console.consoles`.
 
-Each open console receives a stream of changes for 200 of 10,000 offline devices. The measurement
+Each open console receives a stream of changes for 200 of 10,000 devices. The measurement
 calls the application directly, without HTTP, with a database on SQLite. It counts the database
 statements and the processor time of the process.
 """
@@ -104,8 +104,8 @@ async def main() -> None:
         print(f"{CONSOLES} consoles, {DEVICES_EACH} devices each, {os.cpu_count()} processors")
         alike = [instances[:DEVICES_EACH]] * CONSOLES
         others = [instances[DEVICES_EACH * n : DEVICES_EACH * (n + 1)] for n in range(CONSOLES)]
-        await measure(core, key, "all show the same", alike)
-        await measure(core, key, "each shows others", others)
+        await measure(core, key, "all show the same devices", alike)
+        await measure(core, key, "each shows different devices", others)
         core.close()
         await core.console_feeds.finished()
         database.close()

@@ -1,7 +1,7 @@
 """Creates a merchant with millions of sales: SQL statements copy two weeks of the sandbox's sales.
 
 Each copy is two weeks earlier than the previous one, at the same times of the week in UTC. Local
-hours are calculated again for each copy, because daylight saving time may begin or end in between.
+hours are calculated again for each copy, because daylight saving time changes the offset from UTC.
 The file is new and temporary, so writes need not wait for the disk.
 """
 
@@ -42,7 +42,9 @@ def load_base(database: Database, locations: int, sales: int, repetitions: int) 
 
 
 def repeat(file: Path, repetitions: int) -> None:
-    """Copy all sales and refunds of a database that no other connection uses."""
+    """Copy all sales and refunds, ``repetitions`` - 1 times. No other connection may use the
+    database.
+    """
     connection = sqlite3.connect(file, isolation_level=None)
     for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-600000"):
         connection.execute(f"PRAGMA {pragma}").fetchall()

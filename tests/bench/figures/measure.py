@@ -35,7 +35,7 @@ PERIODS: Final[tuple[dict[str, str], ...]] = (
     {"period": "today"}, {"period": "last7"}, {"period": "thisMonth"}, CUSTOM,
 )  # fmt: skip
 GOALS_MS: Final = {"single": (30, 40, 60, 120), "all": (120, 250, 500, 1200)}
-"""Goals in milliseconds, in the order of the periods: 95 of 100 calls must take less."""
+"""Goals in milliseconds, in the order of `PERIODS`: 95 of 100 calls must not take longer."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def ask_sqlite(file: Path, windows: Windows) -> list[Any]:
 
 
 def rollups_ms(session: Session, sales: int) -> tuple[float, float]:
-    """Return the median processor time of writing a sale, and that of only its rollups, in
-    milliseconds.
+    """Return two medians of processor time, in milliseconds: the time to write a sale, and the part
+    of this time that its rollups take.
     """
     from controlplane.merchant import writing
     from tests.bench.figures.sales import some_sales

@@ -53,8 +53,8 @@ def sums(rows: Sequence[Sequence[Any]]) -> dict[str, dict[str, int]]:
 
 
 def totals_of_reply(currencies: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
-    """Return the same sums from a dashboard's reply. Currencies without sales and refunds are left
-    out, because the SQL statement returns no row for them.
+    """Return the sums in a dashboard's reply, in the form that `sums` returns. Currencies without
+    sales and refunds are left out, because the SQL statement returns no row for them.
     """
     return {
         each["currency"]: {name: each["figures"][name] for name in NAMES}

@@ -1,5 +1,5 @@
-"""The web framework without the service: it answers each heartbeat with a constant. Its rate is the
-upper limit for the service.
+"""Runs the web framework without the service: it answers each heartbeat with the same constant. The
+service cannot answer more heartbeats per second than this program.
 
 Usage: python -m tests.bench.fleet.bare h11|httptools  (prints its address)
 """

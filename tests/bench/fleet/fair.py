@@ -1,4 +1,6 @@
-"""Latency of one organization while a key of another organization sends as much as it can."""
+"""Measures the latency of one organization's calls while an API key of another organization sends
+as much as it can.
+"""
 
 import asyncio
 import contextlib
@@ -22,7 +24,7 @@ that the rate limit permits.
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the load
-    of a greedy key.
+    that `greedy` causes.
     """
     for database in databases:
         with opened(database) as url:
@@ -48,8 +50,8 @@ def _organizations(url: str) -> tuple[Member, Member]:
 
 
 def _p95_ms(port: int, member: Member) -> float:
-    """Return the 95th percentile of the latency of calls below the rate limit, which are heartbeats
-    and device lists in turn.
+    """Return the 95th percentile of the latency, in milliseconds. The calls are heartbeats and
+    device lists in turn, at a rate below the rate limit.
     """
     latencies: list[float] = []
 

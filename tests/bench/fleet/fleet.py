@@ -1,4 +1,4 @@
-"""Thousands of devices, written directly into the database: enrollment is not measured."""
+"""Writes thousands of devices directly into the database, because enrollment is not measured."""
 
 import uuid
 from dataclasses import dataclass

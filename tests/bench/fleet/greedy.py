@@ -44,8 +44,8 @@ def _submission(member: Member, body: bytes) -> bytes:
 
 
 async def _hold(port: int, request: bytes) -> None:
-    """Send the bytes and keep the connection open. Connect and send again whenever the service
-    closes it.
+    """Send the bytes and keep the connection open. If the service closes the connection, connect
+    again and send the bytes again.
     """
     while True:
         with contextlib.suppress(OSError):

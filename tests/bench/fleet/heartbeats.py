@@ -15,11 +15,13 @@ from tests.bench.fleet.service import Service, bare, service
 
 CONNECTIONS = 64
 WARM_UP = 10
-"""One in this many heartbeats is also sent before the measurement."""
+"""A tenth of the heartbeats is also sent before the measurement."""
 
 
 def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
-    """Yield a line for the framework alone, and one for each database and size of fleet."""
+    """Yield a line for each HTTP parser with the framework alone, and a line for each database and
+    size of the fleet with the service.
+    """
     nobody = Member(uuid.uuid4(), uuid.uuid4(), "-", "-")
     for kind in ("h11", "httptools"):
         with bare(kind) as started:

@@ -37,7 +37,7 @@ PEAK_MAX = 3.0
 @dataclass(frozen=True, slots=True)
 class Return:
     """The result of one outage. Rates are in calls per second. The peak is the rate of the busiest
-    second since the service was killed, with the attempts that failed to connect.
+    second since the service was killed, including attempts that failed to connect.
     """
 
     devices: int

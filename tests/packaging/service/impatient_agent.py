@@ -1,4 +1,4 @@
-"""`venue-agent` that checks a revocation again after a second instead of after a minute."""
+"""Runs `venue-agent`, but checks a revocation again after a second instead of after a minute."""
 
 import sys
 from unittest import mock

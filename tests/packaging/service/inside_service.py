@@ -137,7 +137,8 @@ class Verification:
         assert modes == {"0o700", "0o640"}, modes
         assert "proof" in control("keys", "list")
         print_ok(
-            f"the service owns what root's `keys` made: {sorted(p.name for p in STATE.iterdir())}"
+            "the service owns the files that root's `keys create` wrote:"
+            f" {sorted(p.name for p in STATE.iterdir())}"
         )
 
     def enroll_an_agent(self) -> None:
@@ -168,7 +169,7 @@ class Verification:
         journal = run(*words).stdout
         assert f"listening on {URL}" in journal
         assert self.service.api_key not in journal
-        print_ok(f"the journal has refusals and no key, such as {refusals[-1][24:110]!r}")
+        print_ok(f"the journal has no key, but refusals such as {refusals[-1][24:110]!r}")
 
     def survive_a_kill(self) -> None:
         os.kill(int(unit_property("MainPID")), signal.SIGKILL)
@@ -237,7 +238,7 @@ class Verification:
         assert {path.owner() for path in STATE.rglob("*")} == {USER}
         assert (BACKUPS / "venue-control.db").owner() == "root"
         self.answer()
-        print_ok(f"backed up and restored: {len(before)} reports, the agent goes on")
+        print_ok(f"backed up and restored: {len(before)} reports, the agent continues")
 
     def survive_an_upgrade(self) -> None:
         OPTIONS.write_text(OPTIONS.read_text() + "--keep-reports 365d\n")
@@ -259,7 +260,7 @@ class Verification:
         assert int(run("runuser", "-u", "postgres", "--", "psql", "-Atc",
                        "select count(*) from information_schema.tables"
                        " where table_name='devices'", "venue").stdout)  # fmt: skip
-        print_ok(f"PostgreSQL from nothing: {len(commands)} commands, {seconds:.1f} s")
+        print_ok(f"PostgreSQL is set up with {len(commands)} commands in {seconds:.1f} s")
 
     def move_to_postgresql(self) -> None:
         self.by_the_document("move")
@@ -290,7 +291,8 @@ class Verification:
         assert unit_property("Result") == "success"
         control("service", "start")
         print_ok(
-            f"two workers: one killed is replaced, all killed come back, stopped in {seconds:.2f} s"
+            "two workers: a killed worker is replaced; after a kill of the main process both"
+            f" come back; stopped in {seconds:.2f} s"
         )
 
     def back_up_and_restore_postgresql(self) -> None:

@@ -15,7 +15,7 @@ def free_port() -> int:
 
 
 class ServiceProcess:
-    """A service that is started when it is created. ``api_key`` has a write grant.
+    """A process of the service. The constructor starts it. ``api_key`` has a write grant.
 
     Args:
         folder: the directory of its database.

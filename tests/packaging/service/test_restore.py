@@ -130,7 +130,7 @@ class Venue:
         return request_id
 
     def rows(self, statement: str) -> list[Any]:
-        """Return the rows of the service's database."""
+        """Execute an SQL statement on the service's database. Return the rows."""
         with closing(sqlite3.connect(self.service.database)) as connection:
             return connection.execute(statement).fetchall()
 

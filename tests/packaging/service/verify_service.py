@@ -36,7 +36,8 @@ def provide_postgresql(root: Path) -> None:
     """Make `apt-get install postgresql` succeed in a root without a network.
 
     This installs the package in the root if it is missing, and deletes apt's package lists. Without
-    them apt knows only the installed version. With them it would try to download a newer one.
+    the lists apt knows only the installed version. With the lists it could try to download a newer
+    version.
     """
     query = ("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-Wf", "${Status}", "postgresql")
     status = subprocess.run(query, capture_output=True, text=True, check=False).stdout
@@ -62,7 +63,7 @@ def provide_postgresql(root: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify the service's package under systemd.")
-    parser.add_argument("--all", action="store_true", help="every step, not the short form")
+    parser.add_argument("--all", action="store_true", help="run every step, not the short form")
     options = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("a container needs root: run it with sudo")

@@ -2,9 +2,9 @@
 
 Each run creates a new Wine prefix, builds the package in it with PyInstaller, and runs it as a
 service. Downloads are made first; after that the only network is loopback. Root is not needed if
-user namespaces are permitted. The default is a short form: it does not repeat with the source tree
-what the packaged service tests. Both forms build the package, because most Windows-specific code
-belongs to the service.
+user namespaces are permitted. The default is a short form. With the source tree, it omits the steps
+that it runs with the packaged service anyway. Both forms build the package, because most
+Windows-specific code belongs to the service.
 
 Needs the Debian packages of `wine_world.PACKAGES`, and the package index the first time.
 Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]
@@ -31,8 +31,8 @@ INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
 
 
 def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
-    """Run all checks. Each kind of check starts its own reference service, because two devices
-    cannot share its API key.
+    """Run all checks. The checks of the source tree and those of the package each start their own
+    reference service, because both require a service that has only one device.
     """
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         SourceChecks(wine, service, keep, is_short=is_short).run()
@@ -43,8 +43,8 @@ def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
 
 
 def run_isolated() -> int:
-    """Run this module again in separate network and process namespaces. All its processes end with
-    it.
+    """Run this module again in separate network and process namespaces. When it ends, the kernel
+    ends all its processes.
     """
     as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")

@@ -1,4 +1,5 @@
-"""Runs Windows programs with Wine and a Windows CPython, for tests only. Nothing of it is shipped.
+"""Runs Windows programs with Wine and a Windows CPython, for tests only. Neither of them is in a
+package that is released.
 
 The first call of `prepare` downloads the dependencies into ``build/wine``. Each run uses a new Wine
 prefix.
@@ -119,7 +120,9 @@ def _known(content: bytes, sha256: str) -> bytes:
 
 
 def wine_program() -> str:
-    """Return the program of Wine. Debian's is not in PATH, so it is returned with its full path."""
+    """Return the name of Wine's program. If Debian's package is installed, return the full path,
+    because its program is not in PATH.
+    """
     debian = "/usr/lib/wine/wine64"
     return debian if Path(debian).exists() else "wine64"
 

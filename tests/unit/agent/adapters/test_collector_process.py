@@ -358,7 +358,7 @@ async def test_what_a_child_leaves_behind_is_not_waited_for(
     end = collector_process._end
 
     async def end_of_one_that_is_gone(child: Process, within_s: float) -> None:
-        while child.returncode is None:  # noqa: ASYNC110 - the loop's own turns are counted
+        while child.returncode is None:  # noqa: ASYNC110 - the event loop must run
             await asyncio.sleep(0)
         await end(child, within_s)
 

@@ -1,5 +1,5 @@
-"""Memory is returned to the system. The test uses a separate process, because the call changes the
-settings of the process permanently.
+"""`memory.settle` returns memory to the system. The test calls it in a separate process, because it
+changes the settings of its process permanently.
 """
 
 import subprocess

@@ -9,7 +9,7 @@ from agent.errors import CredentialRefused
 
 
 def find_api_key(api_key_file: str, environment: dict[str, str]) -> ApiKeySource:
-    """Find the source of the key if the directory of the configuration has no key file."""
+    """Return the source of the API key for a configuration without a key file next to it."""
     return key_place(api_key_file, Path("/nonexistent/config.toml"), environment)
 
 

@@ -1,4 +1,4 @@
-"""The declared checks are consistent, and their texts fit a terminal of 80 columns."""
+"""Checks of doctor depend only on earlier checks. Each has a short name, a deadline and a fix."""
 
 from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S

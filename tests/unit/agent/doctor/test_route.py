@@ -1,4 +1,4 @@
-"""Which proxy doctor reports for the service, and for which reason."""
+"""The proxy that doctor reports for calls to the service, and the reason that it gives."""
 
 import pytest
 from hypothesis import given

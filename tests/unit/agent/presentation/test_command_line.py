@@ -1,4 +1,4 @@
-"""Both command lines: `--version` of every command, and suggestions for mistyped ones."""
+"""Both programs have `--version` for every command, and suggest corrections of mistyped words."""
 
 from collections.abc import Callable, Sequence
 

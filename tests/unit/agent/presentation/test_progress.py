@@ -93,7 +93,7 @@ def test_something_moves_before_between_and_while_steps_wait() -> None:
     assert waiting[1].endswith("12 of 254  1.2 s")
     assert between[0].endswith("4.2 s")
     assert between[1].startswith("✓ addresses scanned")
-    assert between[1].endswith("254 of 254  1.2 s"), "a finished step must not count any more"
+    assert between[1].endswith("254 of 254  1.2 s"), "the time of a finished step must not grow"
 
 
 def test_a_long_wait_is_reported_in_minutes() -> None:

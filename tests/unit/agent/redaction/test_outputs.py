@@ -117,7 +117,7 @@ def test_the_log(capsys: pytest.CaptureFixture[str], form: str) -> None:
     logger = logging.getLogger("agent.test")
     logger.debug("asked by %s with %s", "http://user:p/ss@proxy:3128", {"password": "hunter2"})
     logger.info("request %s: 9f8e/7d6c", "vck_12345678")
-    logger.warning("%d", "api_key=hunter2")  # an argument that does not fit
+    logger.warning("%d", "api_key=hunter2")  # an argument of the wrong type
     try:
         raise ValueError("Authorization: Bearer hunter2, or 9f8e%2F7d6c")
     except ValueError:

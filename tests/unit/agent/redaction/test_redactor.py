@@ -203,7 +203,7 @@ def test_no_document_gives_it_away(secret: str) -> None:
 def test_no_url_gives_it_away(word: str) -> None:
     urls = [f"http://user:{word}@h:1/", f"x user:{word}@h:1 y"]
     if not HOST_AND_PATH.match(word):
-        # With a slash, the word would look like a host and a path, and cannot be recognized.
+        # A word in the form of a host and a path cannot be recognized as a user name.
         urls.append(f"('smb://{word}@h/p')")
     for url in urls:
         assert_none(redact(url))

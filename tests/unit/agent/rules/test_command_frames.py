@@ -1,4 +1,6 @@
-"""Commands are parsed from every plausible form of an `onCommands` body. No body is an error."""
+"""Commands are parsed from every plausible form of an `onCommands` body. An invalid body never
+raises an exception.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which error each reply of the service becomes."""
+"""The error that the client raises for each reply of the service."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,5 +1,5 @@
 """A request is executed once. Its report and its new state are stored together. After a crash, the
-next start of the agent continues.
+agent continues the unfinished requests at its next start.
 """
 
 import asyncio
@@ -327,7 +327,7 @@ async def test_a_scheduled_report_has_no_request(workshop: ExecutorHarness) -> N
     report = workshop.report()
     assert "requestId" not in report
     assert report["kind"] == "application"
-    assert len(workshop.collectors.jobs) == 1, "one waiting request must be enough"
+    assert len(workshop.collectors.jobs) == 1, "a report scheduled twice must be made once"
     payload = decode(json.dumps(report["report"]), ApplicationPayload)
     assert payload.snapshot.fields[0].key == "agent.version"
 
@@ -577,8 +577,8 @@ async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorH
 
 
 async def test_invalid_facts_are_retried_once_and_then_fail(workshop: ExecutorHarness) -> None:
-    """Facts whose kind is not that of the job are a bug. The collection must not be repeated
-    without end.
+    """It is a bug if the facts and the job have different kinds. The collection must not be
+    repeated without end.
     """
     workshop.home.requested(Event.ACCEPTED)
     wrong = Collected(good_facts("application"))

@@ -136,7 +136,7 @@ async def test_an_acknowledgement_again_that_is_refused_needs_no_recheck(home: H
         await until(lambda: len(home.client.named("acknowledge")) == 1)
         await settle()
 
-    assert len(home.client.named("current")) == 1, "at the start"
+    assert len(home.client.named("current")) == 1, "the only recheck must be the one at the start"
     assert home.entry().state is State.SUBMITTED
 
 
@@ -229,7 +229,9 @@ async def test_an_answer_that_cannot_be_read_is_left(home: Harness) -> None:
     async with running(home.receiver.run):
         await until(lambda: len(home.client.named("onCommands")) == 7)
 
-    assert home.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), "each kind must have three frames"
+    assert home.receiver.unreadable == 6 * (UNREADABLE_MAX + 1), (
+        "exactly three frames of each stream must be read"
+    )
     assert home.clock.elapsed_s >= 4 + 8 + 16 + 32
     assert home.codes() == {"commands-unreadable"}
 
@@ -249,7 +251,7 @@ async def test_polling_keeps_its_period(home: Harness) -> None:
         await home.clock.is_at_limit.wait()
 
     assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in home.clock.slept)
-    assert len(set(home.clock.slept)) > 10, "jittered"
+    assert len(set(home.clock.slept)) > 10, "the intervals must differ"
     assert home.receiver.now_by == "poll"
     assert home.client.open_streams == 0
 
@@ -338,7 +340,7 @@ async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
 
 
 async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> None:
-    """During an outage, all operations wait for one call. Therefore it must not be a long poll."""
+    """During an outage, all operations wait for one call. That call must not be a long poll."""
     home.client.script["onCommands"].extend(
         [polled(), ServiceUnavailable("timeout", "silence"), polled()]
     )

@@ -303,7 +303,7 @@ async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home
 
     order = [report_of(body).report_id == REPORT_ID for body in sent(home)]
     assert order.index(False) < len(order) - 1, (
-        "the small report must be sent before the poisonous one is accepted"
+        "the second report must be sent before the service accepts the first one"
     )
     assert home.entry().state is State.SUBMITTED
 

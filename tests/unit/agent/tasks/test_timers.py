@@ -103,7 +103,7 @@ def seconds_to_next_heartbeat(timers: Scheduler) -> float:
 async def send_heartbeat_now(timers: Scheduler) -> None:
     """Request an immediate heartbeat, and wait until the scheduler has processed the request."""
     timers.send_heartbeat_now()
-    while seconds_to_next_heartbeat(timers) < 60:  # noqa: ASYNC110 - its own timer wakes it
+    while seconds_to_next_heartbeat(timers) < 60:  # noqa: ASYNC110 - APScheduler's timer
         await asyncio.sleep(0.001)
     await settle()
 

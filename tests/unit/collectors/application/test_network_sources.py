@@ -205,8 +205,8 @@ def test_certificate() -> None:
 
 
 def written_as_version(number: bytes) -> bytes:
-    """Return the test certificate in DER, with ``number`` as its version. DER omits the default
-    version.
+    """Return the test certificate in DER. ``number`` replaces the encoded version field. If it is
+    empty, the certificate has the default version, for which DER omits the field.
     """
     default = bytes.fromhex("a003020102")
     lengths = [

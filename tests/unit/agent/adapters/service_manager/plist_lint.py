@@ -97,7 +97,7 @@ def _wrong_keys(values: Mapping[str, Any]) -> tuple[str, ...]:
     ):
         inner = values.get(section)
         if isinstance(inner, dict):
-            lines += [f"{section}.{key}: not a key of it" for key in inner if key not in known]
+            lines += [f"{section}.{key}: unknown key" for key in inner if key not in known]
     return tuple(lines)
 
 
@@ -114,7 +114,7 @@ def _wrong_values(values: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(program, str) or not program.startswith("/"):
         lines.append("Program: an absolute path is required")
     if values.get("ProcessType", "Standard") not in _PROCESS_TYPES:
-        lines.append("ProcessType: not one of its words")
+        lines.append("ProcessType: unknown value")
     if "UserName" in values:
         lines.append("UserName: a daemon that is not root needs the Local Network permission")
     return tuple(lines)

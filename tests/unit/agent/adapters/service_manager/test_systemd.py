@@ -43,7 +43,7 @@ class FakeSystemd:
     is_active: bool = False
     breaks_at_start: bool = False
     user: str = ""
-    """The user's line of /etc/passwd, which `systemd-sysusers` creates. Empty without the user."""
+    """The user's line in /etc/passwd, which `systemd-sysusers` creates. Empty without the user."""
     group: str = ""
     userdel_takes_the_group: bool = True
     calls: list[str] = field(default_factory=list)
@@ -163,7 +163,7 @@ def test_purge_deletes_the_user_that_install_made(
     service = service_in(systemd)
     service.install()
     service.uninstall()
-    assert systemd.user, "its files and their owner must be kept"
+    assert systemd.user, "uninstall must keep the user, who owns the state files"
     assert service.purge() == ("the user venue-agent",)
     assert (systemd.user, systemd.group) == ("", "")
     assert service.purge() == ()

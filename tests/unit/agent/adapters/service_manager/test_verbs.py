@@ -166,7 +166,7 @@ def test_uninstall_keeps_state_and_purge_deletes_it(
         capsys.readouterr().out
     )
     assert service.calls[-2:] == ["uninstall", "purge with state False"], (
-        "the files must be written first"
+        "the files must be deleted before the user"
     )
 
 

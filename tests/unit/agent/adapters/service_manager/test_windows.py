@@ -26,8 +26,8 @@ PROGRAM = (r"C:\Program Files\venue-agent\venue-agent.exe",)
 
 @dataclass
 class FakeControl:
-    """A fake service manager. It completes a start, a stop, or the deletion of a service that is
-    still open after ``polls_per_change`` polls.
+    """A fake service manager. The start, the stop or the deletion of the service is complete after
+    ``polls_per_change`` polls.
     """
 
     polls_per_change: int = 3

@@ -38,7 +38,9 @@ def synchronous(database: Database) -> int:
 
 
 def known(state: StateDirectory) -> tuple[int, bool]:
-    """Open the database. Return the number of its requests, and whether it was created."""
+    """Open the database. Return the number of its requests, and whether opening it set a damaged
+    database aside.
+    """
     with contextlib.closing(Database(state)) as database:
         rows = database.query("SELECT count(*) FROM requests")
         return rows[0][0], database.was_quarantined

@@ -136,7 +136,7 @@ def test_a_row_that_cannot_be_read_is_set_aside(
     assert str(REQUEST) in wrecks[0].read_text()
     assert database.counters() == {"rows_quarantined": 1}
     assert journal.get(REQUEST) is None
-    assert journal.add(command(1), NOW), "the service may send the request again"
+    assert journal.add(command(1), NOW), "a request whose row was set aside must be accepted again"
 
 
 def test_old_tombstones_go_and_nothing_else(journal: Journal) -> None:

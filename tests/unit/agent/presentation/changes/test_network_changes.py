@@ -318,7 +318,7 @@ def test_what_is_announced_only_is_missed_where_nobody_received() -> None:
     ]
 
 
-# ---------------------------------------------------------------------------- its own network
+# ---------------------------------------------------------------------------- the machine's network
 
 
 def eth0(*addresses: str, gateways: tuple[str, ...] = ("192.168.1.1",)) -> NetworkPayload:

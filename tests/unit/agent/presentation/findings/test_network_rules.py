@@ -1,4 +1,6 @@
-"""Applies each rule to a healthy network with one change, and to changes that it must ignore."""
+"""Applies each rule to two networks that are healthy except for one change. The rule must report
+the first change and ignore the second one.
+"""
 
 from typing import NamedTuple
 

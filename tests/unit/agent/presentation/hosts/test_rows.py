@@ -120,7 +120,7 @@ def test_what_shows_a_user_which_device_it_is() -> None:
 
     assert is_reported("till", None)
     assert is_reported(None, "00:26:ab:00:00:01")
-    assert not is_reported(None, "02:26:ab:00:00:01"), "randomised"
+    assert not is_reported(None, "02:26:ab:00:00:01"), "a random MAC must not count"
     assert not is_reported("3c2af4112233", None)
     assert not is_reported("BRN3C2AF4112233", None)
     assert is_reported("AXIS M1065-L - 3C2AF4112233", None)

@@ -106,7 +106,7 @@ async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> N
 
     assert answers == ["answer"] * 10
     # The ten concurrent calls fail together. Then one call is repeated until it succeeds, and all
-    # others continue.
+    # other calls continue.
     assert len(service.called_at) <= 6 + 10
 
 
@@ -154,7 +154,7 @@ async def test_calls_that_fail_together_count_once(home: Harness) -> None:
     await asyncio.gather(*(home.breaker.call("heartbeat", service.ask) for _ in range(3)))
 
     assert [at for at in service.called_at if at == 0] == [0, 0, 0]
-    assert sum(home.clock.slept) <= 1.0, "one failure waits at most a second"
+    assert sum(home.clock.slept) <= 1.0, "after one failure the wait is at most a second"
 
 
 async def test_the_service_names_the_wait(home: Harness) -> None:
@@ -377,7 +377,7 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
     for _ in range(20):
         await home.breaker.call("heartbeat", fine.ask)
 
-    assert home.clock.elapsed_s == began, "no call must wait"
+    assert home.clock.elapsed_s == began, "calls of other operations must not be delayed"
     assert home.breaker.is_up
     assert len(home.codes()) == 1
     await until(lambda: len(failing.called_at) == 4)
@@ -387,8 +387,8 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
 
 
 async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
-    """A time-out may mean that the whole service is down. One successful call of a different
-    operation shows that it is not.
+    """After a time-out, the whole service might be down, so all operations wait. One successful
+    call of a different operation shows that the service is up.
     """
     failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))

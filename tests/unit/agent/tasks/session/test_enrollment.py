@@ -167,7 +167,7 @@ async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
 
 
 async def upgraded(home: Harness) -> None:
-    """Simulate an upgrade: the service still has the agent's previous version."""
+    """Simulate an upgrade: the stored enrollment contains the agent's previous version."""
     older = record().model_copy(update={"app_version": "0.0.9"})
     home.binding_state.adopt(older, "loc-0001")
     await restarted(home)
@@ -246,7 +246,7 @@ async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: Harness) -> 
         await home.binding_state.wait_until_bound()
         assert home.codes() == set(), "another device of a shared key must not be a problem"
         await home.session.recheck_binding()
-        assert home.binding_state.is_bound, "only a request was refused, not the device"
+        assert home.binding_state.is_bound, "the recheck must not end the binding"
         assert home.codes() == set()
         home.client.always["heartbeat"] = NO
         home.session.request_recheck()
