@@ -295,7 +295,8 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
         service.database.write(lambda session: end_by_token(session, browser.token))
         async with asyncio.timeout(TIMEOUT_S):
             await poll_changes(service.core)
-            # The timeout is shorter than the stream's own check of its rows, which runs every 5 s.
+            # The stream itself checks its rows every 5 s. The timeout is shorter, so that only
+            # the poll can end the stream.
             async with asyncio.timeout(4):
                 while not stream.is_ended:
                     await stream.next(4)

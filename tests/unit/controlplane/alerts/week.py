@@ -1,6 +1,6 @@
 """A simulated week of a fleet, with every heartbeat of each device.
 
-From the service it uses only the types for opening hours and maintenance.
+This module imports only the types for opening hours and maintenance from the service.
 """
 
 import random
@@ -44,7 +44,10 @@ class PlayedDevice:
     maintenance: list[Stretch] = field(default_factory=list)
 
     def heartbeats(self, service_downs: list[Stretch]) -> list[float]:
-        """Return the times of the heartbeats, in s. The first one is before the week begins."""
+        """Return the times of the heartbeats, in seconds since ``BEGINS``.
+
+        The first heartbeat is before the week begins.
+        """
         heartbeats, at = [], self.phase - HEARTBEAT_S
         for start, end in (*sorted(self.downs + service_downs), (SECONDS, SECONDS)):
             while at < start:
@@ -83,7 +86,7 @@ class Week:
     service_downs: list[Stretch]
 
     def ticks(self, step_s: int) -> Iterator[float]:
-        """Return the times at which the service evaluates alerts. It does not while it is down."""
+        """Return the times at which the service evaluates alerts: none while it is down."""
         for at in range(0, SECONDS, step_s):
             if not any(start <= at < end for start, end in self.service_downs):
                 yield at
@@ -98,7 +101,7 @@ def last_before(heartbeats: list[float], at: float) -> float:
 
 
 def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
-    """Return for each tick the time of the last heartbeat until then."""
+    """Return for each tick the time of the last heartbeat at or before the tick."""
     result, index = [], 0
     for at in ticks:
         while index + 1 < len(heartbeats) and heartbeats[index + 1] <= at:
@@ -171,7 +174,7 @@ def _trouble(chance: random.Random, device: PlayedDevice) -> None:
 
 
 def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
-    """Switch the device off for five hours of each day, from midnight UTC."""
+    """Switch the device off for five hours after midnight UTC, on each day except the last."""
     for day in range(DAYS - 1):
         start = day * 86400 + chance.uniform(0, 1200)
         device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))
@@ -181,7 +184,7 @@ def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
     start = chance.uniform(3600, SECONDS - STABLE_END_S - 5 * 3600)
     length = chance.uniform(300, 4 * 3600)
     for device in location.devices:
-        if chance.random() < 0.95:  # a device may have a battery
+        if chance.random() < 0.95:  # the remaining devices have a battery
             device.downs.append((start, start + length + chance.uniform(0, 400)))
 
 

@@ -1,4 +1,8 @@
-"""Tests of lists: tables on wide terminals, lines on narrow terminals, whole ids in pipes."""
+"""Tests of how commands print lists.
+
+On a wide terminal, a list is a table. On a narrow terminal, each record has several lines. In a
+pipe, ids are not shortened.
+"""
 
 import re
 from datetime import UTC, datetime

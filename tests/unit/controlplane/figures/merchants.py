@@ -1,4 +1,4 @@
-"""Merchants that hypothesis generates. They have few sales, at times near clock changes."""
+"""Random merchants for hypothesis tests. Each has few sales, many of them near a clock change."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -47,7 +47,9 @@ NOWS = (
     datetime(2011, 12, 31, 11, tzinfo=UTC),
     datetime(2010, 11, 7, 12, tzinfo=UTC),
 )
-"""Days with a clock change in some zone, a new year, a leap day, and a day that a zone skipped."""
+"""Times on or soon after special days: a day with a clock change in some zone, a new year, a leap
+day, and a day that a zone skipped.
+"""
 VARIATION = uuid.UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 ARTICLES: tuple[dict[str, Any], ...] = (
     {"name": "Tea", "uom_symbol": "pcs", "exponent": 0, "percentage_milli": 5_000,
@@ -69,7 +71,7 @@ WAYS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "
 class RefundPlan:
     later: timedelta | None
     lines: tuple[int, ...] | None
-    """Indexes of the refunded lines; None if they are not known."""
+    """Indexes of the refunded lines; None if it is not known which lines were refunded."""
     amount_percent: int
     way: int
 
@@ -187,7 +189,7 @@ def queries(draw: st.DrawFn, merchant: Merchant) -> Query:
 
 
 def write(session: Session, merchant: Merchant) -> None:
-    """Write a merchant to the database, its sales and refunds with functions of the service."""
+    """Write a merchant to the database. Functions of the service write the sales and refunds."""
     locations = [
         session.execute(
             insert(Location)

@@ -1,6 +1,6 @@
 """Tests of every field of every request body of remoteControl: required fields, and limits.
 
-A refusal names a field exactly if the value of the field is not permitted.
+A refusal names a field if and only if the value of the field is not permitted.
 """
 
 import uuid
@@ -69,7 +69,10 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         if field in {"instanceId", "challengeId", "bindingId", "requestId", "reportId"}
     },
 }
-"""Values of all fields except ``report``, whose permitted values depend on ``kind``."""
+"""For each field, its permitted and its forbidden values.
+
+The field ``report`` is missing, because its permitted values depend on ``kind``.
+"""
 
 
 def test_every_field_is_here() -> None:

@@ -51,7 +51,7 @@ def body(**changes: Any) -> dict[str, Any]:
 
 
 UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
-"""Control characters, and halves of surrogate pairs."""
+"""Characters that are refused in a text: control characters, and halves of surrogate pairs."""
 UNKEPT: tuple[dict[str, Any], ...] = (
     {"a": "\x00"},
     {"a": [1, {"b": "\ud800"}]},

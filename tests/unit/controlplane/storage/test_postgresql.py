@@ -37,7 +37,7 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Settings with rare polls, so that only notifications reach the other service."""
+    """Settings with one poll an hour, so that services receive changes only by notifications."""
     return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=3600)
 
 

@@ -1,4 +1,4 @@
-"""The tools of support on a running service, and calls with the tokens of support links."""
+"""A helper that creates support links and channels, and calls the service with support tokens."""
 
 import json
 from typing import Any, Final
@@ -38,7 +38,10 @@ class Desk:
     async def ask(
         self, path: str, caller: str | Browser | None = None, **body: Any
     ) -> httpx2.Response:
-        """Call as a signed-in user or with an API key. The default key may write."""
+        """Call an operation as a signed-in user or with an API key.
+
+        The default is a key with the write grant.
+        """
         if isinstance(caller, Browser):
             return await caller.post(path, body)
         return await self._service.post(path, json.dumps(body), api_key=caller)

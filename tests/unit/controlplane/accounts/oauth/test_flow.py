@@ -151,8 +151,8 @@ async def test_nothing_that_is_kept_is_a_secret(
 
 
 async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
-    """The service gives no secret to clients. The reply lists what it registered instead of the
-    requested values (RFC 7591, 3.2.1).
+    """The reply contains the values that the service registered, which differ from the requested
+    values (RFC 7591, 3.2.1). The service issues no client secrets.
     """
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",
