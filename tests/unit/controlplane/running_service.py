@@ -57,6 +57,11 @@ class FakeClock:
 
 
 class RunningService:
+    """A running service, and an HTTP client that calls it without a network.
+
+    ``write_key`` is an API key with the write grant for all locations of the default organization.
+    """
+
     def __init__(
         self, database: Database, core: Core, clock: FakeClock, http: httpx2.AsyncClient
     ) -> None:

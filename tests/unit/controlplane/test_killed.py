@@ -29,7 +29,7 @@ from tests.unit.controlplane.test_workers import workers_of
 SUBMISSIONS = sizes.amount(medium=30, large=200)
 AT_ONCE = 8
 KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)[-sizes.amount(medium=1, large=3) :]
-"""The test kills a process when this many reports are accepted, while it submits other reports."""
+"""Counts of accepted reports at which the test kills a process while it submits more reports."""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
 pytestmark = [

@@ -1,4 +1,4 @@
-"""Tests of the maximum number of streams of a process, which its limit on open files reduces."""
+"""Tests of the maximum number of streams, which the limit on open files of a process can reduce."""
 
 import pytest
 

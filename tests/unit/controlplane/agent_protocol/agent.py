@@ -49,6 +49,8 @@ def _results(tool: str) -> CompiledValidator:
 
 
 class Agent:
+    """A client of the agent protocol. The default of ``api_key`` is a key with the write grant."""
+
     def __init__(self, service: RunningService) -> None:
         self.service = service
 

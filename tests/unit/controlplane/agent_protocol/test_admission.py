@@ -91,7 +91,7 @@ async def test_what_takes_long_is_charged_for(loaded: Database) -> None:
         agent = Agent(service)
         for _ in range(3):
             await agent.call("business_context")
-        # The next call is charged 2 s, which is more than the settings permit its key.
+        # The next call is charged 2 s, but the settings permit a key only 1 s.
         times_s = itertools.count(step=dispatch.FREE_S + 2)
         await agent.call("business_context")
         refused = await agent.send(PING)

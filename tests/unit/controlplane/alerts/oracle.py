@@ -1,4 +1,4 @@
-"""The expected alerts of a week: a second, slow implementation of docs/alerts.md.
+"""The expected alerts of a week: a second, slow implementation of the rules in docs/alerts.md.
 
 It stores only the value of each condition at each evaluation, and derives the alerts from this
 history. It shares no code with the service. For example, it computes opening hours minute by
@@ -25,6 +25,7 @@ HOUR = 3600
 BREAK_AFTER = 60
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 BEFORE_S = 9 * 86400
+"""Opening hours are computed from this many seconds before the week begins."""
 ACTIVE, INACTIVE, UNKNOWN = "active", "inactive", "unknown"
 
 Event = tuple[float, str, str, str, bool, bool]
@@ -226,7 +227,7 @@ class Story:
     def _is_long_inactive(self) -> bool:
         """Return whether the condition has been inactive for more than 2 h.
 
-        No rule considers a value that is older.
+        No rule considers older values.
         """
         at = len(self.values) - 1
         first = max(0, at - self.inactive_count + 1)
@@ -241,7 +242,7 @@ class Story:
         return -1 if began is None else now - began
 
     def _inactive_for(self, now: float) -> float:
-        """Return for how many seconds the condition has been inactive; -1 if it is not."""
+        """Return for how many seconds the condition has been inactive; -1 if it is not inactive."""
         inactive = None
         for at in range(len(self.values) - 1, self.fired_at_index, -1):
             if self.values[at] == ACTIVE:

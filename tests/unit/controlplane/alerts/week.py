@@ -37,6 +37,12 @@ Stretch = tuple[float, float]
 
 @dataclass
 class PlayedDevice:
+    """A simulated device.
+
+    It sends no heartbeats during ``downs``, its reports have faults during ``broken``, and it is in
+    maintenance during ``maintenance``. ``phase`` is the second of the minute of its heartbeats.
+    """
+
     instance_id: UUID
     phase: float
     downs: list[Stretch] = field(default_factory=list)
@@ -60,6 +66,8 @@ class PlayedDevice:
 
 @dataclass
 class PlayedLocation:
+    """A simulated location. ``maintenance`` contains windows that apply to all its devices."""
+
     name: str
     zone: str
     lines: tuple[str, ...]
@@ -82,6 +90,8 @@ class PlayedLocation:
 
 @dataclass
 class Week:
+    """A simulated week. The service does not run during ``service_downs``."""
+
     locations: list[PlayedLocation]
     service_downs: list[Stretch]
 

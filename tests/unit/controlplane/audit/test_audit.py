@@ -1,4 +1,4 @@
-"""Tests of the audit log: which calls have an entry, what it contains, and who can read it."""
+"""Tests of the audit log: which calls add entries, what they contain, and who can read them."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,7 @@
 """Tests of how commands print lists.
 
-On a wide terminal, a list is a table. On a narrow terminal, each record has several lines. In a
-pipe, ids are not shortened.
+A list is a table if the table fits the width of the terminal. Otherwise, each record has several
+lines. In a pipe, a list is always a table, and ids are not shortened.
 """
 
 import re

@@ -183,7 +183,10 @@ def test_a_password_has_a_sensible_length(
 
 @pytest.mark.usefixtures("database")
 def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
-    """The parser reads ``--password`` as an abbreviation of ``--password-file``."""
+    """The parser reads ``--password`` as an abbreviation of ``--password-file``.
+
+    Therefore its value is used as the name of a file.
+    """
     assert main([*ADD, "--password", PASSWORD]) == 2
     assert "cannot read a password from" in capsys.readouterr().err
 

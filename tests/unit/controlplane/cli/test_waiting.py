@@ -20,7 +20,7 @@ EMPTY: dict[str, object] = {"devices": [], "nextCursor": None}
 
 
 class Service:
-    """A service that returns ``answers`` in order, and the last of them for all further calls.
+    """A service that returns ``answers`` in order, and the last answer for all further calls.
 
     ``waits`` records how long the client waits, in seconds.
     """

@@ -69,7 +69,10 @@ WAYS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "
 
 @dataclass(frozen=True)
 class RefundPlan:
+    """A refund to write. ``way`` is an index in ``WAYS``."""
+
     later: timedelta | None
+    """The time from the sale to the refund; None for a refund without a date."""
     lines: tuple[int, ...] | None
     """Indexes of the refunded lines; None if it is not known which lines were refunded."""
     amount_percent: int
@@ -78,8 +81,14 @@ class RefundPlan:
 
 @dataclass(frozen=True)
 class SalePlan:
+    """A sale to write.
+
+    ``ways`` contains the index of each payment in ``WAYS``; None for a payment without a method.
+    """
+
     location: int
     before: timedelta
+    """The time from the sale to ``Merchant.now``."""
     currency: str
     is_resolved: bool
     lines: tuple[tuple[int, int, int, int], ...] | None

@@ -52,7 +52,7 @@ class Call:
     Args:
         operations: The row of ``table.OPERATIONS`` for this call.
         rule: The row of ``table.LOCATIONS`` for this call.
-        path: The path. For GET, values that ``body`` returns replace the placeholders in it.
+        path: The path. For GET, values of ``body`` replace the placeholders in the path.
         body: Returns the arguments for a target.
         mark: Returns the text that identifies the object of a target in the reply of a list.
     """

@@ -1,6 +1,6 @@
-"""The arguments of each operation for each target, in tables by path.
+"""Tables of the arguments of each operation for each target. The keys of the tables are paths.
 
-The tables are written by hand, independent of the service.
+The tables are written by hand. They are not generated from the service.
 """
 
 import uuid

@@ -1,4 +1,4 @@
-"""Tests that each call with each credential has the result that two tables define."""
+"""Tests that each call with each credential has the result that `table.py` defines."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -81,7 +81,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Enroller:
-    """Enrols devices in the name of a key that may write at all locations."""
+    """Enrols devices as a caller with the write grant for all locations."""
 
     session: Session
     settings: Settings

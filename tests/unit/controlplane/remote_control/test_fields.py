@@ -40,7 +40,7 @@ BODIES: dict[str, dict[str, Any]] = {
 """For each operation, a valid body with every field. The ids in it do not exist."""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
-    # permitted values, forbidden values
+    # Each row: operation and field, permitted values, forbidden values.
     ("challenge", "publicKey"): ((), ("0" * 87, "0" * 89, "", 1, None)),
     ("challenge", "platform"): (PLATFORMS, ("", "Linux", "other", 1, None)),
     ("challenge", "locationId"): NAMES,

@@ -27,7 +27,7 @@ DRAWN = 300
 BOUNDS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
-"""The last permitted value, and the first refused one."""
+"""The last permitted value, and the first value that is refused."""
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:

@@ -104,7 +104,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
-    """No operation sets the status or the image of a good, but imported goods have them."""
+    """No operation sets the status or image of a good, so the test writes them to the database."""
     made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 

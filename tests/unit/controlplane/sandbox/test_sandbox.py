@@ -1,6 +1,7 @@
 """Tests of sandboxes, which are generated merchants.
 
-The same seed generates the same merchant. A merchant has every unusual case of sales and refunds.
+The same seed generates the same merchant. A merchant has every unusual case, for example a refund
+without a date.
 """
 
 import json

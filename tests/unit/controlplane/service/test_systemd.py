@@ -58,7 +58,7 @@ def service(system: FakeSystem, tmp_path: Path) -> SystemdService:
 
 @pytest.fixture(autouse=True)
 def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the check of who can change the program: it depends on the directory of the tests."""
+    """Skip the check of who can change the program: its result depends on the test directory."""
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 

@@ -28,8 +28,8 @@ from tests.postgresql import new_database
 DUMPS = FIXTURES / "databases"
 """Dumps of databases.
 
-The dumps of release 0.1.0 contain devices, one of them revoked, requests in each state, reports of
-both kinds, and keys of two organizations.
+The dumps of release 0.1.0 contain devices (one of them is revoked), requests in each state, reports
+of both kinds, and keys of two organizations.
 """
 OWN = {"schema_version", "alembic_version"}
 

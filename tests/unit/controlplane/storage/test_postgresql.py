@@ -43,7 +43,7 @@ def settings() -> Settings:
 
 @asynccontextmanager
 async def other_process(service: RunningService) -> AsyncIterator[RunningService]:
-    """Run a second service on the same database. Yield it when it receives notifications."""
+    """Run a second service on the same database. Yield it once it can receive notifications."""
     settings, clock = service.core.settings, service.clock
     async with (
         beside(service.database, settings, clock) as other,

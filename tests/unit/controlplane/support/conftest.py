@@ -1,4 +1,4 @@
-"""Fixtures of the support tests: the settings of the service, and a `Desk`."""
+"""Fixtures of the support tests: the settings of the service, and a `Desk` that calls it."""
 
 import pytest
 

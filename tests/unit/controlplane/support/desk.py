@@ -21,6 +21,8 @@ DAY_S: Final = 86_400
 
 
 class Desk:
+    """Acts as support, which creates links and channels, and as the callers that use the links."""
+
     def __init__(self, service: RunningService) -> None:
         self._service = service
 
