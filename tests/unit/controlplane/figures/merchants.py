@@ -65,6 +65,7 @@ ARTICLES: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 WAYS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "Pay"),
         ("other", "Voucher"))  # fmt: skip
+"""Type and name of each payment method."""
 
 
 @dataclass(frozen=True)
