@@ -23,7 +23,7 @@ sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_parser() -> Iterator[None]:
-    """Build the parser of the command line once, because that is the slowest part of `main`."""
+    """Build the command line parser only once, because this is the slowest part of `main`."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
         yield

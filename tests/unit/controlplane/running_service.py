@@ -1,4 +1,4 @@
-"""Runs the service in the process of the tests, with a database and a clock of the test."""
+"""Runs the service in the test process, with a database and a clock that the tests control."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -57,6 +57,11 @@ class FakeClock:
 
 
 class RunningService:
+    """A running service, and an HTTP client that calls it without a network.
+
+    ``write_key`` is an API key with the write grant for all locations of the default organization.
+    """
+
     def __init__(
         self, database: Database, core: Core, clock: FakeClock, http: httpx2.AsyncClient
     ) -> None:
@@ -115,9 +120,9 @@ async def running_service(database: Database, settings: Settings) -> AsyncIterat
 async def beside(
     database: Database, settings: Settings, clock: FakeClock, **timers: Callable[[], float]
 ) -> AsyncIterator[RunningService]:
-    """Run a service on a database that is not emptied, such as the database of another service.
+    """Run a service on ``database`` without emptying it, for example beside another service.
 
-    ``timers`` are arguments of `Core`.
+    ``timers`` are passed to `Core`.
     """
     core = Core(database, settings, clock, monotonic=clock.monotonic, **timers)
     transport = httpx2.ASGITransport(app=build_app(core))

@@ -11,7 +11,10 @@ from agent.wire import routes
 
 
 class SimulatedDevice:
-    """Most methods return the response to a call. ``enrolled`` enrols and returns the device."""
+    """A device. Most methods make one call of the public API and return the response.
+
+    ``enrolled`` enrols the device, and returns the device itself.
+    """
 
     def __init__(
         self, http: httpx2.AsyncClient, api_key: str, location_id: str = "loc-0001"
@@ -72,7 +75,7 @@ class SimulatedDevice:
         return results
 
     async def create_request(self, kind: str = "network") -> str:
-        """Return the id of a new request to this device."""
+        """Create a request for this device. Return its id."""
         response = await self.call(routes.CREATE_REQUEST, instanceId=self.instance_id, kind=kind)
         assert response.status_code == 200, response.text
         return str(response.json()["requestId"])

@@ -1,4 +1,6 @@
-"""Tests that an accepted report is stored exactly once, even if a process is killed."""
+"""Tests that an accepted report is stored exactly once, even if a process of the service or of
+PostgreSQL is killed.
+"""
 
 import asyncio
 import json
@@ -27,7 +29,7 @@ from tests.unit.controlplane.test_workers import workers_of
 SUBMISSIONS = sizes.amount(medium=30, large=200)
 AT_ONCE = 8
 KILLED_AT = (1, SUBMISSIONS // 3, SUBMISSIONS * 3 // 4)[-sizes.amount(medium=1, large=3) :]
-"""Numbers of accepted reports at which the test kills a process. This interrupts submissions."""
+"""Counts of accepted reports at which the test kills a process while it submits more reports."""
 REPORT: dict[str, Any] = json.loads(encode(small_venue()))
 BACKENDS = text("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'")
 pytestmark = [
@@ -130,7 +132,7 @@ class Reports:
 
 
 def busiest(workers: list[int]) -> int:
-    """Return the worker with the most connections. The others may have none of this test."""
+    """Return the worker with the most connections. Another worker might serve no connection."""
     return max(workers, key=lambda pid: len(psutil.Process(pid).net_connections()))
 
 
@@ -163,7 +165,7 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
 @pytest.mark.large
 @pytest.mark.parametrize("victim", ["worker", "backend"])
 async def test_what_was_answered_outlives_the_kill_of_a_part(server: str, victim: str) -> None:
-    """The test kills a worker process, or a process of PostgreSQL, which then recovers its data."""
+    """The test kills a worker or a process of PostgreSQL. PostgreSQL then recovers its data."""
     process = start(server, "--rate", "0", "--workers", "2")
 
     def kill() -> None:

@@ -1,4 +1,4 @@
-"""Tests of a process of the service that a device and `venue-control` call over loopback."""
+"""Tests of a service process, which a simulated device and `venue-control` call over loopback."""
 
 import asyncio
 import json
@@ -90,7 +90,7 @@ def start(database: str, *options: str) -> Process:
 
 
 def write_key(database: str) -> str:
-    """Create an API key that may write, without starting a process for it."""
+    """Create an API key with the write grant in the database, without a `venue-control` process."""
     with closing(Database(database, connections=1)) as opened:
         return opened.write(
             lambda session: create_key(
@@ -140,7 +140,7 @@ async def serve_one_command(device: SimulatedDevice, outcome: str) -> None:
 
 
 def test_requests_to_a_local_service_bypass_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The proxy could read the API key of an http call."""
+    """A proxy could read the API key, because calls to a local service are not encrypted."""
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.getsockname()[1]}")
@@ -234,7 +234,10 @@ def test_a_key_is_revoked_by_its_id(
 
 
 def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
-    """SIGTERM stops the service with exit code 0, even while a command stream is open."""
+    """SIGTERM stops the service with exit code 0, even while a command stream is open.
+
+    After the next start, the device is still enrolled.
+    """
     process = start(str(tmp_path / "service.db"))
 
     async def enroll_and_listen() -> tuple[SimulatedDevice, int]:

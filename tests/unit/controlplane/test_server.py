@@ -1,4 +1,4 @@
-"""Tests of the number of streams that a process accepts. The limit on open files bounds it."""
+"""Tests of the maximum number of streams, which the limit on open files of a process can reduce."""
 
 import pytest
 

@@ -53,7 +53,7 @@ def workers_of(process: Process) -> list[int]:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process runs. A zombie has ended, but its parent did not wait for it yet."""
+    """Return whether a process runs. A zombie process has ended, so the result is False."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""Tests of changed memberships: they apply to keys, sessions and open streams within 5 s.
+"""Tests that a changed membership applies to keys, sessions and open streams within 5 s.
 
 The tests call ``poll_changes``, which a running service calls every 2.5 s.
 """
@@ -117,7 +117,8 @@ async def test_a_removed_member_s_key_ends_with_the_next_poll(service: RunningSe
 async def test_a_key_does_not_come_back_with_the_membership(service: RunningService) -> None:
     user = make_user(service)
     key = own_key(service, user)
-    make_user(service, organization_id="org-0002")  # so the account is not deleted
+    # Without a second membership, the removal below would delete the account.
+    make_user(service, organization_id="org-0002")
     remove(service, user, ORGANIZATION)
     change(service, user, "owner", ())
     assert await status(service, key) == 401
@@ -295,7 +296,8 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
         service.database.write(lambda session: end_by_token(session, browser.token))
         async with asyncio.timeout(TIMEOUT_S):
             await poll_changes(service.core)
-            # The timeout is shorter than the stream's own check of its rows, which runs every 5 s.
+            # The stream itself checks its rows every 5 s. The timeout is shorter, so that only
+            # the poll can end the stream.
             async with asyncio.timeout(4):
                 while not stream.is_ended:
                     await stream.next(4)
@@ -329,7 +331,7 @@ async def test_a_pending_request_outlives_the_session_and_not_the_membership(
     device = await service.device().enrolled()
     other = await service.device().enrolled()
     until = {"kind": "network", "until": "2026-11-22T12:00:00.000Z"}
-    service.clock.advance(3600)  # both are offline, so both requests wait
+    service.clock.advance(3600)  # both devices go offline, so both requests are pending
     for each in (device, other):
         body = {"instanceIds": [str(each.instance_id)], **until}
         assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
@@ -353,7 +355,7 @@ async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
     browser = Browser(service)
     await browser.sign_in()
     device = await service.device().enrolled()
-    service.clock.advance(3600)  # it is offline, so the request is pending
+    service.clock.advance(3600)  # the device goes offline, so the request is pending
     body = {"kind": "network", "until": "2026-11-22T12:00:00.000Z", "all": True}
     assert (await browser.post("/console/api/pending-requests", body)).status_code == 200
     await browser.post(SIGN_OUT)

@@ -116,7 +116,7 @@ async def test_members_are_listed_changed_and_removed(service: RunningService) -
 async def test_the_last_owner_of_everything_stays_one(service: RunningService) -> None:
     ada = make_user(service)
     browser = await signed_in(service)
-    # Neither an owner of some locations nor a manager counts as a second owner.
+    # Bob owns only some locations, and Eve is a manager. Neither counts as a second owner.
     make_user(service, "bob@example.com", locations=["loc-0001"])
     make_user(service, "eve@example.com", role="manager")
     this = {"userId": str(ada.id)}
@@ -210,7 +210,7 @@ async def test_an_address_with_an_account_joins_by_its_own_password(
     with service.database.read(lambda session: session) as session:
         user = find_user(session, "bob@example.com")
         assert user is not None
-        assert user.name == "Ada"  # unchanged
+        assert user.name == "Ada"  # joining does not change the name
         assert [each.organization_id for each in memberships(session, user.id)] == [
             "org-0001", "org-0002",
         ]  # fmt: skip

@@ -15,7 +15,10 @@ AT = ("org-0001", "loc-0001")
 
 
 async def named(service: RunningService) -> tuple[Any, Any]:
-    """Return the names of a device's location and organization. Fails if its records differ."""
+    """Return the names of a device's location and organization.
+
+    Three operations return these names. The call fails if the names differ.
+    """
     listed = (await service.post(routes.LIST_DEVICES)).json()["devices"][0]
     console_device = (await service.post(OVERVIEW)).json()["devices"][0]["device"]
     body = f'{{"instanceId": "{listed["instanceId"]}"}}'

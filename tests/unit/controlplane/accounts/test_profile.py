@@ -193,7 +193,7 @@ async def test_a_session_is_of_one_organization_at_a_time(service: RunningServic
     chosen = await browser.post(choose, {"organizationId": "org-0002"})
     assert chosen.json() == {"organizationId": "org-0002"}
     assert (await browser.post(OVERVIEW)).json()["canWrite"] is False
-    # The session is for org-0002. It ends with the membership in org-0002 only.
+    # The session is for org-0002. It ends when the user leaves org-0002, not org-0001.
     remove(service, user, "org-0001")
     assert (await browser.post(OVERVIEW)).status_code == 200
     remove(service, user, "org-0002")

@@ -108,7 +108,9 @@ async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
 async def test_each_sign_in_creates_a_new_session(
     service: RunningService,
 ) -> None:
-    """A token that an attacker planted is not used: this prevents session fixation."""
+    """The service does not use a session token that an attacker set in the user's browser. This
+    prevents session fixation.
+    """
     make_user(service)
     browser = Browser(service)
     browser.token = planted = "A" * 43
@@ -158,7 +160,9 @@ async def test_an_unknown_address_costs_the_same_hash(
 
 
 def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
-    """Both hashes have the same algorithm, parameters and length, so both need the same time."""
+    """The dummy hash and a real hash have the same algorithm, parameters and length. Therefore a
+    check of a password takes the same time for an unknown account.
+    """
     passwords = Passwords(memory_kib=8, passes=1)
     try:
         dummy = passwords._dummy_hash
@@ -257,7 +261,7 @@ async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningServ
 
 
 async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
-    """A sign-in to one's own account does not reset the limit on guesses at other accounts."""
+    """A successful sign-in to one account does not reset the limit on guesses at other accounts."""
     make_user(service)
     make_user(service, "eve@example.com")
     for _ in range(FAILURES_MAX - 1):

@@ -49,6 +49,8 @@ def _results(tool: str) -> CompiledValidator:
 
 
 class Agent:
+    """A client of the agent protocol. The default of ``api_key`` is a key with the write grant."""
+
     def __init__(self, service: RunningService) -> None:
         self.service = service
 
@@ -87,7 +89,7 @@ class Agent:
         return structured
 
     async def mistake(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> str:
-        """Call a tool with a mistake. Return the error text that a model receives."""
+        """Make a call that the tool refuses. Return the error text that a model receives."""
         params = {"name": tool, "arguments": arguments}
         result = (await self.ask("tools/call", params, api_key))["result"]
         assert result["isError"], result
@@ -95,7 +97,7 @@ class Agent:
         return str(result["content"][0]["text"])
 
     async def refused(self, tool: str, api_key: str | None = None, /, **arguments: Any) -> Json:
-        """Call a tool. Return the JSON-RPC error that refuses the call."""
+        """Make a call that the service refuses with a JSON-RPC error. Return this error."""
         params = {"name": tool, "arguments": arguments}
         error: Json = (await self.ask("tools/call", params, api_key))["error"]
         return error

@@ -36,7 +36,7 @@ async def test_a_just_revoked_key_calls_no_tool(agent: Agent) -> None:
     key_id = agent.service.caller(key).key_id
     await agent.call("business_context", key)
     now = agent.service.clock()
-    # Simulate a poll: after it, the service uses its cache of keys.
+    # Simulate a poll, because the service uses cached keys only for a few seconds after a poll.
     agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
     agent.service.database.write(lambda session: revoke_key(session, key_id, now))
@@ -50,7 +50,7 @@ async def test_a_just_removed_member_calls_no_tool(agent: Agent) -> None:
     user = make_user(agent.service, "leaving@example.com")
     key = own_key(agent.service, user)
     await agent.call("business_context", key)
-    # Simulate a poll: after it, the service uses its cache of keys.
+    # Simulate a poll, because the service uses cached keys only for a few seconds after a poll.
     agent.service.core.keys.forget((), {user.id: 1}, agent.service.core.keys.now_s())
     await agent.call("business_context", key)
     remove(agent.service, user, "org-0001")
@@ -84,14 +84,14 @@ async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> Non
 
 async def test_what_takes_long_is_charged_for(loaded: Database) -> None:
     settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
-    # Each call takes ``FREE_S`` of processor time, which is not charged.
+    # Each call takes ``FREE_S`` seconds of processor time, which are not charged.
     times_s = itertools.count(step=dispatch.FREE_S)
     clock = FakeClock()
     async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         agent = Agent(service)
         for _ in range(3):
             await agent.call("business_context")
-        # The next call is charged 2 s, which is more than its key may use.
+        # The next call is charged 2 s, but the settings permit a key only 1 s.
         times_s = itertools.count(step=dispatch.FREE_S + 2)
         await agent.call("business_context")
         refused = await agent.send(PING)

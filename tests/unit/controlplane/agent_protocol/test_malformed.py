@@ -1,6 +1,6 @@
 """Tests of invalid requests: each gets the error that the contract defines, never a 5xx status.
 
-`Agent.send` validates the replies against the envelope.
+`Agent.send` validates the replies against the JSON-RPC envelope.
 """
 
 import json

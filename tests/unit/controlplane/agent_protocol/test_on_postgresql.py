@@ -46,7 +46,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def answers(database: Database) -> list[dict[str, Any]]:
-    """Return the results of `CALLS`, then of two calls of the tool that changes data."""
+    """Return the results of `CALLS`, then of two equal calls of `set_catalog_availability`."""
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
 
     def ask(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""The expected alerts of a week: a second, slow implementation of docs/alerts.md.
+"""The expected alerts of a week: a second, slow implementation of the rules in docs/alerts.md.
 
-It stores only the value of each condition at each evaluation, and searches that history for each
-answer. It shares no code with the service: opening hours are computed minute by minute.
+It stores only the value of each condition at each evaluation, and derives the alerts from this
+history. It shares no code with the service. For example, it computes opening hours minute by
+minute.
 """
 
 from bisect import bisect_left
@@ -24,10 +25,14 @@ HOUR = 3600
 BREAK_AFTER = 60
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 BEFORE_S = 9 * 86400
+"""Opening hours are computed from this many seconds before the week begins."""
 ACTIVE, INACTIVE, UNKNOWN = "active", "inactive", "unknown"
 
 Event = tuple[float, str, str, str, bool, bool]
-"""Time in s, location, device ("" for the location), condition, is flapping, is resolved."""
+"""The start or the end of an alert. The fields are: time in seconds since ``BEGINS``, location,
+device ("" for an alert of the location), condition, whether the condition is flapping, whether the
+alert has resolved.
+"""
 
 
 def expected(week: Week, step_s: int) -> list[Event]:
@@ -112,9 +117,10 @@ def _offline(
     now: float,
     settled: Callable[[float], bool],
 ) -> tuple[str, float | None]:
-    """Return the value of the offline condition for a device that is not online.
+    """Return the value of the offline condition of a device that is not online.
 
-    The second item is the time since which the device is offline; None if that is not known.
+    The second item is the time since which the device counts as offline; None if the value of the
+    condition is unknown.
     """
     if not settled(now):
         return UNKNOWN, None
@@ -142,9 +148,10 @@ def _settled(ticks: list[float]) -> Callable[[float], bool]:
 
 
 def _opening(location: PlayedLocation) -> Callable[[float], float | None]:
-    """Return a function from a time to the last opening of the location; None while it is closed.
+    """Return a function that takes a time and returns when the location last opened.
 
-    It checks the local clock at each minute of the week.
+    The function returns None while the location is closed, and for a location without opening
+    hours. The openings are computed from the local time of each minute of the week.
     """
     if not location.lines:
         return lambda now: None
@@ -218,7 +225,10 @@ class Story:
         return known == ACTIVE or self.is_open or self.is_flapping
 
     def _is_long_inactive(self) -> bool:
-        """Return whether it was inactive for over 2 h. No rule considers an older value."""
+        """Return whether the condition has been inactive for more than 2 h.
+
+        No rule considers older values.
+        """
         at = len(self.values) - 1
         first = max(0, at - self.inactive_count + 1)
         return self.ticks[at] - self.ticks[first] > 2 * HOUR
@@ -232,7 +242,7 @@ class Story:
         return -1 if began is None else now - began
 
     def _inactive_for(self, now: float) -> float:
-        """Return for how many seconds the condition has been inactive; -1 if it is not."""
+        """Return for how many seconds the condition has been inactive; -1 if it is not inactive."""
         inactive = None
         for at in range(len(self.values) - 1, self.fired_at_index, -1):
             if self.values[at] == ACTIVE:
@@ -242,7 +252,7 @@ class Story:
         return -1 if inactive is None else now - inactive
 
     def _changes(self, now: float) -> list[float]:
-        """Return the times of the last hour at which the condition began or ended."""
+        """Return the times in the last hour at which the condition became active or inactive."""
         first = bisect_left(self.ticks, now - HOUR + 0.001)
         before = next((v for v in reversed(self.values[:first]) if v != UNKNOWN), INACTIVE)
         results = []

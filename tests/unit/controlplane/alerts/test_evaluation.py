@@ -1,4 +1,4 @@
-"""Tests of alerts from heartbeats to the webhook: each fires once and resolves once."""
+"""Tests of alerts, from heartbeats to webhook: each alert fires once and resolves once."""
 
 import base64
 import hashlib
@@ -47,7 +47,7 @@ def settings() -> Settings:
 
 
 class Fleet:
-    """A webhook, and devices. Those that are not in ``offline`` send a heartbeat each minute."""
+    """A webhook and devices. Each device that is not in ``offline`` sends a heartbeat a minute."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
@@ -74,7 +74,7 @@ class Fleet:
         return [json.loads(each.content) for each in self.webhook.received[before:]]
 
     async def send_heartbeats(self) -> None:
-        """Store a heartbeat of each online device in one batch, as the endpoint does."""
+        """Store a heartbeat of each online device in one batch, as the heartbeat endpoint does."""
         core, caller = self.service.core, self.service.caller(self.service.write_key)
         heartbeats = [
             DeviceHeartbeat(
@@ -104,7 +104,7 @@ class Fleet:
 @pytest.fixture
 async def fleet(service: RunningService) -> Fleet:
     made = Fleet(service)
-    await made.run(4)  # no device counts as offline in the first 3 min
+    await made.run(4)  # in the first 3 min of monitoring, no device counts as offline
     return made
 
 

@@ -1,4 +1,4 @@
-"""Tests of a week of a fleet: exactly the expected alerts fire, and each one resolves."""
+"""Tests with a simulated week of a fleet: exactly the expected alerts fire, and each resolves."""
 
 import os
 from collections import Counter
@@ -24,7 +24,7 @@ from tests.unit.controlplane.alerts.week import (
 WINDOW_S = 180
 WINDOW = timedelta(seconds=WINDOW_S)
 LONG = os.environ.get("WEEKS", "")
-"""The number of weeks that `make test-week` tests, every 30 s; "" in other runs."""
+"""The number of weeks that `make test-week` tests; "" in other runs."""
 STEP_S = 30 if LONG else 60
 SEEDS = range(1, 1 + int(LONG or 1))
 
@@ -52,7 +52,8 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
         with_state = {key.instance_id for key in states}
         bound = []
         for device, last, want in zip(location.devices, lasts, wanted, strict=True):
-            # The service evaluates devices with a problem, a maintenance window or a stored state.
+            # As in the service, only devices with a problem, a maintenance window or a stored
+            # state are evaluated.
             if want[index] or (with_state and device.instance_id in with_state):
                 is_broken = any(start <= at < end for start, end in device.broken)
                 bound.append(BoundDevice(device.instance_id, time_at(last[index]), is_broken))

@@ -1,6 +1,6 @@
 """A simulated week of a fleet, with every heartbeat of each device.
 
-From the service it uses only the types for opening hours and maintenance.
+This module imports only the types for opening hours and maintenance from the service.
 """
 
 import random
@@ -37,6 +37,12 @@ Stretch = tuple[float, float]
 
 @dataclass
 class PlayedDevice:
+    """A simulated device.
+
+    It sends no heartbeats during ``downs``, its reports have faults during ``broken``, and it is in
+    maintenance during ``maintenance``. ``phase`` is the second of the minute of its heartbeats.
+    """
+
     instance_id: UUID
     phase: float
     downs: list[Stretch] = field(default_factory=list)
@@ -44,7 +50,10 @@ class PlayedDevice:
     maintenance: list[Stretch] = field(default_factory=list)
 
     def heartbeats(self, service_downs: list[Stretch]) -> list[float]:
-        """Return the times of the heartbeats, in s. The first one is before the week begins."""
+        """Return the times of the heartbeats, in seconds since ``BEGINS``.
+
+        The first heartbeat is before the week begins.
+        """
         heartbeats, at = [], self.phase - HEARTBEAT_S
         for start, end in (*sorted(self.downs + service_downs), (SECONDS, SECONDS)):
             while at < start:
@@ -57,6 +66,8 @@ class PlayedDevice:
 
 @dataclass
 class PlayedLocation:
+    """A simulated location. ``maintenance`` contains windows that apply to all its devices."""
+
     name: str
     zone: str
     lines: tuple[str, ...]
@@ -79,11 +90,13 @@ class PlayedLocation:
 
 @dataclass
 class Week:
+    """A simulated week. The service does not run during ``service_downs``."""
+
     locations: list[PlayedLocation]
     service_downs: list[Stretch]
 
     def ticks(self, step_s: int) -> Iterator[float]:
-        """Return the times at which the service evaluates alerts. It does not while it is down."""
+        """Return the times at which the service evaluates alerts: none while it is down."""
         for at in range(0, SECONDS, step_s):
             if not any(start <= at < end for start, end in self.service_downs):
                 yield at
@@ -98,7 +111,7 @@ def last_before(heartbeats: list[float], at: float) -> float:
 
 
 def last_at_each(heartbeats: list[float], ticks: list[float]) -> list[float]:
-    """Return for each tick the time of the last heartbeat until then."""
+    """Return for each tick the time of the last heartbeat at or before the tick."""
     result, index = [], 0
     for at in ticks:
         while index + 1 < len(heartbeats) and heartbeats[index + 1] <= at:
@@ -171,7 +184,7 @@ def _trouble(chance: random.Random, device: PlayedDevice) -> None:
 
 
 def _switched_off_at_night(chance: random.Random, device: PlayedDevice) -> None:
-    """Switch the device off for five hours of each day, from midnight UTC."""
+    """Switch the device off for five hours after midnight UTC, on each day except the last."""
     for day in range(DAYS - 1):
         start = day * 86400 + chance.uniform(0, 1200)
         device.downs.append((start, start + 5 * 3600 + chance.uniform(0, 600)))
@@ -181,7 +194,7 @@ def _power_cut(chance: random.Random, location: PlayedLocation) -> None:
     start = chance.uniform(3600, SECONDS - STABLE_END_S - 5 * 3600)
     length = chance.uniform(300, 4 * 3600)
     for device in location.devices:
-        if chance.random() < 0.95:  # a device may have a battery
+        if chance.random() < 0.95:  # the remaining devices have a battery
             device.downs.append((start, start + length + chance.uniform(0, 400)))
 
 

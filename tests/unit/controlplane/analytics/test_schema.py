@@ -1,4 +1,7 @@
-"""Tests of the schemas of figures, which refuse everything that the contract does not define."""
+"""Tests of the schemas of figures in `tests/fakes/schemas`.
+
+The schemas refuse values that the contract does not permit.
+"""
 
 import copy
 from typing import Any
@@ -39,7 +42,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 def pulse(*path: str | int, to: Any) -> httpx2.Response:
-    """Return a reply with a valid pulse in which the value at ``path`` is replaced."""
+    """Return a reply with a valid pulse in which ``to`` replaces the value at ``path``."""
     body = copy.deepcopy(PULSE)
     place: Any = body
     for step in path[:-1]:

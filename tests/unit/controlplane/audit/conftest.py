@@ -1,4 +1,4 @@
-"""Settings with a password hash of minimum cost."""
+"""Settings of the audit tests: a password hash with minimum cost."""
 
 from tests.unit.controlplane.accounts.conftest import settings
 

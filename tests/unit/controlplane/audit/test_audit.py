@@ -1,4 +1,4 @@
-"""Tests of the audit log: which calls have an entry, what it contains, and who can read it."""
+"""Tests of the audit log: which calls add entries, what they contain, and who can read them."""
 
 from datetime import timedelta
 from typing import Any
@@ -224,7 +224,7 @@ async def test_old_lines_go_in_small_steps(
 
     assert delete() == 2
     service.clock.advance(400 * 86_400 - 86_400)
-    # The background job deletes all due entries, by the retention of the settings.
+    # The background job deletes all entries that are older than the settings permit.
     keep_s = service.core.settings.keep_audit_s
     await background._delete_old(service.core, "entries", retention.delete_old_entries, keep_s)
     assert len(lines(service)) == 2

@@ -49,7 +49,7 @@ def test_each_change_is_a_line_as_the_command_line_s(
     retail = run_command(capsys, "retail", "keys", "create", "--name", "shop").strip()
     changes = (
         ["keys", "revoke", "till"],
-        ["keys", "revoke", "till"],  # a repetition changes nothing
+        ["keys", "revoke", "till"],  # the second revocation changes nothing
         ["retail", "keys", "revoke", "shop"],
         ["users", "add", ada, "--role", "viewer", "--location", "loc-0001", *file],
         ["users", "role", ada, "owner", "--every-location"],

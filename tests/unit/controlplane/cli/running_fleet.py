@@ -1,4 +1,4 @@
-"""Helpers that run the service in another process, and devices that answer its requests."""
+"""Helpers that run the service in another process and let simulated devices answer requests."""
 
 import asyncio
 import json
@@ -78,7 +78,10 @@ async def enroll(http: httpx2.AsyncClient, key: str, name: str, **changes: Any) 
 async def answering(
     devices: Sequence[SimulatedDevice], outcome: str = "completed"
 ) -> AsyncIterator[list[str]]:
-    """Let the devices answer requests inside the context. Yield a list of the answered ids."""
+    """Let the devices answer requests inside the context.
+
+    Yield a list to which the id of each answered request is added.
+    """
     served: list[str] = []
     tasks = [asyncio.create_task(_answer(device, outcome, served)) for device in devices]
     try:
@@ -91,7 +94,10 @@ async def answering(
 
 
 async def _answer(device: SimulatedDevice, outcome: str, served: list[str]) -> None:
-    """Answer the requests of one device. The stream has the requests of all devices of its key."""
+    """Answer the requests for one device.
+
+    The stream contains the requests for all devices that use the same API key.
+    """
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream(
         "POST", routes.ON_COMMANDS, json={}, headers=headers, timeout=None

@@ -1,4 +1,7 @@
-"""Tests of the errors of `venue-control demo` if it cannot run. `make demo` runs a demo."""
+"""Tests of the errors of `venue-control demo` when a demo cannot run.
+
+These tests run no demo: `make demo` does.
+"""
 
 from pathlib import Path
 

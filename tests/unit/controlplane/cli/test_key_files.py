@@ -1,4 +1,4 @@
-"""Tests of `keys create --out`: it creates all key files, or none."""
+"""Tests of the command `keys create --out`, which creates either all key files or none."""
 
 import csv
 import errno

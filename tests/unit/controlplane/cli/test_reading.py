@@ -1,4 +1,4 @@
-"""Tests of `devices`, `reports`, `report` and `revoke` against a running service."""
+"""Tests of commands that list and revoke devices and show reports, against a running service."""
 
 import argparse
 import asyncio

@@ -216,7 +216,10 @@ def make_all_offline(session: Session) -> None:
 
 
 async def test_it_waits_where_the_service_asks_to(tmp_path: Path) -> None:
-    """The key permits three calls at once, then four per second. The command makes nine calls."""
+    """The rate limit permits a burst of three calls, then four calls per second.
+
+    The command makes nine calls.
+    """
     options = ("--rate", "4", "--burst", "3")
     with service_process(tmp_path / "service.db", *options) as service:
         async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
@@ -235,7 +238,7 @@ async def test_it_waits_where_the_service_asks_to(tmp_path: Path) -> None:
 
 
 async def retried(http: httpx2.AsyncClient, key: str, name: str) -> SimulatedDevice:
-    """Enroll a device. Try again while the rate limit refuses it."""
+    """Enroll a device. Repeat the call while the rate limit refuses it."""
     async with asyncio.timeout(TIMEOUT_S):
         while True:
             try:
@@ -266,7 +269,8 @@ async def test_ctrl_c_stops_waiting_and_lists_the_open_requests(
         process.kill()
         process.wait(TIMEOUT_S)
     assert process.returncode == 130
-    # The command may end before it receives the reply to its second request. Then it lists one.
+    # If the command ends before it receives the reply to its second request, it lists only the
+    # first one.
     continues = r"(The request continues|2 requests continue) at the service until \d\d:\d\d"
     assert re.search(continues, error)
     assert "venue-control reports --since 1h" in error

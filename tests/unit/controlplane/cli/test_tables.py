@@ -1,4 +1,8 @@
-"""Tests of lists: tables on wide terminals, lines on narrow terminals, whole ids in pipes."""
+"""Tests of how commands print lists.
+
+A list is a table if the table fits the width of the terminal. Otherwise, each record has several
+lines. In a pipe, a list is always a table, and ids are not shortened.
+"""
 
 import re
 from datetime import UTC, datetime

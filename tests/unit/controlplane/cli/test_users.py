@@ -41,7 +41,7 @@ def secret(tmp_path: Path) -> list[str]:
 def stored(
     file: str, email: str = "ada@example.com"
 ) -> tuple[str, list[tuple[str, str, list[str]]]]:
-    """Return the hash of the password, and the memberships."""
+    """Return a user's password hash, and each membership as (organization, role, locations)."""
     database = Database(file)
     try:
         with database.read(lambda session: session) as session:
@@ -183,7 +183,10 @@ def test_a_password_has_a_sensible_length(
 
 @pytest.mark.usefixtures("database")
 def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
-    """The parser reads ``--password`` as ``--password-file``, and its value as a file name."""
+    """The parser reads ``--password`` as an abbreviation of ``--password-file``.
+
+    Therefore its value is used as the name of a file.
+    """
     assert main([*ADD, "--password", PASSWORD]) == 2
     assert "cannot read a password from" in capsys.readouterr().err
 

@@ -20,7 +20,10 @@ EMPTY: dict[str, object] = {"devices": [], "nextCursor": None}
 
 
 class Service:
-    """Returns the replies in order, the last one repeatedly. Records the waits of the client."""
+    """A service that returns ``answers`` in order, and the last answer for all further calls.
+
+    ``waits`` records how long the client waits, in seconds.
+    """
 
     def __init__(self, *answers: httpx2.Response) -> None:
         self.answers = list(answers)
@@ -129,7 +132,9 @@ def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
 
 
 def test_reads_use_pages_of_200(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The client sends its preference in a header that a service may ignore (RFC 7240)."""
+    """The client requests the page size in the header Prefer, which a service can ignore
+    (RFC 7240).
+    """
     from controlplane.client.connection import connect
 
     seen: list[httpx2.Headers] = []

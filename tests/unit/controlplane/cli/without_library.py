@@ -1,6 +1,6 @@
 """Runs `venue-control` in a process in which a library cannot be imported.
 
-Another process is required, because the process of the tests may have imported the library.
+Another process is required, because the process of the tests might have imported the library.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Tests of the typed client of the retail API with errors and unusual replies of a service."""
+"""Tests of the typed client of the retail API: tokens, pages, and errors of a service."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,10 @@ GOOD = GivenGood(
 
 @dataclass
 class Service:
-    """Returns the queued replies of a path. After them, it returns tokens or an empty page."""
+    """A service that returns the replies that are queued for a path.
+
+    If none is queued, it returns new tokens or an empty page.
+    """
 
     queued: dict[str, list[httpx2.Response | Exception]] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
@@ -111,7 +114,7 @@ def test_a_refused_refresh_falls_back_to_the_api_key(
     service.now_s = 7200
     service.queued[routes.REFRESH] = [httpx2.ReadTimeout("late")]
     list(client.goods())
-    # The service may have accepted the refresh token, so the client does not send it again.
+    # The service might have accepted the refresh token, so the client does not send it again.
     assert (service.calls(routes.REFRESH), service.calls(routes.TOKENS)) == (2, 3)
 
 
@@ -151,11 +154,11 @@ def test_creating_is_tried_once(
     client: RetailClient, service: Service, status: int, kind: type[Exception]
 ) -> None:
     service.queued[routes.GOODS] = [refusal(status)] * 2
-    if status == 429:  # the client does not wait that long
+    if status == 429:  # the client does not wait 1000 s
         service.queued[routes.GOODS] = [refusal(429, retry_after="1000")]
     with pytest.raises(kind):
         client.create_good(GOOD)
-    # After a 401, the client repeats the call with a new token: no good was created.
+    # A reply 401 means that no good was created, so the client repeats the call with a new token.
     assert service.calls(routes.GOODS) == (2 if status == 401 else 1)
     assert service.waits == []
 

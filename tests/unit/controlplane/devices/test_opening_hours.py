@@ -31,7 +31,10 @@ def hours(draw: st.DrawFn) -> OpeningHours:
 
 
 def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
-    """Return whether the local time is in an interval. Wrong on days with a clock change."""
+    """Return whether the local time is in an interval of the opening hours.
+
+    The result is wrong on days on which the clocks are changed.
+    """
     local = timestamp.astimezone(ZoneInfo(opening.zone))
     minute = local.hour * 60 + local.minute
     for each in opening.intervals:
@@ -45,7 +48,7 @@ def is_open_by_the_clock(opening: OpeningHours, timestamp: datetime) -> bool:
 
 
 def is_ordinary(zone: str, timestamp: datetime) -> bool:
-    """Return whether there is no clock change within two days."""
+    """Return whether no clock change is less than two days before or after ``timestamp``."""
     local = [timestamp.astimezone(ZoneInfo(zone)) + timedelta(days=by) for by in (-2, 0, 2)]
     return len({each.utcoffset() for each in local}) == 1
 
@@ -72,7 +75,7 @@ def test_spans_are_disjoint_in_order_and_within(
     flat = [at_time for span in spans for at_time in span]
     assert flat == sorted(set(flat))
     assert all(since <= at_time <= until for at_time in flat)
-    # The spans of the two halves have the same total length.
+    # The spans of the two halves have the same total length as the spans of the whole period.
     middle = since + (until - since) / 2
     halves = opening.spans(since, middle) + opening.spans(middle, until)
     assert sum((end - start for start, end in halves), timedelta()) == sum(

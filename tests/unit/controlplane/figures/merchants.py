@@ -1,4 +1,4 @@
-"""Merchants that hypothesis generates. They have few sales, at times near clock changes."""
+"""Random merchants for hypothesis tests. Each has few sales, many of them near a clock change."""
 
 import uuid
 from dataclasses import dataclass, replace
@@ -47,7 +47,9 @@ NOWS = (
     datetime(2011, 12, 31, 11, tzinfo=UTC),
     datetime(2010, 11, 7, 12, tzinfo=UTC),
 )
-"""Days with a clock change in some zone, a new year, a leap day, and a day that a zone skipped."""
+"""Times on or soon after special days: a day with a clock change in some zone, a new year, a leap
+day, and a day that a zone skipped.
+"""
 VARIATION = uuid.UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 ARTICLES: tuple[dict[str, Any], ...] = (
     {"name": "Tea", "uom_symbol": "pcs", "exponent": 0, "percentage_milli": 5_000,
@@ -63,21 +65,31 @@ ARTICLES: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 WAYS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "Pay"),
         ("other", "Voucher"))  # fmt: skip
+"""Type and name of each payment method."""
 
 
 @dataclass(frozen=True)
 class RefundPlan:
+    """A refund to write. ``way`` is an index in ``WAYS``."""
+
     later: timedelta | None
+    """The time from the sale to the refund; None for a refund without a date."""
     lines: tuple[int, ...] | None
-    """Indexes of the refunded lines; None if they are not known."""
+    """Indexes of the refunded lines; None if it is not known which lines were refunded."""
     amount_percent: int
     way: int
 
 
 @dataclass(frozen=True)
 class SalePlan:
+    """A sale to write.
+
+    ``ways`` contains the index of each payment in ``WAYS``; None for a payment without a method.
+    """
+
     location: int
     before: timedelta
+    """The time from the sale to ``Merchant.now``."""
     currency: str
     is_resolved: bool
     lines: tuple[tuple[int, int, int, int], ...] | None
@@ -187,7 +199,7 @@ def queries(draw: st.DrawFn, merchant: Merchant) -> Query:
 
 
 def write(session: Session, merchant: Merchant) -> None:
-    """Write a merchant to the database, its sales and refunds with functions of the service."""
+    """Write a merchant to the database. Functions of the service write the sales and refunds."""
     locations = [
         session.execute(
             insert(Location)

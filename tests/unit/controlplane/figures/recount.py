@@ -1,7 +1,7 @@
 """Computes figures from all rows: slowly, simply, and without code of the service.
 
 It follows the definitions in docs/figures.md, and reads rows with plain SQL. The results have the
-form of the replies in JSON.
+form of the service's JSON replies.
 """
 
 from collections import defaultdict
@@ -70,7 +70,10 @@ class Venue:
 
 
 class Recount:
-    """All rows of an organization, and its figures. ``types`` are payment types; None means all."""
+    """Reads all rows of an organization, and computes figures from them.
+
+    Some methods take ``types``, the payment types to count; None means all.
+    """
 
     def __init__(self, session: Session, organization: str, now: datetime) -> None:
         self.now = now
@@ -340,7 +343,11 @@ class Recount:
 
 
 class Part:
-    """The sales and refunds that one set of figures counts, and those with unknown data."""
+    """The sales and refunds of one set of figures.
+
+    The sums count ``sold`` and ``given_back``. Refunds without a date (``undated``) and orders
+    that were not resolved (``unresolved``) are counted only in ``coverage``.
+    """
 
     def __init__(self) -> None:
         self.sold: list[Sale] = []

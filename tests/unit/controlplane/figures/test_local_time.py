@@ -1,4 +1,7 @@
-"""Tests of local days near clock changes. A day may be longer, shorter, skipped or split."""
+"""Tests of local days near clock changes.
+
+Such a day can be longer or shorter than 24 hours, skipped, or split into two intervals.
+"""
 
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -46,7 +49,7 @@ def test_days_last_as_long_as_clocks_make_them(zone: str, day: date, hours: floa
 
 
 def test_a_day_in_two_pieces() -> None:
-    """At 00:01 on the 7th, the clocks of St. John's were set back to 23:01 on the 6th."""
+    """At 00:01 on 7 November 2010, clocks in St. John's were set back to 23:01 on 6 November."""
     zone, day = ZoneInfo("America/St_Johns"), day_of(date(2010, 11, 6))
     assert len(intervals(zone, day, day)) == 2
     assert len(intervals(zone, day, day + 1)) == 1

@@ -1,4 +1,4 @@
-"""Tests of amounts in whole minor units: splits lose nothing, and halves are rounded up."""
+"""Tests of amounts in whole minor units: how they are split, multiplied and rounded."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Tests of the pulse of generated merchants: it equals a recount of all their rows."""
+"""Tests that the reply of venueFinancialPulse equals a recount of all rows of a merchant."""
 
 import json
 from collections import defaultdict
@@ -55,7 +55,8 @@ def naive(  # noqa: C901, PLR0912 - one function is easier to check
         age = (today - there.date()).days
         if is_sale and 1 <= age <= 28:
             orders[there.isoweekday(), there.hour] += 1
-        # A currency is listed even if its only sales are later today. No figure includes these.
+        # A currency is listed even if all its sales are later today than now. No figure includes
+        # these sales.
         if age in {0, 1}:
             recent.add(currency)
         if age == 0 and (there.hour < local.hour or (there.hour == local.hour and at <= now)):

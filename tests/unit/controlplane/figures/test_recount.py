@@ -1,7 +1,7 @@
-"""Tests of all figures of generated merchants: they equal a recount of all their rows.
+"""Tests that all figures of a generated merchant equal a recount of all its rows.
 
-Rebuilt rollups equal those that were updated with each sale. `make test-figures` uses 2,000
-merchants.
+They also check that rebuilt rollups equal the rollups that were updated with each sale.
+`make test-figures` uses 2,000 merchants.
 """
 
 import uuid
@@ -34,7 +34,7 @@ from tests.unit.controlplane.figures.recount import Json, Recount
 
 MERCHANTS = amount(medium=5, large=150, variable="FIGURES_MERCHANTS")
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target)
-"""All phases except shrinking, which is slow: each of its steps writes a merchant."""
+"""All phases of hypothesis except shrinking, which is slow because each step writes a merchant."""
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 
 
@@ -141,7 +141,8 @@ def _check_items(reply: list[Json], expected: dict[str, list[Json]]) -> None:
         assert len(part["items"]) == len(named)
         for item in part["items"]:
             counted = dict(named[item["variationId"] or item["name"]])
-            # A renamed article has its latest name, which another test checks.
+            # Names are not compared here, because a renamed article is listed under its latest
+            # name. `test_items.py` tests this.
             assert item | {"name": ""} == counted | {"name": ""}
 
 

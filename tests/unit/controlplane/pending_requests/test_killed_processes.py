@@ -69,7 +69,10 @@ async def anywhere(
     work: Callable[[SimulatedDevice], Awaitable[bool]],
     like: SimulatedDevice,
 ) -> bool:
-    """Call ``work`` with a device that calls a random process. False if there is no reply."""
+    """Call ``work`` with the device ``like``, connected to a random process of the service.
+
+    Return False if the process does not reply.
+    """
     url = random.choice(served).url
     try:
         async with httpx2.AsyncClient(base_url=url, timeout=5) as http:
@@ -81,7 +84,7 @@ async def anywhere(
 
 
 async def take_and_answer(device: SimulatedDevice) -> bool:
-    """Send a heartbeat. Acknowledge and answer waiting commands as an agent does."""
+    """Send a heartbeat. Then acknowledge each waiting command and submit its report."""
     if (await device.heartbeat()).status_code != 200:
         return False
     for command in await device.commands():

@@ -1,1 +1,1 @@
-"""Tests of the permissions of every kind of credential, which two tables define."""
+"""Tests of the permissions of every kind of credential. `table.py` defines the permissions."""

@@ -16,7 +16,7 @@ JSON = (b"content-type", b"application/json")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request. A reply that is a stream is read until it contains ``until``."""
+    """A request. If its reply is a stream, the stream is read until it contains ``until``."""
 
     method: str
     path: str
@@ -27,7 +27,7 @@ class Question:
 
 
 async def ask(app: ASGIApp, question: Question) -> tuple[int, str]:
-    """Call the service as its server does. Return the status and the text of the reply."""
+    """Call the ASGI application as an HTTP server does. Return the status and text of the reply."""
     enough, status, pieces, is_sent = asyncio.Event(), 0, list[bytes](), False
 
     async def receive() -> Message:

@@ -1,7 +1,7 @@
-"""The calls of every operation of the service.
+"""The calls that the permission tests make: at least one of every operation of the service.
 
-The operations come from the registries of the service. A new operation fails the tests until
-`rows.py` has calls of it.
+The operations come from the registries of the service. After an operation is added, the tests fail
+until `rows.py` contains calls of this operation.
 """
 
 import json
@@ -39,7 +39,10 @@ from tests.unit.controlplane.permissions.rows import (
 
 PUBLIC_PREFIXES: Final = ("/.well-known/", "/api/auth/", "/api/v1/auth/")
 PUBLIC: Final = {"/", "/healthz", "/readyz", "/openapi.json", retail.DOCUMENT, "/console/sign-in"}
-"""Paths that need no credential, or exchange one credential for another. Other tests call them."""
+"""Paths that need no credential, or exchange one credential for another.
+
+Other tests cover these paths.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +52,9 @@ class Call:
     Args:
         operations: The row of ``table.OPERATIONS`` for this call.
         rule: The row of ``table.LOCATIONS`` for this call.
-        path: The path. For GET, the values that ``body`` returns are put into it.
+        path: The path. For GET, values of ``body`` replace the placeholders in the path.
         body: Returns the arguments for a target.
-        mark: Returns a value that a list contains if it contains the object of a target.
+        mark: Returns the text that identifies the object of a target in the reply of a list.
     """
 
     name: str

@@ -31,9 +31,7 @@ Headers = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """A user, and the objects that they can revoke: ids of a session, a key, a grant and an
-    invitation.
-    """
+    """The id of a user, and the ids of a session, key, grant and invitation that they can end."""
 
     user_id: UUID
     invitation_id: UUID
@@ -48,10 +46,10 @@ class Credential:
     """A credential, and the objects that belong to it.
 
     Args:
-        column: Its column in ``table.OPERATIONS``.
-        is_cut: Whether it is restricted to one location.
-        key_id: Its id in the database; None if it has none.
-        devices: Devices that were enrolled with it, one for each target.
+        column: The column of ``table.OPERATIONS`` for this credential.
+        is_cut: Whether the credential is restricted to one location.
+        key_id: The id of the API key or session; None for other kinds of credential.
+        devices: Devices that were enrolled with this credential, one for each target.
     """
 
     name: str
@@ -112,7 +110,7 @@ class Maker:
     def grant(
         self, user: UUID, organization: str = DEFAULT_ORGANIZATION, ago: timedelta = timedelta()
     ) -> tuple[UUID, str, str]:
-        """Return the id, the access token and the refresh token."""
+        """Create an OAuth grant. Return its id, an access token and a refresh token."""
         code = grants.add_code(
             self.session, client_id="vcl_test", user_id=user, organization_id=organization,
             redirect_uri="https://agent.example", code_challenge="-", now=self.now - ago,
@@ -126,7 +124,7 @@ class Maker:
         return result.id, access, refresh
 
     def retail(self, *, can_write: bool, ago: timedelta = timedelta()) -> tuple[UUID, str, str]:
-        """Return the id, the API key and an access token."""
+        """Create a retail API key. Return its id, the key and an access token."""
         key_id, secret = clients.create_key(
             self.session, name="test", organization_id=DEFAULT_ORGANIZATION, environment="test",
             can_write=can_write, now=self.now,
@@ -178,7 +176,7 @@ def strangers(maker: Maker) -> Mapping[Target, Belongings]:
 
 
 def good(maker: Maker) -> Iterator[Credential]:
-    """Return all valid credentials: every kind and role, for all locations and for one."""
+    """Return all valid credentials: every kind and role, unrestricted and for one location."""
     for can_write in (False, True):
         for where in ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=where)
@@ -187,7 +185,7 @@ def good(maker: Maker) -> Iterator[Credential]:
             yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
     for role in ROLES:
         yield from _credentials_of_user(maker, role, ())
-    # An owner has all permissions of a manager, so one restricted owner is enough.
+    # An owner has all permissions of a manager, so a restricted manager need not be tested.
     for role in ("owner", "viewer"):
         yield from _credentials_of_user(maker, role, maker.own_location)
     for can_write in (False, True):
@@ -199,8 +197,8 @@ def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iter
     user, is_cut = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
-        # At most one of the owner and the key is restricted. Restricted keys of owners and
-        # viewers are enough, so managers have none.
+        # A restricted user gets no restricted key. Managers get none either, because the restricted
+        # keys of owners and viewers are enough.
         is_plain = is_cut or role == "manager"
         for key_where in ((),) if is_plain else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)
@@ -239,7 +237,7 @@ def bad(maker: Maker) -> Iterator[Credential]:
 
 
 def _rubbish(maker: Maker) -> dict[str, Headers]:
-    """Return malformed credentials, and credentials of other interfaces."""
+    """Return malformed credentials, and valid secrets that are sent as the wrong kind."""
     user = maker.add_user("owner")
     session_id, token = maker.sign_in(user)
     _, _, refresh = maker.grant(user)
@@ -293,7 +291,10 @@ def _ended(maker: Maker) -> dict[str, Headers]:
 
 
 def _removed(maker: Maker) -> dict[str, Headers]:
-    """Return credentials of two removed members. One is a member of another organization."""
+    """Return credentials of two removed members.
+
+    One of the two users is still a member of another organization.
+    """
     headers: dict[str, Headers] = {}
     for name in ("a member elsewhere", "a member nowhere"):
         user = maker.add_user("owner")

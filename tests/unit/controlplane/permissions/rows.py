@@ -1,4 +1,7 @@
-"""The arguments of each operation for each target, by path. Written by hand."""
+"""Tables of the arguments of each operation for each target. The keys of the tables are paths.
+
+The tables are written by hand. They are not generated from the service.
+"""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -58,7 +61,7 @@ class Case:
         return own if own is not None and target == "own" else self.others[target]
 
     def device(self, target: Target) -> Bound:
-        """Return the device that the credential enrolled, or else a device of another key."""
+        """Return the device that the credential enrolled, or a device of another key."""
         return self.credential.devices.get(target, self.spot(target).device)
 
 
@@ -118,7 +121,8 @@ DEVICE_CALLS: Final = {
     routes.ACKNOWLEDGE: ((THING, _acknowledge, None),),
     routes.SUBMIT_RESULT: (
         (THING, lambda c, p: submission(c.spot(p).device.binding_id), None),
-        # The service checks access to an existing report, independent of the binding.
+        # This call names an existing report. The service checks the access to the report in
+        # addition to the access to the binding.
         (
             THING,
             lambda c, p: submission(c.spot(p).device.binding_id, c.spot(p).report_id),
@@ -207,7 +211,11 @@ PROFILE_LAST: Final = {
 
 
 def _member(case: Case, target: Target) -> str:
-    """Return the id of a member that the call may remove: a new one, or another user."""
+    """Return the id of the member that a call changes or removes.
+
+    For a session and the target ``own``, this is a new member, so that the call can remove the
+    member. In all other cases it is a user of ``others``.
+    """
     if target == "own" and case.credential.owned is not None:
         return str(case.maker.add_user("viewer"))
     return str(case.others[target].user_id)

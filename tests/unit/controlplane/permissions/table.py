@@ -1,9 +1,9 @@
-"""The permissions of every kind of credential: two tables written by hand, as in docs/accounts.md.
+"""The permissions of every kind of credential: the two tables of docs/accounts.md.
 
 ``yes`` means that the call succeeds. A number is the HTTP status of the refusal. ``as cut`` means
-that `LOCATIONS` decides, as for a credential that is restricted to one location. ``shown`` and
-``hidden`` mean that a list contains the object or not. The tools of the agent protocol return 403
-and 404 as a JSON-RPC error.
+that the columns of `LOCATIONS` for restricted credentials apply to every credential. ``shown``
+means that a list contains the object, and ``hidden`` that it does not. Instead of 403 and 404, the
+tools of the agent protocol return a JSON-RPC error.
 """
 
 from collections.abc import Mapping
@@ -72,7 +72,7 @@ def allowed(operations: str, column: str) -> str:
 
 
 def at(rule: str, target: Target, *, is_cut: bool) -> str:
-    """Return a value of `LOCATIONS`; ``–`` if the case does not exist."""
+    """Return a cell of `LOCATIONS`. ``–`` means that there is no such object at the target."""
     return _LOCATIONS[rule][f"cut: {target}" if is_cut else target]
 
 

@@ -1,4 +1,4 @@
-"""Tests that each call with each credential has the result that two tables define."""
+"""Tests that each call with each credential has the result that `table.py` defines."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,10 @@ from tests.unit.controlplane.running_service import RunningService
 
 CELLS_MIN = sizes.amount(medium=2000, large=6000)
 SHARE = sizes.amount(medium=3, large=1)
-"""In a medium run, each credential makes a third of the calls, and the next one another third."""
+"""In a medium run, each credential makes a third of the calls.
+
+Three consecutive credentials together make all calls.
+"""
 
 
 @pytest.fixture
@@ -102,7 +105,7 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
     others = database.write(lambda session: strangers(maker(session)))
     assert {each.column for each in credentials} == set(COLUMNS)
     assert len({each.name for each in credentials}) == len(credentials)
-    await poll_changes(service.core)  # the service caches keys after its first poll
+    await poll_changes(service.core)  # the service uses cached keys only after a poll
     wrong, cells = list[str](), 0
     for number, credential in enumerate(credentials):
         queries = list(_cells(credential, list(all_calls())[number % SHARE :: SHARE]))
@@ -126,8 +129,8 @@ async def test_every_cell_matches_the_tables(service: RunningService) -> None:
 def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
     """Return the cells of one credential.
 
-    An operation that does not accept the credential is called once: the service refuses the call
-    before it reads the arguments.
+    An operation that does not accept the credential is called with one target only, because the
+    service refuses the call before it reads the arguments.
     """
     unknown: set[tuple[str, str, str]] = set()
     for call in calls:
@@ -152,7 +155,10 @@ def _with_bodies(
     cells: Sequence[Cell],
     session: Session,
 ) -> list[tuple[Cell, Any, str]]:
-    """Return each cell with the arguments and the mark of its call; "" if it has no mark."""
+    """Return each cell with the arguments and the mark of its call.
+
+    The mark is "" if the call has none.
+    """
     made = maker(session)
     case = Case(made, credential, others)
     return [
@@ -167,7 +173,10 @@ def _with_bodies(
 
 @dataclass(slots=True)
 class Judge:
-    """Makes the calls of one credential. Equal calls that only read are made once."""
+    """Makes the calls of one credential, and compares the results with the tables.
+
+    Of equal calls that only read, only the first one is made.
+    """
 
     app: ASGIApp
     credential: Credential
@@ -193,7 +202,7 @@ class Judge:
         if call.writes or key not in self.replies:
             headers = dict(self.credential.headers)
             if call.tool:
-                headers.pop("origin", None)  # the pages of the service call no tools
+                headers.pop("origin", None)  # only web pages send it, and they call no tools
             until = b"event: device" if call.is_stream else b""
             question = Question(call.method, path, query, headers, content, until)
             self.replies[key] = await ask(self.app, question)

@@ -1,6 +1,6 @@
-"""In a real process, a removed membership ends all credentials and streams of the user.
+"""Tests with a real process: a removed membership ends all credentials and streams of the user.
 
-`accounts/test_live_permissions.py` tests with a fake clock that they end within five seconds.
+`accounts/test_live_permissions.py` tests with a fake clock that this takes at most five seconds.
 """
 
 import asyncio
@@ -27,7 +27,10 @@ from tests.unit.controlplane.test_process import Process, start, stop
 
 TIMEOUT_S: Final = 300
 POLL_INTERVAL_S: Final = 0.1
-"""Seconds between repeated calls. Each key repeats two calls; its limit is 20 calls a second."""
+"""Seconds between repetitions of a call.
+
+Each key is used for two repeated calls. The rate limit of a key is 20 calls a second.
+"""
 TOOLS_LIST: Final = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 pytestmark = [
     pytest.mark.medium,
@@ -93,7 +96,7 @@ class Ending:
 
 
 async def test_a_removed_membership_ends_all_calls_and_streams(process: Process) -> None:
-    """Two of three users are removed. One of these is also a member of another organization."""
+    """Two of three members are removed. One of these two also belongs to another organization."""
     database = Database(process.database)
     limits = httpx2.Limits(max_connections=100)
     try:

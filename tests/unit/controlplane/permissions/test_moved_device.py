@@ -1,4 +1,4 @@
-"""Tests that a report belongs to the location of its creation, even if its device moved."""
+"""Tests that a report stays at the location where it was created if its device moves."""
 
 import json
 

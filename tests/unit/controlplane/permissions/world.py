@@ -53,7 +53,7 @@ CATALOG: Final = (Good, Category, FeeItem, PaymentMethod, UnitOfMeasure)
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An enrolled device, and the id of a request to it."""
+    """The ids of an enrolled device, of its binding, and of a request for it."""
 
     instance_id: UUID
     binding_id: UUID
@@ -62,8 +62,10 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """The objects of a location. ``doomed`` is a device to be revoked, ``linked`` the token of a
-    support link of the organization, and ``catalog`` maps each table of `CATALOG` to an id.
+    """The objects of a location, and catalog objects of its organization.
+
+    ``doomed`` is a device that the tests revoke. ``linked`` is the token of a support link of the
+    organization. ``catalog`` maps the name of each table in `CATALOG` to the id of one row.
     """
 
     location_id: str
@@ -79,7 +81,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Enroller:
-    """Enrols devices in the name of a key that may write at all locations."""
+    """Enrols devices as a caller with the write grant for all locations."""
 
     session: Session
     settings: Settings
@@ -90,7 +92,7 @@ class Enroller:
         return RequestContext(self.session, caller, self.now, self.settings, b"k" * 32)
 
     def bound(self, key_id: UUID, organization_id: str, location_id: str) -> Bound:
-        """Enrol a device, and create a request to it."""
+        """Enrol a device, and create a request for it."""
         context = self.context(key_id, organization_id)
         device = new_device(location_id)
         private = Ed25519PrivateKey.generate()
@@ -154,7 +156,8 @@ def make_world(session: Session, settings: Settings, now: datetime) -> dict[Targ
             until=now.date(), organization_id=organization_id,
         )  # fmt: skip
         load(session, plan, now)
-    # The first location of a sandbox has the same id in every organization.
+    # A sandbox gives its first location the same id in every organization, but the tests require
+    # different ids.
     session.execute(
         update(Location)
         .where(Location.organization_id == OTHER_ORGANIZATION)

@@ -260,7 +260,7 @@ async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningS
     assert await device.commands() == []
     device.api_key = owner
     assert len(await device.commands()) == 1
-    # After the online window without a call of the earlier key, the device moves to the new key.
+    # If the earlier key makes no call during the online window, the device moves to the new key.
     service.clock.advance(service.core.settings.online_window_s)
     device.api_key = service.make_key()
     await device.heartbeat()

@@ -1,6 +1,6 @@
 """Tests of every field of every request body of remoteControl: required fields, and limits.
 
-A refusal names a field exactly if the value of the field is not permitted.
+A refusal names a field if and only if the value of the field is not permitted.
 """
 
 import uuid
@@ -40,7 +40,7 @@ BODIES: dict[str, dict[str, Any]] = {
 """For each operation, a valid body with every field. The ids in it do not exist."""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
-    # permitted values, forbidden values
+    # Each row: operation and field, permitted values, forbidden values.
     ("challenge", "publicKey"): ((), ("0" * 87, "0" * 89, "", 1, None)),
     ("challenge", "platform"): (PLATFORMS, ("", "Linux", "other", 1, None)),
     ("challenge", "locationId"): NAMES,
@@ -69,7 +69,10 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
         if field in {"instanceId", "challengeId", "bindingId", "requestId", "reportId"}
     },
 }
-"""Values of all fields except ``report``, whose permitted values depend on ``kind``."""
+"""For each field, its permitted and its forbidden values.
+
+The field ``report`` is missing, because its permitted values depend on ``kind``.
+"""
 
 
 def test_every_field_is_here() -> None:

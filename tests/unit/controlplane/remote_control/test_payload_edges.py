@@ -1,6 +1,7 @@
-"""Tests of every limit on the content of a report: the last accepted, the first refused value.
+"""Tests of every limit on the content of a report.
 
-Payloads and limits come from the transcribed schemas.
+For each limit, the service accepts the last permitted value and refuses the first value beyond it.
+Payloads and limits come from the schemas in `tests/fakes/schemas`.
 """
 
 import copy
@@ -26,11 +27,11 @@ DRAWN = 300
 BOUNDS = ("const", "enum", "maxItems", "maxLength", "minLength", "minimum", "maximum")
 Path = tuple[str | int, ...]
 Edge = tuple[Any, Any]
-"""The last permitted value, and the first refused one."""
+"""The last permitted value, and the first value that is refused."""
 
 
 def edges(schema: Schema, value: Any, path: Path = ()) -> Iterator[tuple[Path, str, Edge]]:
-    """Yield each limited value of a payload: its path, the limit, and the values at the limit."""
+    """Yield the path of each limited value of a payload, the name of the limit, and its edge."""
     if value is None:
         return
     shapes = [each for each in schema.get("anyOf", [schema]) if each != {"type": "null"}]
@@ -101,7 +102,7 @@ def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
 
 
 def changed(payload: Any, path: Path, value: Any) -> Any:
-    """Return the payload with a different value at a path; ``...`` removes it."""
+    """Return a copy of the payload with ``value`` at ``path``. ``...`` removes the field."""
     result = copy.deepcopy(payload)
     place = result
     for step in path[:-1]:

@@ -17,7 +17,7 @@ APPLICATION = json.loads(encode(application_snapshot()))
 
 
 def delete(service: RunningService) -> int:
-    """Delete until no row is due. Return the number of deleted rows."""
+    """Delete all rows that are too old. Return the number of deleted rows."""
     deleted = 0
     while rows := service.database.write(
         lambda session: retention.delete_old(session, service.clock(), KEEP)

@@ -1,4 +1,7 @@
-"""Tests of the schemas of remoteControl, which refuse what the contract does not define."""
+"""Tests of the schemas of remoteControl in `tests/fakes/schemas`.
+
+The schemas refuse replies that the contract does not define.
+"""
 
 import copy
 import json
@@ -33,7 +36,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 def changed(name: str, *path: str | int, to: Any) -> httpx2.Response:
-    """Return a golden reply with the value ``to`` at a path."""
+    """Return the example reply of an operation with ``to`` as the value at ``path``."""
     body = copy.deepcopy(golden.document_of(REPLIES[name]))
     place: Any = body
     for step in path[:-1]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from controlplane.remote_control.signatures import is_signed, parse_public_key, parse_signature
 
-# RFC 8032, section 7.1, TEST 2: one byte is signed, the letter "r".
+# RFC 8032, section 7.1, TEST 2. The signed message is the letter "r".
 RFC_KEY = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"
 RFC_SIGNATURE = (
     "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"

@@ -1,4 +1,4 @@
-"""Tests of what the contract leaves open and docs/controlplane.md defines."""
+"""Tests of behaviour that docs/controlplane.md defines and the contract does not."""
 
 import json
 import uuid

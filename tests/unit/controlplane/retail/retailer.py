@@ -30,7 +30,11 @@ FOREIGN = UUID(int=99)
 
 @dataclass(frozen=True, slots=True)
 class Retailer:
-    """A client of the retail API of a company. ``access`` is its access token, which may write."""
+    """A client of a company's retail API.
+
+    ``access`` is an access token that permits writing. ``location`` is the position of the
+    company's location in the database.
+    """
 
     service: RunningService
     access: str

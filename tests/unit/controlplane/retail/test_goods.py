@@ -51,7 +51,7 @@ def body(**changes: Any) -> dict[str, Any]:
 
 
 UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
-"""Control characters, and halves of surrogate pairs."""
+"""Characters that are refused in a text: control characters, and halves of surrogate pairs."""
 UNKEPT: tuple[dict[str, Any], ...] = (
     {"a": "\x00"},
     {"a": [1, {"b": "\ud800"}]},
@@ -104,7 +104,7 @@ async def test_a_good_is_created_and_returned(company: Retailer) -> None:
 
 @pytest.mark.parametrize("status", ["active", "inactive", "unknown"])
 async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> None:
-    """No operation sets the status or the image of a good, but imported goods have them."""
+    """No operation sets the status or image of a good, so the test writes them to the database."""
     made = (await company.create(body())).json()
     image = "https://cdn.example.com/" + "x" * (2048 - 24)
 

@@ -1,4 +1,4 @@
-"""Tests of refusals of the retail API for a broken database and too many calls."""
+"""Tests of the errors of the retail API when the database fails or calls are too frequent."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ BODIES = {routes.TOKENS: '{"api_key": "a"}', routes.REFRESH: '{"refresh_token": 
 
 
 class BrokenDatabase(Database):
-    """A database that raises the given error."""
+    """A database in which every transaction raises the given error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

@@ -1,4 +1,7 @@
-"""Tests of the schemas of the retail API, which refuse what the contract does not define."""
+"""Tests of the schemas of the retail API in `tests/fakes/schemas`.
+
+The schemas refuse replies that the contract does not define.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests of tokens: how they are issued, what they permit, and when they end."""
+"""Tests of the tokens of the retail API: how they are issued, what they permit, when they end."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -110,7 +110,7 @@ async def test_credentials_of_the_facade_and_of_retail_are_not_interchangeable(
 
 
 def forged(service: RunningService, **changes: Any) -> str:
-    """Return a token that the service's key signed, with changed claims."""
+    """Return an access token with changed claims that is signed with the key of the service."""
     keys = service.database.read(signing_keys.load)
     assert keys is not None
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())

@@ -56,7 +56,8 @@ def answers(database: Database) -> dict[str, Any]:
 def play(database: Database) -> list[dict[str, int]]:
     """Load a merchant, add sales, and change a time zone.
 
-    Return what a rebuild of the rollups corrected after the second and after the third step.
+    Return the numbers of wrong rollups that two rebuilds fixed: one after the sales were added,
+    and one after the time zone was changed.
     """
     database.write(lambda session: load(session, PLAN, SINCE))
     going = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))

@@ -1,4 +1,8 @@
-"""Tests of sandboxes: the same seed gives the same merchant, with every unusual case."""
+"""Tests of sandboxes, which are generated merchants.
+
+The same seed generates the same merchant. A merchant has every unusual case, for example a refund
+without a date.
+"""
 
 import json
 from collections.abc import Iterator
@@ -115,7 +119,7 @@ def test_a_different_seed_makes_a_different_merchant(database: Database) -> None
 
 
 def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> None:
-    """Memory does not grow with the catalog: the session never has the rows of all goods."""
+    """The session never contains all goods at once, so memory does not grow with the catalog."""
     plan = Plan(locations=1, days=1, sales_per_day=1, goods=900, until=NOW.date())
     sizes: list[int] = []
 
@@ -133,7 +137,7 @@ def test_a_large_catalog_is_written_and_read_in_batches(database: Database) -> N
     assert len(catalog.offers) == count(database, "SELECT COUNT(*) FROM good_variations")
     assert database.read(lambda session: find_catalog(session, plan)) == catalog
     unknown = replace(plan, seed=9)
-    with pytest.raises(KeyError):  # it returns no article without a position
+    with pytest.raises(KeyError):  # the database does not contain the articles of this plan
         database.read(lambda session: find_catalog(session, unknown))
 
 
@@ -168,7 +172,7 @@ def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
 
 
 def by_id(line: str) -> str:
-    """Return a row without its positions, which depend on the order of writing."""
+    """Return a row without the fields that depend on the order and time of writing."""
     row = json.loads(line)
     for name in ("position", "sale", "refund", "updated_at"):
         row.pop(name, None)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the test uses a
 
 
 def test_systemd_receives_ready_and_watchdog_messages(tmp_path: Path) -> None:
-    address = os.path.relpath(tmp_path / "notify")  # a short path: its length is limited (unix(7))
+    address = os.path.relpath(tmp_path / "notify")  # the length of the path is limited (unix(7))
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(address)
         notifier = Notifier({"NOTIFY_SOCKET": address})

@@ -1,4 +1,4 @@
-"""Tests of `venue-control service` with system commands that only record their arguments."""
+"""Tests of `venue-control service`. They run no system commands: a fake records the commands."""
 
 import os
 import stat
@@ -26,7 +26,7 @@ def output(code: int, stdout: str = "", stderr: str = "") -> Output:
 
 
 class FakeSystem:
-    """Records command lines. ``answers`` maps their first two words to their output."""
+    """Records commands. ``answers`` maps the first two words of a command to its output."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, ...]] = []
@@ -58,7 +58,7 @@ def service(system: FakeSystem, tmp_path: Path) -> SystemdService:
 
 @pytest.fixture(autouse=True)
 def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the check that only root can change the program. In a test, other users can."""
+    """Skip the check of who can change the program: its result depends on the test directory."""
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 

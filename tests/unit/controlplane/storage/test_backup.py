@@ -1,4 +1,4 @@
-"""Tests of backups: they contain every report that was accepted before they began."""
+"""Tests of backups: a backup contains every report that was accepted before the backup began."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Tests of copies of databases: all rows and columns are copied, and positions continue."""
+"""Tests of copies of databases: all rows are copied, and new rows get the next positions."""
 
 from collections.abc import Iterator
 from contextlib import closing

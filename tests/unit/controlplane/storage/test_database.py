@@ -142,6 +142,6 @@ def test_the_layout_is_sound_for_postgresql() -> None:
         ({"HOME": "/h"}, True, "/var/lib/venue-control/venue-control.db"),
     ],
 )
-@pytest.mark.skipif(sys.platform != "linux", reason="the paths are those of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the expected paths are those of Linux")
 def test_default_database(environment: dict[str, str], is_root: bool, expected: str) -> None:
     assert default_database(environment, is_root=is_root) == expected

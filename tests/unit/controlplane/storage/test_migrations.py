@@ -28,8 +28,8 @@ from tests.postgresql import new_database
 DUMPS = FIXTURES / "databases"
 """Dumps of databases.
 
-The dumps of release 0.1.0 contain devices, one of them revoked, requests in each state, reports of
-both kinds, and keys of two organizations.
+The dumps of release 0.1.0 contain devices (one of them is revoked), requests in each state, reports
+of both kinds, and keys of two organizations.
 """
 OWN = {"schema_version", "alembic_version"}
 
@@ -275,8 +275,8 @@ def test_steps_run_between_later_layouts_only(
     monkeypatch.setattr(upgrade, "HEAD", "0013")
     monkeypatch.setattr(upgrade, "LAYOUTS", ("0012", "0013"))
     monkeypatch.setattr(upgrade, "__file__", str(directory / "upgrade.py"))
-    # The models have the newest layout. Old and empty databases get it from the models, without
-    # steps.
+    # Only a database with a later layout needs the step. A database of release 0.1.0 and an empty
+    # database get the newest layout from the models.
     for file, runs_step in ((first, False), (later, True), (empty, False)):
         engine = create_engine(f"sqlite:///{file}")
         with engine.begin() as connection:

@@ -37,13 +37,13 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture
 def settings() -> Settings:
-    """Settings with rare polls, so that only notifications reach the other service."""
+    """Settings with one poll an hour, so that services receive changes only by notifications."""
     return Settings(rate_per_s=0, keep_alive_s=3600, poll_interval_s=3600)
 
 
 @asynccontextmanager
 async def other_process(service: RunningService) -> AsyncIterator[RunningService]:
-    """Run a second service on the same database. Yield it when it receives notifications."""
+    """Run a second service on the same database. Yield it once it can receive notifications."""
     settings, clock = service.core.settings, service.clock
     async with (
         beside(service.database, settings, clock) as other,

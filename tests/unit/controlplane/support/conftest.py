@@ -1,4 +1,4 @@
-"""Fixtures of the support tests: settings of the service, and the tools of support."""
+"""Fixtures of the support tests: the settings of the service, and a `Desk` that calls it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The tools of support on a running service, and calls with the tokens of support links."""
+"""A helper that creates support links and channels, and calls the service with support tokens."""
 
 import json
 from typing import Any, Final
@@ -21,6 +21,8 @@ DAY_S: Final = 86_400
 
 
 class Desk:
+    """Acts as support, which creates links and channels, and as the callers that use the links."""
+
     def __init__(self, service: RunningService) -> None:
         self._service = service
 
@@ -38,7 +40,10 @@ class Desk:
     async def ask(
         self, path: str, caller: str | Browser | None = None, **body: Any
     ) -> httpx2.Response:
-        """Call as a signed-in user or with an API key. The default key may write."""
+        """Call an operation as a signed-in user or with an API key.
+
+        The default is a key with the write grant.
+        """
         if isinstance(caller, Browser):
             return await caller.post(path, body)
         return await self._service.post(path, json.dumps(body), api_key=caller)

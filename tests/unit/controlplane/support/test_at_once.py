@@ -1,4 +1,4 @@
-"""Tests of concurrent calls with one token, on SQLite and with two services on PostgreSQL."""
+"""Tests of concurrent calls of two services with one support token, on SQLite and PostgreSQL."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tests of the typed client: replies are parsed, and refusals are raised."""
+"""Tests of the typed client of the support operations: its replies, and the errors it raises."""
 
 import asyncio
 

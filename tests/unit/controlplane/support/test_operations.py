@@ -93,7 +93,7 @@ async def test_a_token_that_waits_can_be_declined(service: RunningService, desk:
     assert declined.json()["state"] == "disconnected"
     assert declined.json()["organizationId"] is None
     assert refused(await desk.confirm(token)) == (409, "token_used")
-    service.clock.advance(2 * DAY_S)  # after the expiry of a token that nobody declined
+    service.clock.advance(2 * DAY_S)  # a token that nobody declined would have expired
     assert (await desk.ask(routes.DISCONNECT, token=token)).content == declined.content
 
 

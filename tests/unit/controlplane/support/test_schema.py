@@ -1,4 +1,7 @@
-"""Tests of the schemas of support, which refuse what the contract does not define."""
+"""Tests of the schemas of support in `tests/fakes/schemas`.
+
+The schemas refuse bodies and replies that the contract does not define.
+"""
 
 import copy
 from typing import Any

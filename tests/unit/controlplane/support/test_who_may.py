@@ -1,4 +1,4 @@
-"""Tests of the permissions to confirm and end links, by role, organization and key."""
+"""Tests of who is permitted to confirm and end support links, by role, organization and key."""
 
 import pytest
 
@@ -142,7 +142,8 @@ async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk
     assert (await desk.confirm(token, HOME, browser)).status_code == 200
     remove(service, user, HOME)
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 401
-    assert await desk.linked() == ["telegram @venue"]  # the link belongs to the organization
+    # The link belongs to the organization, so it does not end with the membership of the user.
+    assert await desk.linked() == ["telegram @venue"]
 
 
 async def test_pages_of_others_link_nothing(service: RunningService, desk: Desk) -> None:

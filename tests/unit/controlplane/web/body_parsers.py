@@ -1,6 +1,6 @@
-"""Tasks for the process that parses large bodies.
+"""Functions that tests call in the process that parses large bodies.
 
-The process imports this module, so the module has few imports.
+The process imports this module, so the module has few imports of its own.
 """
 
 import os

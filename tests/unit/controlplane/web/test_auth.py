@@ -216,7 +216,7 @@ class TestRate:
 
 
 class BrokenDatabase(Database):
-    """A database that raises the given error."""
+    """A database in which every transaction raises the given error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

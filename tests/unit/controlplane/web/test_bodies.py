@@ -1,4 +1,4 @@
-"""Tests that an untrusted body gives a model, or a refusal that names the field."""
+"""Tests that an untrusted body is parsed into a model, or refused with the wrong fields named."""
 
 import json
 from collections.abc import Callable

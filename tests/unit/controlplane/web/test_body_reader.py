@@ -125,7 +125,7 @@ class TestService:
     async def test_a_wrong_small_body_does_not_wait_for_a_database_thread(
         self, service: RunningService
     ) -> None:
-        await poll_changes(service.core)  # keys are cached only after a poll
+        await poll_changes(service.core)  # the service uses cached keys only after a poll
         assert (await service.post(routes.LIST_DEVICES)).status_code == 200
         released = threading.Event()
         threads = service.core.settings.worker_threads

@@ -35,7 +35,7 @@ TIMEOUT_S = 300
 
 @pytest.fixture
 def settings() -> Settings:
-    """Settings with rare keep-alive messages, so that only notifications wake a stream."""
+    """Settings with one keep-alive message an hour, so that only new requests wake a stream."""
     return Settings(rate_per_s=0, keep_alive_s=3600)
 
 
@@ -57,7 +57,7 @@ class Stream:
         return str(command["requestId"])
 
     async def has_ended(self) -> bool:
-        """Return whether the stream ends before any event other than keep-alive messages."""
+        """Return True if the stream ends, False if it sends anything but keep-alive messages."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 while await self.piece() == KEEP_ALIVE % RECONNECT_MIN_MS:

@@ -389,7 +389,10 @@ async def test_the_stream_ends_with_the_service(
 
 
 class Counted:
-    """Polls as the service does, and records the number of arguments of each poll."""
+    """Polls as the service does. While ``is_away`` is True, the polls fail.
+
+    ``polls`` contains, for each poll, the numbers of changed devices, visible devices and keys.
+    """
 
     def __init__(self, service: RunningService) -> None:
         self._read_snapshot = service.core._poll_console
@@ -408,7 +411,7 @@ class Counted:
 async def test_one_poll_serves_all_consoles(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Regular polls are rare, so that only notifications cause the polls of this test.
+    # No regular poll is due during this test, so that only notifications cause polls.
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     device = await enrolled(service, "till")
     other = await enrolled(service, "other", location="loc-0002")
@@ -498,6 +501,6 @@ async def test_nothing_is_read_closely_that_is_what_it_was(
     assert (polled_positions(), polled_positions()) == ([[1]], [])
     await device.create_request()
     assert (polled_positions(), polled_positions()) == ([[1]], [])
-    # Only time passes: the request expires, then the device goes offline.
+    # Nothing happens except that time passes: the request expires, and the device goes offline.
     service.clock.advance(service.core.settings.request_ttl_s + 1)
     assert (polled_positions(), polled_positions()) == ([[1]], [])

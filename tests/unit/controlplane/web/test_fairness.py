@@ -1,4 +1,4 @@
-"""Tests of limits on calls, processor time and streams of a caller, which protect others."""
+"""Tests of limits on calls, processor time and streams, which protect callers from each other."""
 
 import uuid
 from contextlib import ExitStack

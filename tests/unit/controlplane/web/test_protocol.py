@@ -25,7 +25,7 @@ async def app(scope: dict[str, object], receive: object, send: object) -> None:
 
 @asynccontextmanager
 async def served(limit: int) -> AsyncIterator[int]:
-    """Serve with a limit on connections that have sent no complete head. Yield the port."""
+    """Serve with a limit on connections without a complete request head. Yield the port."""
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
     make = partial(bounded_protocol(limit), config=config, server_state=ServerState(), app_state={})

@@ -1,7 +1,8 @@
-"""Tests of how many modules run during one call, from the HTTP protocol to the SQL.
+"""Tests of the number of modules whose functions run during one call.
 
 A module counts if one of its functions runs before the last SQL statement of the call. Each call is
-made twice, and only the second one counts: then modules are imported, and the credential is cached.
+made twice, and only the second call counts. By then, all modules are imported, and the credential
+is cached.
 """
 
 import asyncio

@@ -160,7 +160,9 @@ async def let_read(
 
 
 async def reads(service: RunningService, token: str) -> Caller | None:
-    """Return the caller that the agent protocol identifies by a token; None if it is refused."""
+    """Return the caller that the agent protocol identifies by ``token``; None if the service
+    refuses the token.
+    """
     scope = {
         "type": "http",
         "method": "POST",

@@ -88,7 +88,7 @@ async def test_without_the_verifier_a_code_is_nothing(asking: Asking, verifier: 
 
 
 async def test_each_answer_names_its_issuer(asking: Asking) -> None:
-    """A client of several servers can check which one replied (RFC 9207)."""
+    """A client that uses several authorization servers can check which one replied (RFC 9207)."""
     program, visitor = asking
     for decision in ("allow", "deny"):
         reply = await visitor.decide(program.query(), decision)

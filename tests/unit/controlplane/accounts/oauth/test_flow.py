@@ -151,8 +151,8 @@ async def test_nothing_that_is_kept_is_a_secret(
 
 
 async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
-    """The service gives no secret to clients. The reply lists what it registered instead of the
-    requested values (RFC 7591, 3.2.1).
+    """If the service does not support a requested value, it registers another one or none. The
+    reply contains the registered values (RFC 7591, 3.2.1).
     """
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",

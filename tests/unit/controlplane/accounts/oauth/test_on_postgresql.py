@@ -26,7 +26,7 @@ def database() -> Iterator[Database]:
 
 
 def at(service: RunningService, program: Program) -> Program:
-    """Return a client that has the same client id and calls another service."""
+    """Return a client that calls ``service`` with the client id of ``program``."""
     same = Program(service)
     same.client_id = program.client_id
     return same

@@ -1,4 +1,4 @@
-"""Tests of OAuth clients that send too many requests, or invalid ones."""
+"""Tests of OAuth clients that send too many requests or invalid requests."""
 
 from typing import Any
 from urllib.parse import urlencode

@@ -20,7 +20,7 @@ PLAN = (
 class SandboxMerchant:
     """A running service with a sandbox.
 
-    ``keys`` has the API keys that ``sandbox load`` printed, by environment variable.
+    ``keys`` maps names of environment variables to the API keys that ``sandbox load`` printed.
     """
 
     service: ServiceProcess

@@ -1,4 +1,4 @@
-"""Tests of `figures` and the typed client against a running service."""
+"""Tests of the command `figures` and of the typed client against a running service."""
 
 import json
 import sys

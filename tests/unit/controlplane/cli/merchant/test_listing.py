@@ -1,4 +1,4 @@
-"""Tests of `sales` and `catalog` against a running service: tables, JSON, CSV and errors."""
+"""Tests of the commands `sales` and `catalog` against a running service."""
 
 import csv
 import io

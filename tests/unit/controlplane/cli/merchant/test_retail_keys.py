@@ -100,7 +100,7 @@ def test_rotation_leaves_one_key_that_signs(
         assert next(client.sales())
         assert main(["retail", "rotate-signing-key"]) == 0
         signs = capsys.readouterr().out.removeprefix("new signing key: ").strip()
-        # The rotation revoked the token of the client, which requests a new one.
+        # The rotation revoked the token of the client, so the client requests a new token.
         assert next(client.sales())
     in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
     assert as_newcomer.ask(f"{in_use} AND retired_at IS NULL") == 1

@@ -1,4 +1,4 @@
-"""Tests of `serve --metrics` with one process, and with several whose counters are added up."""
+"""Tests of `serve --metrics` with one process, and with workers whose metrics are summed."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def scraped(url: str) -> Samples:
 
 
 def current(process: Process, times: int) -> None:
-    """Call the operation ``current``. Each call has a new connection, so any worker may get it."""
+    """Call the operation ``current``. Each call has a new connection, so any worker can get it."""
     headers = {"Authorization": f"Bearer {process.api_key}"}
     limits = httpx2.Limits(max_keepalive_connections=0)
     with httpx2.Client(
@@ -132,7 +132,8 @@ def test_counters_of_a_dead_worker_stay_and_its_open_streams_do_not(
             os.kill(pid, signal.SIGKILL)
         until(lambda: len(set(workers_of(shared)) - set(before)) == 2, TIMEOUT_S)
         assert answered(scraped(url)) == 20
-        # The worker that replaces a dead one removes the streams of the dead one from the metrics.
+        # The worker that replaces a dead worker removes the streams of that worker from the
+        # metrics.
         until(
             lambda: value(scraped(url), "streams_open", kind="commands") == 0,
             TIMEOUT_S,

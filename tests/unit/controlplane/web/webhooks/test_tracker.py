@@ -18,7 +18,7 @@ URL = "http://tracker.invalid/hook"
 
 
 class Webhook:
-    """Returns the given answers in this order, and repeats the last one."""
+    """A webhook that returns the given answers in order, then the last answer for each request."""
 
     def __init__(self, *answers: int | Exception) -> None:
         self.answers = list(answers)
