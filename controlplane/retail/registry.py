@@ -26,7 +26,7 @@ TOKENS_REFRESH: Final = Operation(
     reply=Tokens,
     writes=False,
     is_public=True,
-    description="Return an access token for a refresh token. A refresh token works once.",
+    description="Return new tokens for a refresh token. A refresh token can be used once.",
 )
 OPERATIONS: Final = (
     _get(routes.GOODS, catalog.goods, name="goods"),
