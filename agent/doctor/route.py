@@ -48,7 +48,7 @@ class Route:
 
     @property
     def first_host(self) -> str:
-        """The host of the TCP connection: of the proxy, or of the service without a proxy."""
+        """The host to connect to: the proxy, or the service if no proxy is used."""
         return self.proxy.host if self.proxy else self.host
 
     @property

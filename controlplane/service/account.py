@@ -30,7 +30,7 @@ def uid_of_the_service() -> int | None:
 def as_the_service() -> Iterator[None]:
     """Run the body of the ``with`` statement as the service's user. Requires root."""
     if sys.platform == "win32":
-        raise OSError("Windows has no such users")
+        raise OSError("on Windows, commands cannot run as the service's user")
     import pwd
 
     account, groups = pwd.getpwnam(USER), os.getgroups()

@@ -127,7 +127,7 @@ def _require_plain(path: Path, status: os.stat_result, owner: int) -> None:
         raise UnsafeFile(f"{path} is {_kind(status)}, not a file of the agent's: remove it")
     _require_owner(path, status, owner)
     if status.st_nlink > 1:
-        raise UnsafeFile(f"{path} has another name elsewhere (a hard link): remove it")
+        raise UnsafeFile(f"{path} is a hard link, and the file has another name: remove {path}")
 
 
 def _require_owner(path: Path, status: os.stat_result, owner: int) -> None:

@@ -164,7 +164,8 @@ def certificate(context: Context) -> Outcome:
     except (OSError, ProxyRefused) as error:
         return fail(
             f"no TLS with {route.authority}: {_reason(error)}",
-            "check service.base_url; a firewall or proxy may cut TLS, or the port has none",
+            "check service.base_url: a firewall or proxy may interrupt TLS,"
+            " or the port does not speak TLS",
         )
 
 
@@ -179,7 +180,7 @@ def _judge_trusted(cert: Certificate | None, tls: str | None, ca_file: str) -> O
             f"{text}: TLS is inspected",
             "if connections fail, exempt the service's address from inspection",
         )
-    return ok(text + (" (service.ca_file is added)" if ca_file else ""))
+    return ok(text + (" (service.ca_file is trusted as well)" if ca_file else ""))
 
 
 def judge_untrusted(

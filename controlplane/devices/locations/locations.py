@@ -45,7 +45,7 @@ def set_location(
     """Set the time zone and the opening hours of a location.
 
     The opening hours are lines for `read_hours`. None means that the location is always open.
-    Returns whether the sales figures of the location were computed again.
+    Returns whether sales figures were computed again, because the time zone changed.
 
     Raises:
         ValueError: the time zone or the hours are invalid.

@@ -1,6 +1,6 @@
 """A collector that uses too much memory: `python -m tests.fakes.collectors.hungry KIND`.
 
-It begins like a real collector, sends its first facts, and then allocates a gigabyte.
+It begins like a real collector, sends its first facts, and then tries to allocate 1 GiB.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The main flow of the console with the mouse, from the API key to a report."""
+"""Plays the main flow of the console with the mouse, from the sign-in by API key to reports."""
 
 import json
 from typing import Any, Final

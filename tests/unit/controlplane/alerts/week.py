@@ -1,6 +1,6 @@
 """A simulated week of a fleet, with every heartbeat of each device.
 
-This module imports only the types for opening hours and maintenance from the service.
+It shares no code with the alerts: of the service it imports only opening hours and maintenance.
 """
 
 import random
@@ -40,7 +40,7 @@ class PlayedDevice:
     """A simulated device.
 
     It sends no heartbeats during ``downs``, its reports have faults during ``broken``, and it is in
-    maintenance during ``maintenance``. ``phase`` is the second of the minute of its heartbeats.
+    maintenance during ``maintenance``. Each heartbeat is sent ``phase`` seconds after a minute.
     """
 
     instance_id: UUID
