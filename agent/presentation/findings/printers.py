@@ -88,7 +88,7 @@ PRINTER_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "printer-not-judged",
         "printers[].status, transport",
         "unknown, for a printer on the network",
-        "The state of {printer} {at} is unknown.",
+        "{printer} {at} has an unknown state.",
         "the reason is listed under Printers",
         _unjudged,
     ),

@@ -74,7 +74,7 @@ CASES = (
         "printer-not-judged",
         with_printer("unknown", matched_endpoint=None),
         healthy_network((USB,)),
-        "The state of The printer bar at 192.168.1.52:9100 is unknown.",
+        "The printer bar at 192.168.1.52:9100 has an unknown state.",
     ),
     Case(
         "printer-needs-attention",
