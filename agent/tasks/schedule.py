@@ -3,6 +3,7 @@
 The timers are created at each start and are not stored.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -36,11 +37,12 @@ class Scheduler:
         schedule: Schedule,
     ) -> None:
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
+        self._send = send_heartbeat
         self._scheduler = AsyncIOScheduler(
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
         )
         self._scheduler.add_job(
-            send_heartbeat,
+            self._send_heartbeat,
             IntervalTrigger(seconds=interval_s, jitter=interval_s * JITTER_FRACTION),
             id=HEARTBEAT,
         )
@@ -76,9 +78,17 @@ class Scheduler:
                 job.modify(next_run_time=job.trigger.get_next_fire_time(None, _now()))
 
     def stop(self) -> None:
-        """Stop the timers. A running heartbeat continues until the event loop cancels its tasks."""
+        """Stop the timers, and cancel a running heartbeat."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=False)
+
+    async def _send_heartbeat(self) -> None:
+        try:
+            await self._send()
+        except asyncio.CancelledError:
+            # APScheduler logs a cancelled job as an error. At the stop it is not one.
+            if self._scheduler.running:
+                raise
 
 
 def _now() -> datetime:

@@ -154,6 +154,35 @@ async def test_heartbeats_do_not_overlap() -> None:
     assert len(began) == 2
 
 
+async def test_a_heartbeat_that_the_stop_cancels_is_no_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    has_begun, was_cancelled = asyncio.Event(), asyncio.Event()
+
+    async def send_heartbeat() -> None:
+        has_begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            was_cancelled.set()
+
+    timers = Scheduler(
+        send_heartbeat=send_heartbeat,
+        interval_s=3600,
+        want_report=lambda kind: None,
+        schedule=Schedule(),
+    )
+    timers.start()
+    timers.send_heartbeat_now()
+    await has_begun.wait()
+
+    timers.stop()
+    await was_cancelled.wait()
+    await settle()
+
+    assert caplog.records == []
+
+
 # --------------------------------------------------------------- status
 
 
