@@ -418,7 +418,7 @@ async def test_one_poll_serves_all_consoles(
     counted = Counted(service)
     feeds = ConsoleFeeds(counted)
     positions = service.database.read(
-        lambda session: session.scalars(select(Device.position)).all()
+        lambda session: session.scalars(select(Device.position).order_by(Device.position)).all()
     )
     callers = [
         service.caller(key) for key in (service.write_key, service.make_key(locations=["loc-0002"]))
