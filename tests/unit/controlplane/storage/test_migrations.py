@@ -172,7 +172,7 @@ def test_a_table_of_another_program_is_not_changed(old_database: str) -> None:
         connection.execute(text("CREATE TABLE users (n INTEGER)"))
     engine.dispose()
     before = schema(old_database), content(old_database)
-    with pytest.raises(SQLAlchemyError, match="users.* already exists"):
+    with pytest.raises(SQLAlchemyError, match=r"users.* already exists"):
         Database(old_database)
     assert (schema(old_database), content(old_database)) == before
 
