@@ -17,6 +17,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
 from controlplane.storage.oauth_tables import OAuthCode, OAuthGrant, OAuthToken
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import ApiKey
 
 EMAIL_MAX: Final = 254
@@ -164,12 +165,8 @@ def note_change(session: Session, user_id: UUID) -> None:
 
     The database computes the new value, so that each of several concurrent changes is counted.
     """
-    session.execute(
-        update(User)
-        .where(User.id == user_id)
-        .values(permissions_version=User.permissions_version + 1)
-        .execution_options(synchronize_session=False)
-    )
+    statement = update(User).where(User.id == user_id)
+    change_rows(session, statement.values(permissions_version=User.permissions_version + 1))
 
 
 def _end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:

@@ -87,6 +87,7 @@ class Core:
         self._signing_keys_read_at_s = 0.0
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
+        self._parsing = ThreadPoolExecutor(1, "bodies")
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
         return await self.run(lambda transact: transact("read", work))
@@ -110,6 +111,14 @@ class Core:
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
 
+    async def parse(self, parse: Callable[[bytes], Result], body: bytes) -> Result:
+        """Run ``parse`` in the thread for bodies.
+
+        There is only one such thread. Several would not be faster, because they share the
+        interpreter lock, and the event loop would wait longer for this lock.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._parsing, parse, body)
+
     async def signing_keys(self) -> SigningKeys:
         """Return the current signing keys. They are cached for a few seconds.
 
@@ -127,6 +136,7 @@ class Core:
     def close(self) -> None:
         self.close_feeds()
         self._threads.shutdown()
+        self._parsing.shutdown()
         self.passwords.close()
         self.body_reader.close()
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from http import HTTPStatus
 
@@ -14,8 +15,10 @@ import pytest
 
 from agent.wire import routes
 from controlplane.operation.body_reader import LARGE_BYTES, NICENESS, BodyReader
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
+from controlplane.web.admission import SHORT_BYTES, parse_charged
 from controlplane.web.background import poll_changes
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -141,6 +144,22 @@ class TestService:
             released.set()
             await waiting
         assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
+
+    @pytest.mark.parametrize(
+        ("size", "is_at_once"),
+        [(SHORT_BYTES, True), (SHORT_BYTES + 1, False), (LARGE_BYTES, False)],
+    )
+    async def test_only_a_short_body_is_parsed_on_the_event_loop(
+        self, service: RunningService, size: int, is_at_once: bool
+    ) -> None:
+        caller = Caller(uuid.uuid4(), "org-0001", can_write=True)
+
+        def thread_of(_body: bytes) -> int:
+            return threading.get_ident()
+
+        thread = await parse_charged(service.core, caller, thread_of, b"x" * size)
+        assert (thread == threading.get_ident()) is is_at_once
+        assert not service.core.body_reader.is_running
 
     async def test_reports_that_come_together_take_turns(self, service: RunningService) -> None:
         device = await service.device().enrolled()
