@@ -165,7 +165,7 @@ def certificate(context: Context) -> Outcome:
         return fail(
             f"no TLS with {route.authority}: {_reason(error)}",
             "check service.base_url: a firewall or proxy may interrupt TLS,"
-            " or the port does not speak TLS",
+            " or the port does not use TLS",
         )
 
 

@@ -29,7 +29,7 @@ _PERSONAL = re.compile(
 are left out of the report. So is the name of a device that reports no kind.
 """
 _APPLE: Final = 0x05AC
-_UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
+_PLACEHOLDERS: Final = frozenset({"Not Provided", "Unknown"})
 _LETTER = re.compile(r"^[a-z]_")
 _PERCENT = re.compile(r"\s*(\d{1,3})\s*%?\s*")
 _BATTERIES: Final = (
@@ -171,7 +171,7 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
 def _known(entry: Object, *names: str) -> str | None:
     """Return the first text of ``names`` in an entry, or None if macOS marks it as unknown."""
     value = text(entry, *names)
-    return None if value in _UNTOLD else value
+    return None if value in _PLACEHOLDERS else value
 
 
 def _named(value: object) -> Iterator[tuple[str, Object]]:

@@ -81,14 +81,14 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
 
 
 def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
-    untold = "the driver does not report it"
+    not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
     return (
         either("interface.type", "system", known.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
-        either("interface.speedMegabitsPerSecond", SOURCE, speed, untold),
-        either("interface.mtu", SOURCE, stats.mtu or None, untold),
+        either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
+        either("interface.mtu", SOURCE, stats.mtu or None, not_reported),
     )
 
 

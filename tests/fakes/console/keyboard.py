@@ -94,17 +94,17 @@ async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
     await page.tab_to("#request-network")
     await page.press("Enter")
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
-    results["after asking"] = await page.run("document.activeElement.id")
+    results["after request"] = await page.run("document.activeElement.id")
     request = next(each for each in await till.commands() if each["kind"] == "network")
-    results["said"] = []
+    results["announcements"] = []
     for status in ("received", "running"):
         await till.acknowledge(request["requestId"], status)
         text = "document.getElementById('announced')"
-        results["said"].append(
+        results["announcements"].append(
             await page.until(f"{text}.textContent.includes('{status}') && {text}.textContent")
         )
     await till.submit(NETWORK, requestId=request["requestId"])
-    results["said"].append(
+    results["announcements"].append(
         await page.until(f"{text}.textContent.includes('A new network') && {text}.textContent")
     )
     results["role"] = await page.run(f"{text}.getAttribute('role')")
@@ -112,7 +112,7 @@ async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
 
 
 async def _report(page: Page, results: dict[str, Any]) -> None:
-    await page.tab_to("table.history td.says a")
+    await page.tab_to("table.history td.headline a")
     await page.press("Enter")
     await page.until("document.querySelector('iframe')")
     await page.tab_to("#saving summary")
