@@ -279,7 +279,9 @@ CONSTANTS: list[tuple[Message, Path, list[object]]] = [
 
 
 @pytest.mark.parametrize(("message", "path", "others"), CONSTANTS, ids=_id)
-def test_a_constant_is_nothing_else(message: Message, path: Path, others: list[object]) -> None:
+def test_a_different_value_of_a_constant_is_refused(
+    message: Message, path: Path, others: list[object]
+) -> None:
     for other in others:
         with pytest.raises(ValidationError):
             _read(message, path, other)
@@ -300,7 +302,7 @@ def test_a_failed_source_requires_a_reason(state: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
-def test_a_number_is_a_number(text: str) -> None:
+def test_nan_and_infinity_are_refused(text: str) -> None:
     document = golden.text_of("payloads/network-full").replace("0.42", text)
 
     with pytest.raises(ValidationError):

@@ -145,5 +145,5 @@ def test_error_page_reports_no_permission_and_no_address(observed: dict[str, Any
     assert "127.0.0.1" not in json.dumps(observed["scenes"])
 
 
-def test_no_source_fails(observed: dict[str, Any]) -> None:
+def test_no_source_fails_with_a_real_kiosk_browser(observed: dict[str, Any]) -> None:
     assert observed["facts"]["failures"] == []

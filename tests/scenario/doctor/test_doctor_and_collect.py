@@ -63,7 +63,7 @@ def test_ctrl_c_prints_the_facts_collected_so_far(collecting: subprocess.Popen[s
     assert "Traceback" not in errors
 
 
-def test_a_page_takes_nothing_from_the_terminal(config: Path, tmp_path: Path) -> None:
+def test_collect_with_html_still_prints_the_report(config: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     command = in_a_venue("collect", "application", "--html", str(page), "--config", str(config))
     done = subprocess.run(

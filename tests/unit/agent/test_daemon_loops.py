@@ -61,7 +61,7 @@ async def test_failed_loop_is_reported_and_restarted(
         await task
 
 
-async def test_a_loop_that_cannot_be_begun_again_ends_the_daemon() -> None:
+async def test_a_loop_that_ends_stops_the_daemon_with_an_error() -> None:
     async def obey() -> None:
         await asyncio.Event().wait()
 

@@ -6,7 +6,7 @@ from tests.contract.service.coverage.rows import EVERY_FIELD, EXAMPLE, UNIT, Row
 
 REMOTE: Final = UNIT + "remote_control/"
 EDGES: Final = REMOTE + "test_fields.py::test_a_field_at_its_edges"
-REQUIRED: Final = REMOTE + "test_fields.py::test_what_is_required_is_and_nothing_else"
+REQUIRED: Final = REMOTE + "test_fields.py::test_exactly_the_required_fields_are_required"
 ENROLMENT: Final = REMOTE + "test_enrollment.py::"
 DELIVERY: Final = UNIT + "devices/requests/test_delivery.py::"
 SUBMISSION: Final = REMOTE + "test_submission.py::"
@@ -18,11 +18,14 @@ WITHIN: Final = REMOTE + "test_schema.py::test_records_within_have_every_field_a
 BACK: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
 MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
 EXPIRED: Final = OPERATOR + "test_due_requests_are_expired_when_read_and_the_sweep_stores_it"
-TABLE: Final = UNIT + "devices/requests/test_lifecycle.py::test_table_is_the_one_written_here"
-READING: Final = UNIT + "devices/test_reading.py::test_what_reads_changes_nothing"
+TABLE: Final = (
+    UNIT
+    + "devices/requests/test_lifecycle.py::test_the_transitions_are_those_of_the_expected_table"
+)
+READING: Final = UNIT + "devices/test_reading.py::test_reading_operations_change_nothing"
 PAYLOAD: Final = REMOTE + "test_payload_edges.py::"
 PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_at_its_edges"
-PERMITTED: Final = PAYLOAD + "test_whatever_the_document_permits_is_taken"
+PERMITTED: Final = PAYLOAD + "test_any_payload_that_the_document_permits_is_accepted"
 
 
 def _field(statement: str) -> Row:
@@ -166,7 +169,7 @@ DEVICES: Final = (
             row(
                 "no other field is accepted",
                 UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
-                REMOTE + "test_fields.py::test_every_field_is_here",
+                REMOTE + "test_fields.py::test_every_field_of_the_operations_has_a_test",
             ),
         ),
     ),

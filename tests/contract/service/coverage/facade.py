@@ -33,7 +33,8 @@ FACADE: Final = (
             row(
                 "success is 200 with a JSON body",
                 DOCUMENT_TESTS + "test_success_is_200_with_json",
-                UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
+                UNIT
+                + "remote_control/test_schema.py::test_replies_that_violate_the_schema_do_not_fit",
             ),
             row(
                 "every operation except `support.contact` requires an object as its body",
@@ -56,7 +57,7 @@ FACADE: Final = (
         (
             row(
                 "the session cookie `<auth_lib>.session_token` is issued at sign-in",
-                SIGN_IN + "test_who_signs_in_is_known_by_the_cookie",
+                SIGN_IN + "test_sign_in_returns_a_session_cookie",
                 SIGN_IN + "test_the_names_of_the_cookie_are_those_of_the_contract",
                 SESSION + "test_a_session_cookie_opens_the_facade",
             ),
@@ -115,7 +116,8 @@ FACADE: Final = (
             row("`challenge`: the lengths in the table of the fields of the bodies", EDGES),
             row(
                 "capabilities of records: at most 32, each of 1–128 characters",
-                UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
+                UNIT
+                + "remote_control/test_schema.py::test_replies_that_violate_the_schema_do_not_fit",
                 EDGES,
             ),
             row("`enroll.signature`: 8–128 characters", EDGES),
@@ -137,7 +139,7 @@ FACADE: Final = (
             row(
                 "support tokens: 43 characters of A-Z a-z 0-9 _ -",
                 UNIT + "support/test_operations.py::"
-                "test_what_is_no_token_is_named_and_not_repeated",
+                "test_an_invalid_token_is_refused_and_not_repeated",
             ),
             row("ports: 1–65535", PAYLOAD_EDGES),
             row("integers: ±9007199254740991", PAYLOAD_EDGES, NUMBERS),

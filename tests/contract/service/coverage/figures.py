@@ -56,7 +56,7 @@ FIGURES: Final = (
         (
             row(
                 "`locationId`: at least one character, required (ours: no control characters)",
-                OPERATIONS + "test_a_mistake_is_named",
+                OPERATIONS + "test_an_invalid_field_of_the_body_is_named",
             ),
             row(
                 "`period`: one of five words, `today` by default",
@@ -81,7 +81,7 @@ FIGURES: Final = (
             row(
                 "the pulses accept only `locationId`",
                 UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
-                UNIT + "analytics/test_schema.py::test_bodies_are_judged_too",
+                UNIT + "analytics/test_schema.py::test_request_bodies_are_validated",
             ),
         ),
     ),

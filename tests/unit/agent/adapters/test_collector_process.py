@@ -67,7 +67,7 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_child_that_does_well() -> None:
+async def test_a_successful_child_returns_its_facts_and_progress() -> None:
     seen: list[Progress] = []
 
     collected = await process("well").collect(JOB, seen.append)
@@ -190,7 +190,7 @@ async def test_child_is_cancelled_at_its_deadline(monkeypatch: pytest.MonkeyPatc
     assert collected.error == "it was stopped at its deadline of 30 s"
 
 
-async def test_a_child_that_ignores_the_question_is_ended() -> None:
+async def test_a_child_that_ignores_its_cancellation_is_killed() -> None:
     collected = await ask_soon("hang_later")
 
     assert collected.error == "it was cancelled, but did not end in time"
@@ -349,7 +349,7 @@ def test_the_real_child_is_started_with_this_python() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the test needs POSIX sessions and FIFOs")
-async def test_what_a_child_leaves_behind_is_not_waited_for(
+async def test_a_collection_does_not_wait_for_leftover_grandchildren(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A grandchild in its own session keeps the child's stderr open after the child has ended."""

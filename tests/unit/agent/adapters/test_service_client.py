@@ -136,7 +136,7 @@ async def test_current_may_be_null(server: ScriptedServer, client: ServiceClient
 
 
 @pytest.mark.parametrize("body", [b"", b"  ", b"{}", b"undefined", b"[]", b"{", b"\xff"])
-async def test_what_is_no_record_is_no_verdict(
+async def test_an_invalid_reply_to_current_raises_service_unavailable(
     server: ScriptedServer, client: ServiceClient, body: bytes
 ) -> None:
     server.answer(body)
@@ -213,7 +213,9 @@ async def test_retry_after_header_is_honoured(
     assert error.value.retry_after_s == 17
 
 
-async def test_nothing_is_followed_elsewhere(server: ScriptedServer, client: ServiceClient) -> None:
+async def test_redirects_of_the_service_are_not_followed(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(b"", 307, Location=f"{server.base_url}/other")
 
     with pytest.raises(ServiceUnavailable, match="redirected") as error:
@@ -258,7 +260,7 @@ async def test_the_date_of_a_portal_or_gateway_is_not_the_service_time(
 
 
 @pytest.mark.parametrize("date", ["yesterday", "", "Fri, 99 Nov 2026 19:00:00 GMT"])
-async def test_a_date_that_is_none_changes_nothing(
+async def test_an_invalid_date_header_is_ignored(
     server: ScriptedServer, client: ServiceClient, date: str
 ) -> None:
     server.answer(b"null", Date=date)
@@ -288,7 +290,7 @@ async def test_a_compressed_reply_is_refused(
         await (client.current() if operation == "current" else frames(client))
 
 
-async def test_an_announced_identity_is_no_compression(
+async def test_content_encoding_identity_is_accepted(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
     server.answer(b"null", Content_Encoding="identity")
@@ -451,7 +453,7 @@ ONE = UUID("c9f0f895-fb98-4b91-8b5e-2f6d7a8b9c0d")
     ],
 )
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", "text/plain", ""])
-async def test_an_answer_given_at_once(
+async def test_a_complete_reply_is_parsed_as_polled_commands(
     server: ScriptedServer,
     client: ServiceClient,
     body: bytes,
@@ -510,7 +512,7 @@ async def test_server_sent_events(server: ScriptedServer, client: ServiceClient,
 @pytest.mark.parametrize(
     "content_type", ["application/x-ndjson", "application/ndjson", "application/jsonl"]
 )
-async def test_a_document_a_line(
+async def test_each_line_of_ndjson_is_a_frame(
     server: ScriptedServer, client: ServiceClient, content_type: str
 ) -> None:
     server.answer(COMMAND + b"\n\nbroken\r\n[" + COMMAND + b"]", content_type=content_type)

@@ -61,7 +61,7 @@ def test_each_message_has_a_cause_and_a_fix(message: str) -> None:
     assert "**Fix**: " in section
 
 
-def test_the_other_conditions_are_the_programs() -> None:
+def test_the_remaining_documented_conditions_exist_in_the_program() -> None:
     titles = {condition.title for condition in CONDITIONS.values()}
     assert CONDITION_ROWS
     assert set(CONDITION_ROWS) <= titles

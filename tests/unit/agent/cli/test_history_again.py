@@ -122,7 +122,7 @@ def test_report_without_stored_content_is_an_error(
 
 
 @pytest.mark.parametrize("words", [["till"], ["1"], ["%%%%"]])
-def test_what_is_no_id_is_wrong_usage(
+def test_history_refuses_an_invalid_id(
     words: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as error:
@@ -131,6 +131,6 @@ def test_what_is_no_id_is_wrong_usage(
     assert "is not the id of a request or report" in capsys.readouterr().err
 
 
-def test_a_page_of_nothing_is_wrong_usage(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_as_html_requires_an_id(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--html", "page.html", "--config", str(config)]) == 2
     assert "--html requires the ID of a report" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_file_that_is_named_and_not_there_is_another_mistake(
+def test_a_missing_file_of_the_option_config_has_its_own_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["config", "check", "--config", str(tmp_path / "none.toml")]) == 2
@@ -70,7 +70,7 @@ def test_a_file_that_is_named_and_not_there_is_another_mistake(
     assert capsys.readouterr().err == error
 
 
-def test_a_broken_one_is_corrected_before_anything_is_started(
+def test_status_advises_to_correct_a_broken_configuration_first(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.parent.mkdir()

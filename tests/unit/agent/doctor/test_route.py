@@ -24,7 +24,7 @@ URL = "https://ops.example.com/base"
         ("", {}, {"https": "http://s:8"}, "http://s:8", "the operating system's settings"),
     ],
 )
-def test_chooses_as_the_daemon_does(
+def test_doctor_selects_the_same_proxy_as_the_daemon(
     configured: str,
     environment: dict[str, str],
     system: dict[str, str],

@@ -14,7 +14,7 @@ def test_groups_stand_in_their_order_and_unknown_ones_last() -> None:
     assert titles[-2:] == ["Agent", "Till"]
 
 
-def test_things_of_a_group_have_their_section() -> None:
+def test_each_object_of_a_group_has_its_own_section() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
     (root,) = groups["Disks"].sections
     assert root.title == "/"
@@ -83,7 +83,7 @@ def test_interfaces_peripherals_and_browser() -> None:
     assert ("Memory, about", "8 GiB") in [(row.label, row.value) for row in browser.rows]
 
 
-def test_a_cut_snapshot_expected_so() -> None:
+def test_a_truncated_snapshot_has_a_limitation_line() -> None:
     payload = application_snapshot()
     snapshot = payload.snapshot.model_copy(update={"truncated": True})
     lines = snapshot_limitation_lines(payload.model_copy(update={"snapshot": snapshot}))

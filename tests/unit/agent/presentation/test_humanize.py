@@ -80,7 +80,7 @@ def test_durations_by_their_greatest_unit(seconds: int, displayed: str) -> None:
     assert ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == f"{displayed} ago"
 
 
-def test_times_that_cannot_be() -> None:
+def test_missing_invalid_and_future_timestamps_are_described() -> None:
     assert ago(None) == "never"
     assert ago("soon") == "at an unreadable time"
     assert ago("2999-01-01T00:00:00+00:00").endswith("ahead of this machine's clock")
@@ -103,7 +103,7 @@ def test_bytes_end_at_pebibytes() -> None:
     assert format_bytes(2.0**70) == "1048576 PiB"
 
 
-def test_times_that_are_none_stay_as_they_are() -> None:
+def test_invalid_timestamps_are_displayed_unchanged() -> None:
     assert format_timestamp("yester\x1bday") == "yester\N{REPLACEMENT CHARACTER}day"
     assert format_timestamp("9999-12-31T23:59:59-14:00") == "9999-12-31T23:59:59-14:00"
     assert duration_between("2026-11-20T19:04:12Z", "soon") is None

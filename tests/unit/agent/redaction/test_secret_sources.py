@@ -45,7 +45,7 @@ def test_nothing_that_could_keep_one_waiting_is_read(tmp_path: Path) -> None:
     assert list(secrets_here(tmp_path / "config.toml", {"CREDENTIALS_DIRECTORY": "/\0"})) == []
 
 
-def test_variables_that_hold_one() -> None:
+def test_secrets_in_environment_variables_are_collected() -> None:
     environment = {
         "VENUE_AGENT_SERVICE__PROXY": "user:sche/me@proxy:1",
         "no_proxy": "localhost",
@@ -72,7 +72,9 @@ def test_variables_that_hold_one() -> None:
         ("localhost,127.0.0.1,.example", "localhost,127.0.0.1,.example"),
     ],
 )
-def test_a_child_knows_no_more_of_a_proxy_than_its_address(url: str, expected: str) -> None:
+def test_child_processes_get_the_address_of_a_proxy_without_its_password(
+    url: str, expected: str
+) -> None:
     for name in ("HTTPS_PROXY", "all_proxy"):
         assert without_secrets({name: url}) == {name: expected}
 

@@ -78,7 +78,7 @@ def test_conditions_are_complete_and_depend_on_known_ones() -> None:
 
 
 @pytest.mark.parametrize("code", CONDITIONS)
-def test_nothing_hides_itself(code: str) -> None:
+def test_no_condition_hides_itself(code: str) -> None:
     assert visible_codes(code) == {code}
 
 

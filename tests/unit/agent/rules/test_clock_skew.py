@@ -62,7 +62,7 @@ def test_the_services_clock_goes_on_with_the_monotonic_one(
     assert skew == ClockSkew(timedelta(seconds=offset_s))
 
 
-def test_before_a_reply_both_clocks_are_one() -> None:
+def test_clock_skew_is_zero_before_the_first_reply() -> None:
     assert ClockSkew().offset == timedelta(0)
     assert ClockSkew().is_past(NOW, NOW)
     assert not ClockSkew().is_past(NOW + timedelta(microseconds=1), NOW)

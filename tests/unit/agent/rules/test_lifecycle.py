@@ -49,7 +49,7 @@ rejected      1  yes  nothing
 """
 
 
-def test_the_table_is_this_one() -> None:
+def test_the_transitions_of_the_lifecycle_are_those_of_the_table() -> None:
     assert dict(lifecycle.TRANSITIONS) == TABLE
 
 

@@ -60,7 +60,7 @@ def test_without_a_kiosk_each_key_has_a_reason() -> None:
     assert not facts.failures
 
 
-def test_a_browser_that_answers() -> None:
+def test_facts_of_a_responding_browser_are_complete() -> None:
     with devtools_port({"A": answer_with(ANSWERS)}) as port:
         facts = collected(port.url)
     assert_fits_the_contract(facts.browser_fields)
@@ -184,7 +184,7 @@ def test_a_page_that_answers_nonsense(value: object) -> None:
     assert_fails({"A": answer_with(value)}, no_treatment, "")
 
 
-def test_a_browser_without_a_page() -> None:
+def test_a_browser_without_an_open_page_is_reported() -> None:
     assert_fails({}, no_treatment, "has no page open")
 
 

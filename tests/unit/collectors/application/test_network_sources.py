@@ -95,7 +95,7 @@ def test_this_machines_loopback_interface() -> None:
     assert len({field.key for field in loopback.fields}) == len(loopback.fields)
 
 
-def test_addresses() -> None:
+def test_addresses_of_an_interface_are_read() -> None:
     entry = psutil._ntp.snicaddr
     addresses = [
         entry(psutil.AF_LINK, "AA-BB-CC-00-11-22", None, None, None),
@@ -196,7 +196,7 @@ CERTIFICATE, KEY = self_signed()
 DER = ssl.PEM_cert_to_DER_cert(CERTIFICATE.decode())
 
 
-def test_certificate() -> None:
+def test_a_certificate_is_parsed() -> None:
     assert parse_certificate(DER) == Issued(
         "Nosy Middlebox Ltd, Inspecting CA \u2603",
         "2026-05-06T07:08:09+00:00",
@@ -233,7 +233,7 @@ SERIAL = bytes.fromhex("02021267")  # 4711
         (DER.replace(b"\x0c\x12Nosy", b"\x03\x12\0osy"), "unreadable"),  # a bit string, not text
     ],
 )
-def test_an_odd_certificate_is_read_without_a_warning(der: bytes, issuer: str) -> None:
+def test_an_unusual_certificate_is_parsed(der: bytes, issuer: str) -> None:
     assert der != DER
     assert parse_certificate(der) == Issued(issuer, *VALID)
 

@@ -76,7 +76,7 @@ def test_names_of_any_text(names: list[str]) -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_core_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_use_of_each_core_is_measured_between_two_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     times = type(psutil.cpu_times())
     zeros = dict.fromkeys(times._fields, 0.0)
     before = times(**zeros)

@@ -174,7 +174,7 @@ def collect(
     return collect_network(job, run or RecordedRun(), world.sources(**changed))
 
 
-def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
+def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
     queue = KnownPrinter(
         "q",
         "Kitchen",

@@ -28,7 +28,7 @@ def test_devices_are_of_many_makers() -> None:
     assert len({device.maker for device in DEVICES}) == len(DEVICES) >= 40
 
 
-def test_kinds_are_right() -> None:
+def test_the_kind_of_most_devices_is_right() -> None:
     assert _share(lambda device: (described(device)[0], device.kind), "kind") >= RIGHT_MIN
 
 

@@ -50,7 +50,7 @@ def test_every_form_of_answer_is_read(tmp_path: Path, reply: bytes) -> None:
     assert query.endswith(QUESTION)
 
 
-def test_what_was_not_found_is_an_answer(tmp_path: Path) -> None:
+def test_a_not_found_reply_of_cups_is_returned(tmp_path: Path) -> None:
     response, _ = answer(tmp_path / "cups.sock", http(message(status=ipp.NOT_FOUND)))
     assert response == ipp.Response(ipp.NOT_FOUND, ())
 

@@ -77,7 +77,7 @@ def test_a_key_is_limited_to_the_locations_of_its_owner(
     assert cut(requested, bounds) == frozenset(expected)
 
 
-async def test_a_key_without_an_owner_is_as_it_was(service: RunningService) -> None:
+async def test_a_key_without_an_owner_keeps_its_own_permissions(service: RunningService) -> None:
     key = service.make_key(locations=["loc-1"], can_write=False)
     caller = service.caller(key)
     assert caller == Caller(caller.key_id, ORGANIZATION, False, frozenset({"loc-1"}))

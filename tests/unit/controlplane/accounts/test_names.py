@@ -57,7 +57,7 @@ def test_names_belong_to_one_organization(service: RunningService) -> None:
     assert result.organization("org-0002") is None
 
 
-async def test_a_location_without_sales_has_no_figures(service: RunningService) -> None:
+async def test_figures_of_a_location_without_sales_return_404(service: RunningService) -> None:
     now = service.clock()
     service.database.write(lambda session: name_location(session, AT, "Harbour", now))
     body = '{"locationId": "loc-0001", "locationMode": "single", "period": "today"}'

@@ -35,7 +35,7 @@ def count(service: RunningService, table: Any) -> int:
     return service.database.read(lambda session: session.scalars(query).one())
 
 
-async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> None:
+async def test_sign_in_returns_a_session_cookie(service: RunningService) -> None:
     user = make_user(service)
     browser = Browser(service)
     reply = await browser.sign_in(" ADA@Example.com ")
@@ -246,7 +246,9 @@ async def test_an_unknown_account_is_throttled_as_well(service: RunningService) 
     assert (await Browser(service).sign_in("bob@example.com")).status_code == 429
 
 
-async def test_an_address_may_not_try_one_account_after_another(service: RunningService) -> None:
+async def test_failed_sign_ins_are_limited_per_address_across_accounts(
+    service: RunningService,
+) -> None:
     make_user(service)
     for at in range(FAILURES_MAX):
         assert (await Browser(service).sign_in(f"bob{at}@example.com")).status_code == 401
@@ -260,7 +262,9 @@ async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningServ
     assert statuses == [401] * FAILURES_MAX + [429] * 5
 
 
-async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
+async def test_a_successful_sign_in_does_not_reset_the_limit_for_other_accounts(
+    service: RunningService,
+) -> None:
     """A successful sign-in to one account does not reset the limit on guesses at other accounts."""
     make_user(service)
     make_user(service, "eve@example.com")
@@ -367,7 +371,7 @@ async def test_a_large_body_is_refused(service: RunningService) -> None:
     assert reply.status_code == 413
 
 
-async def test_who_is_a_member_nowhere_gets_no_session(service: RunningService) -> None:
+async def test_a_user_without_memberships_gets_no_session(service: RunningService) -> None:
     user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()

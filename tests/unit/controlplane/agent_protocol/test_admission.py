@@ -82,7 +82,7 @@ async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> Non
     assert int(replies[-1].headers["retry-after"]) >= 1
 
 
-async def test_what_takes_long_is_charged_for(loaded: Database) -> None:
+async def test_processor_time_of_slow_calls_is_charged(loaded: Database) -> None:
     settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
     # Each call takes ``FREE_S`` seconds of processor time, which are not charged.
     times_s = itertools.count(step=dispatch.FREE_S)

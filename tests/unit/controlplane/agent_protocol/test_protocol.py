@@ -22,7 +22,7 @@ TOOLS = [
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-async def test_a_version_that_is_known_is_agreed_to(agent: Agent, version: str) -> None:
+async def test_a_known_protocol_version_is_accepted(agent: Agent, version: str) -> None:
     result = (await agent.ask("initialize", HELLO | {"protocolVersion": version}))["result"]
     assert result["protocolVersion"] == version
     assert result["serverInfo"]["name"] == "venue-control"

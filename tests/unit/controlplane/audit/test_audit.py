@@ -128,7 +128,7 @@ async def test_tries_beyond_the_limit_do_not_fill_it(service: RunningService) ->
     assert len(lines(service)) == 10
 
 
-async def test_no_secret_is_in_it(service: RunningService) -> None:
+async def test_the_audit_log_contains_no_secrets(service: RunningService) -> None:
     browser = await owner(service)
     new = "another horse battery"
     body = {"name": "till", "canWrite": True, "locations": []}
@@ -234,7 +234,7 @@ async def test_old_lines_go_in_small_steps(
     assert len(lines(service)) == 1
 
 
-async def test_a_change_that_is_not_made_leaves_no_line(
+async def test_a_failed_change_has_no_audit_entry(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The entry is written in the same transaction as the change."""

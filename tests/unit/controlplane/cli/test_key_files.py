@@ -90,7 +90,7 @@ def test_nothing_is_overwritten(
 
 
 @pytest.mark.parametrize("full_after", [0, 1, 2, 3, 4])
-def test_on_a_full_disk_there_is_no_key_at_all(
+def test_a_full_disk_leaves_no_key_files(
     database: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

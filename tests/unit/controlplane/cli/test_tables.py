@@ -88,7 +88,7 @@ def test_a_devices_first_line_is_its_name(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize("words", ["bar-till-2", "Bar-Till-2", "0f7e", str(INSTANCE)])
-def test_a_device_is_meant_by_its_name_or_the_start_of_its_id(words: str) -> None:
+def test_a_device_is_selected_by_its_name_or_the_start_of_its_id(words: str) -> None:
     other = DEVICE.model_copy(update={"instance_id": UUID(int=7), "legacy_install_id": "kitchen"})
     assert device_named(words, [other, DEVICE]).instance_id == INSTANCE
 
@@ -102,7 +102,7 @@ def test_a_word_that_matches_no_device_or_several_is_refused(words: str, message
         device_named(words, [DEVICE, twin])
 
 
-def test_a_table_that_fits_a_narrow_terminal_stays_one(
+def test_a_table_is_folded_only_if_it_is_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     headings, rows = ("name", "total"), [("tea", "7.50"), ("coffee", "17.50")]

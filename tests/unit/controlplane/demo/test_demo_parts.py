@@ -35,7 +35,7 @@ def test_the_spooler_lists_the_venues_queues() -> None:
     assert [each.accepting for each in parse_queues(response)] == [True] * 3
 
 
-def test_the_bars_job_is_stuck() -> None:
+def test_the_print_job_of_the_bar_is_stuck_in_the_demo() -> None:
     (job,) = parse_jobs(ask(ipp.GET_JOBS), time.time())
     assert job.queue == "bar"
     assert job.is_stuck()

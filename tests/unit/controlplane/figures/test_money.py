@@ -21,7 +21,9 @@ AMOUNTS = st.integers(0, 10**12)
 
 
 @given(amount=AMOUNTS, weights=st.lists(st.integers(0, 10**9), min_size=1, max_size=20))
-def test_a_split_loses_nothing_and_is_fair_to_the_unit(amount: int, weights: list[int]) -> None:
+def test_split_amounts_sum_up_and_differ_by_less_than_a_unit_from_the_exact_share(
+    amount: int, weights: list[int]
+) -> None:
     parts = split(amount, weights)
     assert sum(parts) == amount
     whole = sum(weights)
@@ -58,7 +60,7 @@ def test_prices(price: int, quantity: int, exponent: int, cost: int) -> None:
     assert price_of(price, quantity, exponent) == cost
 
 
-def test_quantities() -> None:
+def test_quantities_are_converted_to_thousandths_and_pieces() -> None:
     assert [milli(1, exponent) for exponent in (3, 2, 1, 0, -1)] == [1, 10, 100, 1000, 10_000]
     assert pieces(12, 0) == 12
     assert pieces(2, -1) == 20

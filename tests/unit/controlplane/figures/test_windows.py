@@ -54,7 +54,7 @@ def test_custom_days_are_taken_as_they_are() -> None:
         ({"period": "last7", "last": date(2026, 1, 1)}, "to"),
     ],
 )
-def test_the_wrong_field_is_named(question: dict[str, Any], field: str) -> None:
+def test_an_invalid_period_names_its_field(question: dict[str, Any], field: str) -> None:
     with pytest.raises(PeriodError) as refused:
         period_days(Question(**question), clock_of("UTC"), NOW)
     assert refused.value.field == field

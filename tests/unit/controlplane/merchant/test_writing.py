@@ -64,7 +64,7 @@ def sale(**changes: Any) -> NewSale:
     return NewSale(**values | changes)
 
 
-def test_tax_is_of_what_is_left_after_the_discount_of_the_sale() -> None:
+def test_the_tax_of_a_line_is_calculated_after_the_discount_of_the_sale() -> None:
     lines = [NewLine(SoldArticle(1, "pcs", 0, 25_000), 1, price) for price in (1000, 3000)]
     rows = line_rows(sale(lines=lines, discount=400))
     assert [(row.total, row.share, row.tax) for row in rows] == [(1000, 100, 180), (3000, 300, 540)]

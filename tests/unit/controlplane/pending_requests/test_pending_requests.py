@@ -127,7 +127,7 @@ async def test_a_pending_request_expires_on_its_date(service: RunningService) ->
     assert (await row_of(service, device))["pendingRequests"] == []
 
 
-async def test_it_can_be_cancelled(service: RunningService) -> None:
+async def test_a_pending_request_can_be_cancelled(service: RunningService) -> None:
     device = await gone_device(service)
     reply = await create_pending(service, instanceIds=[device.instance_id])
     (pending_id,) = reply["pendingRequests"]

@@ -51,7 +51,7 @@ async def test_the_duration_is_returned(reader: BodyReader) -> None:
     assert took_s > 0
 
 
-async def test_a_refusal_comes_back_whole(reader: BodyReader) -> None:
+async def test_a_refusal_of_the_parsing_process_is_returned_unchanged(reader: BodyReader) -> None:
     refusal, _ = await reader.read(refuse, b"is wrong")
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.code) == (HTTPStatus.BAD_REQUEST, "validation_error")
@@ -77,7 +77,7 @@ async def test_a_body_that_kills_its_reader_is_refused(reader: BodyReader) -> No
     assert (await reader.read(work, b""))[0] > 0
 
 
-async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -> None:
+async def test_signals_to_the_process_group_do_not_end_the_body_parser(reader: BodyReader) -> None:
     pid, _ = await reader.read(own_pid, b"")
     os.kill(pid, signal.SIGINT)
     os.kill(pid, signal.SIGTERM)
@@ -97,7 +97,7 @@ if __name__ == "__main__":
 """
 
 
-def test_it_ends_with_a_service_that_is_killed() -> None:
+def test_the_body_parser_ends_with_a_killed_service() -> None:
     command = (sys.executable, "-c", PARENT)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr

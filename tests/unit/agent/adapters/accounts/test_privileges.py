@@ -106,7 +106,7 @@ def test_no_right_of_root_is_left(directory: Path, monkeypatch: pytest.MonkeyPat
     }
 
 
-def test_nothing_is_given_up_for_a_directory_of_ones_own(directory: Path) -> None:
+def test_privileges_are_kept_if_the_directory_belongs_to_the_own_user(directory: Path) -> None:
     before = os.getuid(), os.environ.get("STATE_DIRECTORY")
     assert not step_down(directory)
     assert not step_down(directory / "none")

@@ -132,7 +132,7 @@ def test_the_whole_life_leaves_no_file(tmp_path: Path) -> None:
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
 
 
-def test_everything_may_be_done_twice(tmp_path: Path) -> None:
+def test_every_service_action_can_be_repeated(tmp_path: Path) -> None:
     systemd = FakeSystemd(tmp_path)
     service = service_in(systemd)
     with_config(tmp_path)
@@ -203,7 +203,7 @@ def test_restarts_back_off_where_systemd_can(
 
 
 @pytest.mark.parametrize("action", ["install", "uninstall", "purge", "start", "stop", "restart"])
-def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+def test_service_actions_without_permission_change_nothing(tmp_path: Path, action: str) -> None:
     systemd = FakeSystemd(tmp_path)
     with pytest.raises(NotPermitted, match="needs root"):
         getattr(service_in(systemd, is_root=False), action)()

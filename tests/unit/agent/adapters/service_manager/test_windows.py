@@ -164,7 +164,9 @@ def unpacked_in(directory: Path, control: FakeControl) -> WindowsService:
     return WindowsService(control, (str(program),), directory / "data", lambda seconds: None)
 
 
-def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_program_owned_by_another_user_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
     control = FakeControl(owner="S-1-5-21-1-2-3-1001")
     service = unpacked_in(tmp_path, control)
     with pytest.raises(ServiceManagerError, match="belongs to S-1-5-21-1-2-3-1001"):
@@ -173,7 +175,7 @@ def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -
     assert not service.paths.state.exists()
 
 
-def test_it_has_stopped_when_its_process_is_gone(tmp_path: Path) -> None:
+def test_stop_returns_after_the_process_has_ended(tmp_path: Path) -> None:
     control = FakeControl(polls_until_gone=5)
     service = service_in(tmp_path, control)
     service.install()
@@ -237,7 +239,7 @@ def test_a_failed_end_is_a_failed_service(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["install", "uninstall", "start", "stop"])
-def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+def test_service_actions_without_permission_change_nothing(tmp_path: Path, action: str) -> None:
     control = FakeControl(is_admin=False)
     with pytest.raises(NotPermitted, match="administrator"):
         getattr(service_in(tmp_path, control), action)()
@@ -338,7 +340,7 @@ def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
     assert "exit code 2" in scm.logged[0]
 
 
-def test_host_started_by_hand_raises_an_error() -> None:
+def test_a_windows_service_started_by_hand_raises_an_error() -> None:
     with pytest.raises(OSError, match="could not connect"):
         Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
 

@@ -52,7 +52,7 @@ def quarantine_file(state: StateDirectory) -> set[str]:
     return {path.name.split("-", 1)[1] for path in state.quarantine_path.iterdir()}
 
 
-def test_what_was_written_is_there_after_a_restart(state: StateDirectory) -> None:
+def test_database_rows_survive_a_restart(state: StateDirectory) -> None:
     filled(state)
 
     assert known(state) == (200, False)
@@ -65,7 +65,7 @@ def test_the_settings_survive_a_power_loss(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("durably", "within"), [(True, FULL), (False, NORMAL)])
-def test_what_need_not_survive_a_power_loss_waits_for_no_disk(
+def test_only_durable_transactions_wait_for_the_disk(
     database: Database, durably: bool, within: int
 ) -> None:
     with database.transaction(Failpoint.COUNTED, durably=durably) as connection:

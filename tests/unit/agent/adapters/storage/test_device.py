@@ -42,7 +42,9 @@ def start(
     return *device_at_start(config(**changes), file, identity, fingerprint), identity
 
 
-def test_a_record_is_read_as_it_was_written(file: DeviceRecordFile, state: StateDirectory) -> None:
+def test_a_saved_device_record_is_loaded_unchanged(
+    file: DeviceRecordFile, state: StateDirectory
+) -> None:
     assert file.load() is None
     assert file.peek() is None
     file.save(BOUND)
@@ -173,7 +175,7 @@ def test_a_lost_record_keeps_the_key(state: StateDirectory) -> None:
 
 
 @pytest.mark.parametrize("change", [{"base_url": "http://127.0.0.1:10"}, {"location_id": "loc-2"}])
-def test_another_place_in_the_configuration_ends_the_binding(
+def test_a_changed_service_or_location_in_the_configuration_ends_the_binding(
     state: StateDirectory, file: DeviceRecordFile, change: dict[str, str]
 ) -> None:
     file.save(BOUND.model_copy(update={"is_revoked": True}))

@@ -100,7 +100,7 @@ def test_lists_are_in_the_order_of_receipt(journal: Journal) -> None:
     assert journal.in_state(State.RUNNING) == ()
 
 
-def test_that_the_service_knows_of_the_start_is_remembered(journal: Journal) -> None:
+def test_the_acknowledged_start_of_a_request_is_stored(journal: Journal) -> None:
     journal.add(command(), NOW)
 
     journal.note_running_acknowledged(REQUEST)
@@ -179,7 +179,7 @@ def test_tombstones_are_bounded_in_number(journal: Journal, database: Database) 
     assert journal.get(UUID(int=6)) is None
 
 
-def test_it_is_pruned_while_it_grows(journal: Journal) -> None:
+def test_the_journal_is_pruned_while_it_grows(journal: Journal) -> None:
     journal.add(command(1), NOW)
     journal.move(journal.in_state(State.RECEIVED)[0], Event.REFUSED, NOW)
     assert journal.waiting() == 0

@@ -533,7 +533,7 @@ def test_the_worst_comes_first_and_many_things_of_a_rule_are_counted() -> None:
     assert [finding.severity for finding in findings] == ["bad", "bad", "muted"]
 
 
-def test_what_another_finding_explains_is_not_changes() -> None:
+def test_findings_explained_by_another_finding_are_left_out() -> None:
     offline: Changes = {
         "enp1s0 interface.up": False,
         "wlo1 interface.addresses": ("169.254.8.1/16",),
@@ -557,7 +557,7 @@ def test_no_rule_is_explained_by_one_that_there_is_not() -> None:
         assert all(codes.issuperset(rule.explained_by) for rule in rules)
 
 
-def test_the_till_of_the_sample_report() -> None:
+def test_findings_of_the_sample_snapshot() -> None:
     assert [finding.code for finding in findings_of(application_snapshot())] == [
         "print-queue-stuck",
         "disk-full",
@@ -566,7 +566,7 @@ def test_the_till_of_the_sample_report() -> None:
     ]
 
 
-def test_strangers_words_stay_plain_and_short() -> None:
+def test_findings_of_hostile_snapshots_are_plain_and_short() -> None:
     for finding in findings_of(hostile_application()):
         for sentence in finding.sentences:
             assert sentence == plain(sentence)

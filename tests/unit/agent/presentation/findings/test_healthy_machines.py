@@ -14,7 +14,7 @@ PLATFORMS = {"linux-till": "linux", "mac": "darwin", "windows-back-office": "win
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_nothing_is_result_at_a_healthy_machine(name: str) -> None:
+def test_a_healthy_machine_has_no_findings(name: str) -> None:
     assert findings_of(healthy(name)) == ()
     headline = headline_of(healthy(name))
     assert (headline.verdict, headline.severity) == ("No problem was found.", "good")
@@ -31,7 +31,7 @@ def test_the_snapshots_are_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("payload", [healthy_network(), healthy_network(printers=())])
-def test_nothing_is_result_in_a_healthy_network(payload: NetworkPayload) -> None:
+def test_a_healthy_network_has_no_findings(payload: NetworkPayload) -> None:
     assert findings_of(payload) == ()
 
 

@@ -120,7 +120,7 @@ def test_hostile_strings_are_displayed_as_text(
         assert plain(hostile) in text
 
 
-def test_nothing_is_evaluated() -> None:
+def test_template_syntax_in_reports_is_not_evaluated() -> None:
     assert "{{ 7 * 7 }}" in report_page(hostile_network())
 
 
@@ -149,7 +149,7 @@ def test_printers_come_first_with_their_reasons() -> None:
     assert "Moved to 192.168.1.61 (same MAC 00:26:ab:90:7e:03)" in page
 
 
-def test_what_a_reader_needs_is_displayed_and_the_rest_is_folded() -> None:
+def test_a_page_of_a_large_venue_folds_less_important_hosts() -> None:
     page = report_page(large_venue(121))
     folded = page.partition("<h2>Hosts")[2].partition("<details>")[2]
     assert "<summary>81 further hosts</summary>" in folded

@@ -200,7 +200,7 @@ def test_source_state_is_in_discovery_and_in_the_network_map() -> None:
     }
 
 
-def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
+def test_discovery_is_null_if_neither_mdns_nor_scan_was_possible() -> None:
     collected = replace(CLEAN, mdns_source=UNABLE, scan_source=UNABLE)
 
     payload = network_report(collected, JOB, CONTEXT)
@@ -227,7 +227,7 @@ def test_a_source_that_broke_is_among_the_failures_once() -> None:
     ]
 
 
-def test_what_could_not_be_tried_beside_what_was_is_no_failure() -> None:
+def test_one_unsupported_discovery_source_is_no_failure_of_the_report() -> None:
     payload = network_report(replace(CLEAN, mdns_source=UNABLE), JOB, CONTEXT)
 
     assert payload.failures == ()

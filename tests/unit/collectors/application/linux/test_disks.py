@@ -34,7 +34,7 @@ def test_mountinfo_keeps_what_holds_data_once() -> None:
     }
 
 
-def test_a_sandbox_that_mounts_all_read_only_makes_no_disk_read_only() -> None:
+def test_a_read_only_mount_of_a_writable_disk_is_not_reported_as_read_only() -> None:
     line = "22 1 8:2 / / ro,relatime shared:1 - ext4 /dev/sda2 rw,errors=remount-ro"
     ((_, _, mount),) = mounts.parse_mountinfo(line)
     assert not mount.read_only
@@ -97,7 +97,7 @@ def test_udisks_returns_drive_health() -> None:
     }
 
 
-def test_drives(tmp_path: Path) -> None:
+def test_drive_facts_are_read(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {

@@ -36,7 +36,7 @@ NOW = Deadline.after(3600)
         (b"\xff\xfe", "collection-failed"),
     ],
 )
-def test_complaints(stderr: bytes, status: str) -> None:
+def test_errors_of_busctl_have_a_status(stderr: bytes, status: str) -> None:
     assert system_bus.refusal(1, stderr).status == status
 
 
@@ -63,7 +63,7 @@ def test_unit_object() -> None:
     assert path == "/org/freedesktop/systemd1/unit/systemd_2dtimesyncd_2eservice"
 
 
-def test_services() -> None:
+def test_facts_about_services_are_read() -> None:
     def states(_: object, __: Deadline) -> dict[str, UnitState]:
         return system_bus.parse_unit_states(fixture("linux/units.json"))
 
@@ -93,7 +93,7 @@ def test_a_unit_with_any_properties(value: object) -> None:
         assert field.value is not None or field.reason
 
 
-def test_bluetooth() -> None:
+def test_bluetooth_facts_are_read() -> None:
     objects = system_bus.parse_objects(fixture("linux/bluez.json"))
     reading = bluetooth.read_bluetooth(NOW, lambda _: objects)
     assert values(reading.fields) == {
@@ -157,7 +157,9 @@ def test_cgroups_take_any_text(text: str) -> None:
     services.parse_service(text)
 
 
-def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busctl_is_killed_if_the_system_bus_never_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A real socket accepts connections and never answers. The program that replaces busctl waits
     for its answer.
     """

@@ -148,7 +148,7 @@ def test_addresses_of_other_networks_are_one_announcer() -> None:
     assert any(label.startswith("Only") for label, *_ in services_of(records))
 
 
-def test_excess_addresses_give_way_to_one_that_answers() -> None:
+def test_an_address_that_answers_arp_replaces_an_excess_address() -> None:
     records = link(limit=5000)
     records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):
@@ -171,7 +171,7 @@ def test_packets_are_read_of_each_in_turn() -> None:
     assert not records.has_unread
 
 
-def test_a_flood_is_not_read_beyond_its_share_and_leaves_room_for_others() -> None:
+def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
     records = link()
     packet = bytes(8700)
     for _ in range(3 * READ_MAX_BYTES // len(packet)):

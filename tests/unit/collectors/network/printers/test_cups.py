@@ -116,7 +116,7 @@ def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
     assert failure.reason.startswith("CUPS does not answer: ")
 
 
-def test_a_socket_that_was_left_behind_is_a_failure(
+def test_a_leftover_cups_socket_is_reported_as_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # contains no lpstat
@@ -193,13 +193,13 @@ def test_lpstat_in_the_language_of_a_mac(line: str):
     assert parse_lpstat(line.format("till-1", uri)) == {"till-1": uri}
 
 
-def test_an_instance_is_no_second_printer():
+def test_an_instance_of_a_cups_queue_is_not_listed_separately():
     text = "device for till: usb://A/B\ndevice for till/duplex: usb://A/B\n"
     assert parse_lpstat(text) == {"till": "usb://A/B"}
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "///dev/null", "file:/dev/null", "/tmp/out"])
-def test_a_queue_that_leads_to_a_file_is_no_printer(device: str):
+def test_a_queue_that_prints_to_a_file_is_ignored(device: str):
     ((name, uri),) = parse_lpstat(f"device for pdf: {device}").items()
     assert queue_printer(name, "", uri, None) is None
 

@@ -221,7 +221,9 @@ def test_any_uri_is_read_and_its_texts_are_clean(scheme: str, joint: str, rest: 
         ("ipp://192.168.1.5/printers/a@b", ("192.168.1.5", 631, "printers/a@b")),
     ],
 )
-def test_a_password_is_no_address(uri: str, address: tuple[str, int, str | None]) -> None:
+def test_a_password_in_a_uri_is_not_read_as_the_address(
+    uri: str, address: tuple[str, int, str | None]
+) -> None:
     device = parse_device_uri(uri)
     assert (device.host, device.port, device.queue) == address
 

@@ -182,7 +182,7 @@ def test_reads_the_structures_of_winspool():
     assert read_printer_info(None, 0) == ()
 
 
-def test_other_systems_have_neither():
+def test_winspool_and_the_registry_are_unavailable_on_other_systems():
     assert read_key(TCP_PORTS) is None
     (failure,) = read_windows_printers(read_spooler, REGISTRY).failures
     assert "no Windows spooler" in failure.reason

@@ -35,7 +35,7 @@ def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
     raise AssertionError("the probes never end")
 
 
-def test_eight_at_once_and_one_of_them_on_a_print_port() -> None:
+def test_at_most_eight_connections_and_one_to_a_print_port_are_open_at_once() -> None:
     probes = HostProbes(PORTS)
     started = probes.connects(0.0, 100)
     assert len(started) == IN_FLIGHT_MAX
@@ -146,7 +146,7 @@ def test_a_host_that_answers_fast_is_not_waited_for_long() -> None:
     assert probes.next_due == pytest.approx(0.002 + WAIT_MIN_S)
 
 
-def test_a_mute_host_is_tried_once_per_further_port() -> None:
+def test_further_ports_of_a_silent_host_are_tried_once() -> None:
     probes = HostProbes(PORTS)
     steps = run_out(probes)
     connects = [step.port for step in steps if step.action in ("connect", "again", "replace")]
@@ -154,7 +154,7 @@ def test_a_mute_host_is_tried_once_per_further_port() -> None:
     assert sorted(probes.silent) == sorted(PORTS)
 
 
-def test_nobody_is_abandoned_after_the_first_ports() -> None:
+def test_a_silent_host_is_abandoned_after_the_first_ports() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
     steps = run_out(probes)
     assert sum(step.action == "connect" for step in steps) == IN_FLIGHT_MAX

@@ -181,7 +181,7 @@ def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
     assert sorted(listener.endings, key=str) == [b"still open", Listener.ENDED_BY_RESET]
 
 
-def test_a_connection_that_nobody_takes_is_closed(listener: Listener) -> None:
+def test_an_unused_connection_of_the_scan_is_reset(listener: Listener) -> None:
     with closing(SocketNetwork(watch_neighbours=False)) as network:
         network.connect("127.0.0.1", listener.port)
         while not network.wait(5.0).contacts:

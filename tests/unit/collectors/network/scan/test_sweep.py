@@ -108,7 +108,7 @@ def test_lost_arp_requests_cost_no_host_and_no_time(lost: int) -> None:
     assert took_s < 2.3
 
 
-def test_it_ends_at_once_where_everybody_has_answered() -> None:
+def test_a_sweep_ends_as_soon_as_all_hosts_have_answered() -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({80}))})
     _, took_s = sweep(lan, subnet(1))
     assert took_s < 0.2

@@ -47,7 +47,7 @@ async def test_two_exchanges_of_one_code_at_once_leave_no_token(
     assert await reads(service, given[0]) is None
 
 
-async def test_a_code_is_no_other_program_s(service: RunningService, asking: Asking) -> None:
+async def test_a_code_of_another_client_is_refused(service: RunningService, asking: Asking) -> None:
     code = await code_of(asking)
     thief = Program(service)
     await thief.register()

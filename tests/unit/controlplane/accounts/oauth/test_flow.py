@@ -84,7 +84,7 @@ async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
     assert "ada@example.com" in back.text
 
 
-async def test_who_does_not_allow_sends_the_program_away(service: RunningService) -> None:
+async def test_a_denied_consent_redirects_with_access_denied(service: RunningService) -> None:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
@@ -97,7 +97,7 @@ async def test_who_does_not_allow_sends_the_program_away(service: RunningService
     assert "code" not in message
 
 
-async def test_another_account_signs_this_one_out(service: RunningService) -> None:
+async def test_switching_the_account_ends_the_session(service: RunningService) -> None:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()

@@ -105,7 +105,7 @@ async def test_untrusted_text_adds_no_control_characters_and_no_log_lines(
     assert "/a?b?[2J?" in line
 
 
-def test_text_is_text(capsys: Captured) -> None:
+def test_the_text_format_writes_plain_log_lines(capsys: Captured) -> None:
     set_up_logging("info", "text")
     logging.getLogger("controlplane.test").info("hello")
     assert capsys.readouterr().err.endswith(" INFO controlplane.test hello\n")

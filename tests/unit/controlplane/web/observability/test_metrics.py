@@ -160,7 +160,7 @@ async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
         ),
     ],
 )
-async def test_both_forms_can_be_read(
+async def test_metrics_are_served_as_text_and_openmetrics(
     service: RunningService, accept: str, media_type: str, parse: Callable[..., object]
 ) -> None:
     await service.device().enrolled()
