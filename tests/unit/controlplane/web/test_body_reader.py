@@ -77,7 +77,7 @@ async def test_a_body_that_kills_its_reader_is_refused(reader: BodyReader) -> No
     assert (await reader.read(work, b""))[0] > 0
 
 
-async def test_signals_to_the_process_group_do_not_end_the_body_parser(reader: BodyReader) -> None:
+async def test_sigint_and_sigterm_do_not_end_the_body_parser(reader: BodyReader) -> None:
     pid, _ = await reader.read(own_pid, b"")
     os.kill(pid, signal.SIGINT)
     os.kill(pid, signal.SIGTERM)
@@ -86,7 +86,6 @@ async def test_signals_to_the_process_group_do_not_end_the_body_parser(reader: B
 
 PARENT = """
 import asyncio, os
-from agent.wire import routes
 from controlplane.operation.body_reader import BodyReader
 from tests.unit.controlplane.web.body_parsers import own_pid
 if __name__ == "__main__":

@@ -219,7 +219,8 @@ def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
 def test_the_machine_is_named_in_the_words_of_the_contract() -> None:
     assert machine.service_platform() in {"linux", "macos", "windows"}
     environment = environment_here(LocalConfig())
-    assert environment.user_agent.startswith(f"venue-agent/{__version__} ({platform.system()} ")
+    start = re.escape(f"venue-agent/{__version__} ({platform.system()} ")
+    assert re.fullmatch(rf"{start}\S.*; \S.*\)", environment.user_agent)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ async def device(
 
 
 async def evidence_of(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         return await ask
 
 

@@ -51,7 +51,7 @@ def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
     questions: list[bytes] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as printer:
         printer.bind(("127.0.0.1", 0))
-        printer.settimeout(5)
+        printer.settimeout(60)
 
         def answer() -> None:
             question, asker = printer.recvfrom(4096)
