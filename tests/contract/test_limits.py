@@ -153,7 +153,7 @@ def test_an_integer_at_its_edges(message: Message, path: Path, least: int, most:
             _read(message, path, value)
 
 
-def test_the_numbers_are_those_of_the_contract() -> None:
+def test_limits_are_those_of_the_contract() -> None:
     named = {name: getattr(limits, name) for name in dir(limits) if name.isupper()}
 
     assert named == {
@@ -256,7 +256,7 @@ WORDS: list[tuple[Message, Path, str]] = [
 
 
 @pytest.mark.parametrize(("message", "path", "words"), WORDS, ids=_id)
-def test_a_word_is_one_of_the_list(message: Message, path: Path, words: str) -> None:
+def test_only_the_listed_words_are_accepted(message: Message, path: Path, words: str) -> None:
     for word in words.split():
         _read(message, path, word)
     for other in ("other", words.upper().split()[-1], "", None, 1):

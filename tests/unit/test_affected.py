@@ -121,7 +121,7 @@ def test_scenario_tests_are_left_out_of_a_small_run() -> None:
     assert files_with_tests(files, "medium") == list(names)
 
 
-def test_the_line_names_some_of_many_changes() -> None:
+def test_the_summary_names_at_most_three_changed_files() -> None:
     assert sentence(37, 330, ["a.py"]) == "37 files of 330, because of a.py"
     assert sentence(5, 330, ["a.py", "b.py", "c.py", "d.py", "e.py"]).endswith("c.py and 2 more")
 

@@ -40,7 +40,7 @@ def test_a_test_without_its_prerequisite_is_skipped(environment: dict[str, str])
 
 
 @pytest.mark.parametrize("without", ["", "veth peers"])
-def test_in_ci_what_is_missing_fails_unless_it_is_named(without: str) -> None:
+def test_in_ci_a_missing_prerequisite_fails_unless_it_is_declared(without: str) -> None:
     environment = {"CI": "true", "TESTS_WITHOUT": without}
     with pytest.raises(Lost, match=r"install iproute2 .* is skipped only if"):
         demand("tap", environment=environment, reason_of=lacks_tap)
@@ -51,7 +51,7 @@ def test_an_unknown_prerequisite_is_refused() -> None:
         goes_without({"TESTS_WITHOUT": "tap taps"})
 
 
-def test_naming_what_can_be_had_is_noticed() -> None:
+def test_declaring_an_available_prerequisite_as_missing_is_detected() -> None:
     assert untrue({"TESTS_WITHOUT": "tap veth"}, lacks_tap) == ("veth",)
     assert untrue({}, lacks_tap) == ()
 

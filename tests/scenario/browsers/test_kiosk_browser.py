@@ -65,7 +65,7 @@ def test_other_fields_have_the_status_that_the_page_observes(observed: dict[str,
             assert field["status"] == "unsupported"
 
 
-def test_the_page_is_not_touched(observed: dict[str, Any]) -> None:
+def test_the_collector_does_not_change_the_page(observed: dict[str, Any]) -> None:
     """The collector causes no click, no change of the document, and no new name in the page."""
     assert observed["after"]["touched"] == observed["before"]["touched"]
     assert observed["after"]["touched"][0] == 0

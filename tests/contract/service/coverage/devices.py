@@ -291,7 +291,7 @@ DEVICES: Final = (
             row(
                 "the statuses in which `acknowledge` is accepted (not documented; ours)",
                 TABLE,
-                DELIVERY + "test_running_may_be_the_first_word",
+                DELIVERY + "test_running_can_be_the_first_acknowledgement",
                 DELIVERY + "test_a_late_received_does_not_stop_what_runs",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),

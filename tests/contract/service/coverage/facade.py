@@ -27,7 +27,7 @@ FACADE: Final = (
             row(
                 "paths: `/api/public/v1/<group>/<procedure>`; operation ids: `<group>.<procedure>`",
                 AUTH + "test_all_operations_of_the_contract_are_served",
-                OPENAPI + "test_it_has_the_operations_of_the_contract",
+                OPENAPI + "test_the_openapi_document_has_the_operations_of_the_contract",
             ),
             row("the body is JSON", AUTH + "test_only_json_is_read"),
             row(
@@ -158,7 +158,7 @@ FACADE: Final = (
         (
             row(
                 "paths contain `v1`, and the version of the OpenAPI document is `v1`",
-                OPENAPI + "test_its_version_and_its_paths_are_v1",
+                OPENAPI + "test_version_and_paths_of_the_openapi_document_are_v1",
             ),
             row("payloads have `version` 2 or 1", PAYLOAD_EDGES),
             row(

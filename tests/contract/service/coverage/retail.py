@@ -23,7 +23,7 @@ RETAIL: Final = (
                 "`POST /auth/tokens` is public: `api_key` → tokens",
                 EXAMPLE,
                 TOKENS + "test_an_api_key_gets_tokens_of_the_documents_form",
-                TOKENS + "test_a_wrong_body_is_named",
+                TOKENS + "test_an_invalid_token_request_names_its_fields",
             ),
             row(
                 "`POST /auth/tokens/refresh` is public: `refresh_token` → a new access token",

@@ -12,7 +12,7 @@ WAYS: Final = (
     UNIT + "support/test_model.py::test_any_sequence_of_calls_with_a_token_behaves_as_the_model"
 )
 CONNECTED: Final = OPERATIONS + "test_a_token_is_inspected_confirmed_and_disconnected"
-BODIES: Final = SCHEMA + "test_bodies_are_judged_as_the_service_judges_them"
+BODIES: Final = SCHEMA + "test_schema_and_service_accept_the_same_bodies"
 
 SUPPORT: Final = (
     Table(

@@ -148,7 +148,7 @@ async def test_at_the_deadline_without_a_checkpoint_there_is_nothing() -> None:
         await run("hang", short(0.2))
 
 
-async def test_a_job_larger_than_the_pipe_does_not_wait_for_a_deaf_child() -> None:
+async def test_a_large_job_for_a_child_that_does_not_read_ends_at_the_deadline() -> None:
     job = NetworkJob(
         ports=(), max_hosts=1, max_services=1, max_duration_s=0.2, exclude=("10.0.0.1",) * 50_000
     )
@@ -208,7 +208,7 @@ async def test_an_endless_line_ends_the_run() -> None:
         await run("endless_line")
 
 
-async def test_a_line_that_is_too_long_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_oversized_line_of_a_child_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     seen: list[Progress] = []
 
     collected = await process("long_checkpoint").collect(JOB, seen.append)

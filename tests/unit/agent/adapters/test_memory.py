@@ -62,7 +62,7 @@ def mapping(line: str, changed_kib: int = 0) -> str:
     return f"{line}\n{fields}\nVmFlags: rd mr mw me\n"
 
 
-def test_only_unchanged_pages_of_files_are_let_go_of(
+def test_only_unchanged_file_pages_are_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mappings = tmp_path / "smaps"

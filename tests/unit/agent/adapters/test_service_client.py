@@ -184,7 +184,7 @@ async def test_the_key_is_read_anew_for_each_call(
     ],
 )
 @pytest.mark.parametrize("operation", ["heartbeat", "onCommands"])
-async def test_a_status_becomes_an_error(
+async def test_each_error_status_raises_its_error(
     server: ScriptedServer,
     client: ServiceClient,
     status: int,
@@ -524,7 +524,7 @@ async def test_each_line_of_ndjson_is_a_frame(
 
 
 @pytest.mark.parametrize("content_type", ["text/event-stream", "application/x-ndjson"])
-async def test_a_stream_is_read_as_it_comes(
+async def test_frames_of_a_stream_are_returned_as_they_arrive(
     server: ScriptedServer, client: ServiceClient, content_type: str
 ) -> None:
     go_on = asyncio.Event()
@@ -634,7 +634,7 @@ async def test_bytes_that_are_no_text_do_not_end_the_stream(
     assert ids((await frames(client))[1]) == [ONE]
 
 
-async def test_a_stream_that_is_left_is_closed(
+async def test_a_stream_is_closed_when_its_context_ends(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
     closed = asyncio.Event()

@@ -50,7 +50,7 @@ def test_there_are_ten_messages() -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_each_message_is_one_of_the_programs(message: str) -> None:
+def test_each_documented_message_exists_in_the_program(message: str) -> None:
     assert message in SOURCES
 
 

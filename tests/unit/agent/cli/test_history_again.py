@@ -80,7 +80,9 @@ def test_the_payload_is_the_one_that_was_sent(
     assert json.loads(capsys.readouterr().out) == to_plain(payloads.small_venue())
 
 
-def test_the_page_is_written_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_writes_the_page_of_a_report(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report_here(config, is_sent=True)
     page = config.parent / "page.html"
     assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 0

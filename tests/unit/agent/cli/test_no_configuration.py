@@ -52,7 +52,9 @@ def test_status_gives_no_advice_that_cannot_work(
     assert f"there is no configuration at {place}".replace(" ", "") in "".join(printed.split())
 
 
-def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_without_configuration_names_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("VENUE_AGENT_CONFIG")
     monkeypatch.setattr(config_rights, "has_service_manager", lambda: True)
     text = config_rights.no_configuration()

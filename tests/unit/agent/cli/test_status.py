@@ -202,7 +202,9 @@ def test_the_json_of_history(config: Path, capsys: pytest.CaptureFixture[str]) -
     }  # fmt: skip
 
 
-def test_an_empty_history(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_without_requests_is_reported(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["history", "--config", str(config)]) == 0
     assert capsys.readouterr().out == "no requests yet\n"
     assert main(["history", "--json", "--config", str(config)]) == 0

@@ -29,7 +29,7 @@ def test_key_sources_have_a_fixed_order(tmp_path: Path) -> None:
     assert find_api_key("", {}) == ApiKeySource(None, None)
 
 
-def test_the_file_is_read_anew_each_time(file: Path) -> None:
+def test_the_api_key_file_is_read_each_time(file: Path) -> None:
     source = find_api_key(str(file), {})
     for key in ("first", "second"):
         file.write_text(key)

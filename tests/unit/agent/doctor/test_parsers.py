@@ -221,7 +221,7 @@ def test_reads_a_certificate_with_a_negative_serial_number() -> None:
         (timedelta(days=400), "fail", "400 d ahead"),
     ],
 )
-def test_judges_the_clock(ahead: timedelta, status: str, words: str) -> None:
+def test_clock_differences_are_judged(ahead: timedelta, status: str, words: str) -> None:
     finding = judge_clock(NOW + ahead, NOW)
     assert finding.status == status
     assert words in finding.detail

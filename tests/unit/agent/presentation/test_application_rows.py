@@ -26,7 +26,7 @@ def test_each_object_of_a_group_has_its_own_section() -> None:
     ]
 
 
-def test_a_thing_with_one_fact_is_one_row() -> None:
+def test_an_object_with_one_fact_is_displayed_in_one_row() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
     own, kitchen = groups["Print queues"].sections
     assert (own.rows[-1].label, own.rows[-1].value) == ("bar: jobs waiting", "0")
@@ -53,7 +53,7 @@ def test_a_mount_point_with_dots_keeps_them() -> None:
     assert group.sections[0].rows[0].label == "/mnt/v1.2: size"
 
 
-def test_missing_facts_are_grouped_by_reason_what_broke_first() -> None:
+def test_missing_facts_are_grouped_by_reason_with_failures_first() -> None:
     payload = application_snapshot()
     absent = SnapshotField(
         key="hardware.batteryCharging",

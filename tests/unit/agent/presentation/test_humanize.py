@@ -50,7 +50,9 @@ NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infini
         ("a.bytes", 5, "Bytes", "5"),
     ],
 )
-def test_fields(key: str, value: Value, label: str, displayed: str) -> None:
+def test_field_labels_and_values_are_formatted(
+    key: str, value: Value, label: str, displayed: str
+) -> None:
     assert (label_of(key), format_value(key, value)) == (label, displayed)
 
 
@@ -75,7 +77,7 @@ def test_durations(seconds: float, displayed: str) -> None:
     ("seconds", "displayed"),
     [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (90000, "1 d")],
 )
-def test_durations_by_their_greatest_unit(seconds: int, displayed: str) -> None:
+def test_durations_are_formatted_with_their_largest_unit(seconds: int, displayed: str) -> None:
     assert format_seconds(seconds, units=1) == displayed
     assert ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == f"{displayed} ago"
 

@@ -25,7 +25,7 @@ MOVED = printer("unreachable", "10.0.0.1:9100", "10.0.0.9:9100")
 UNKNOWN = printer("unknown", "/dev/usb/lp0")
 
 
-def test_a_printer_result_elsewhere_has_moved() -> None:
+def test_a_printer_matched_at_a_different_address_has_moved() -> None:
     assert [status_of(p) for p in (REACHABLE, UNREACHABLE, MOVED, UNKNOWN)] == [
         "reachable",
         "unreachable",

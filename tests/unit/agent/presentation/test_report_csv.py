@@ -55,7 +55,7 @@ def test_hosts_and_endpoints_are_all_there_with_their_numbers() -> None:
         assert (float(row["latencyMs"]) if row["latencyMs"] else None) == latency
 
 
-def test_facts_have_their_reason_where_they_have_no_value() -> None:
+def test_facts_without_a_value_have_a_reason() -> None:
     payload = application_snapshot()
     rows = read(report_csv(payload, "facts"))
     links = [field for link in payload.snapshot.interfaces for field in link.fields]

@@ -103,7 +103,7 @@ def test_a_url_loses_its_user_and_password(text: str, expected: str) -> None:
         ('os.environ["API_KEY"] = "x"', 'os.environ["API_KEY"] = "***"'),
     ],
 )
-def test_values_of_keys_that_name_a_secret_go(text: str, expected: str | None) -> None:
+def test_values_of_keys_that_name_a_secret_are_redacted(text: str, expected: str | None) -> None:
     if expected is None:
         assert MASK in redact(text)
         assert '"b"' not in redact(text)

@@ -39,7 +39,7 @@ def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test creates a FIFO, which needs POSIX")
-def test_nothing_that_could_keep_one_waiting_is_read(tmp_path: Path) -> None:
+def test_fifos_are_not_read_for_secrets(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "api-key")
     os.mkfifo(tmp_path / "config.toml")
     assert list(secrets_here(tmp_path / "config.toml", {"CREDENTIALS_DIRECTORY": "/\0"})) == []
@@ -110,7 +110,7 @@ def test_an_error_holds_no_secret_that_was_read() -> None:
     assert ConfigError(("password = x", "b")).problems == ("password = ***", "b")
 
 
-def test_the_oldest_of_too_many_is_forgotten() -> None:
+def test_the_oldest_known_secret_is_dropped_at_the_limit() -> None:
     for number in range(known.KNOWN_MAX + 1):
         known.remember(f"secret-{number}-")
     assert known.redact("secret-0- secret-1-") == "secret-0- ***"

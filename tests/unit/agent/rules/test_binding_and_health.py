@@ -31,7 +31,7 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
         (record(OTHERS, OTHERS), BindingVerdict.SHARED),
     ],
 )
-def test_current_binding_is_judged(
+def test_the_reply_to_current_determines_the_verdict_on_the_binding(
     current: EnrollmentRecord | None, verdict: BindingVerdict
 ) -> None:
     assert judge(current, instance_id=OURS, binding_id=OURS) is verdict

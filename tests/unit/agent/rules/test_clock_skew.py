@@ -29,7 +29,7 @@ def test_expiry_is_judged_by_the_service_clock() -> None:
 
 
 @given(timestamps, timestamps, timestamps, timestamps)
-def test_no_clock_is_too_wrong_to_be_judged(
+def test_timestamps_are_compared_correctly_at_any_clock_skew(
     service: datetime, local: datetime, timestamp: datetime, later: datetime
 ) -> None:
     skew = ClockSkew.of(service - local)

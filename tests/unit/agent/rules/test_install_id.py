@@ -25,7 +25,7 @@ UNIQUE = UUID("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77")
         ("bar\x1b[31m", "bar [31m"),
     ],
 )
-def test_a_machine_is_called_as_its_host(host: str, name: str) -> None:
+def test_the_install_id_is_the_name_of_the_host(host: str, name: str) -> None:
     assert install_id_for(host, UNIQUE) == name
     assert machine_name(name) == name
 

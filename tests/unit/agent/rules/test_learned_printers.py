@@ -86,7 +86,7 @@ def stranger(printer: LearnedPrinter = NEW) -> NetworkFacts:
     return replace(facts(), strangers=(printer,))
 
 
-def test_another_device_that_stays_has_replaced_the_printer() -> None:
+def test_a_device_that_stays_at_the_address_replaces_the_printer() -> None:
     known = Memory((KITCHEN,))
     twice = reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
     since = (NOW + HOUR).isoformat(timespec="seconds")

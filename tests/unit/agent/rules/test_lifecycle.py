@@ -75,7 +75,7 @@ def test_every_state_is_reached_and_every_other_one_can_end() -> None:
         assert State.REJECTED in ways
 
 
-def test_every_event_is_used() -> None:
+def test_every_event_is_used_in_the_table() -> None:
     assert {event for _, event in TABLE} == set(Event)
 
 

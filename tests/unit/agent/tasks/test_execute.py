@@ -234,7 +234,7 @@ async def test_between_two_collections_of_a_kind_there_is_a_least_time(
     assert home.clock.elapsed_s - began == 10
 
 
-async def test_a_second_collection_waits_for_what_is_being_acknowledged(
+async def test_a_second_collection_waits_for_pending_acknowledgements(
     workshop: ExecutorHarness,
 ) -> None:
     home = workshop.home
@@ -390,7 +390,7 @@ async def test_collection_without_facts_is_a_failed_report(workshop: ExecutorHar
     assert workshop.home.codes() == {"collector-failed"}
 
 
-async def test_a_collection_that_broke_off_is_a_partial_report(workshop: ExecutorHarness) -> None:
+async def test_an_interrupted_collection_is_a_partial_report(workshop: ExecutorHarness) -> None:
     broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
     workshop.collectors.script.append(Collected(broken, "killed"))
     workshop.home.requested(Event.ACCEPTED)
@@ -540,7 +540,7 @@ async def test_a_report_that_was_written_is_sent_and_never_made_again(
     assert workshop.report() == before
 
 
-async def test_nothing_runs_without_a_binding(workshop: ExecutorHarness) -> None:
+async def test_requests_are_not_executed_without_a_binding(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.home.binding_state.revoke()
 

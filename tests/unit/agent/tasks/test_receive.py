@@ -60,7 +60,7 @@ async def test_received_commands_are_stored_in_the_journal(home: Harness, answer
     assert home.codes() == set()
 
 
-async def test_a_command_that_comes_again_is_known(home: Harness) -> None:
+async def test_a_repeated_command_is_stored_once(home: Harness) -> None:
     for _ in range(3):
         home.receiver.take(frame(command(1)))
 
@@ -328,7 +328,7 @@ async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harn
     assert [wait for wait in home.clock.slept if 0.5 < wait < STREAM_RENEWED_AFTER_S] == []
 
 
-async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
+async def test_commands_received_before_a_stream_breaks_are_kept(home: Harness) -> None:
     broken = streamed(frame(command(1)), ServiceUnavailable("connection-lost", "cut"))
     home.client.script["onCommands"].extend([broken, streamed(frame(command(2)))])
 
@@ -377,7 +377,7 @@ async def test_polling_slows_down_after_refusals(home: Harness, error: ServiceEr
         assert len(home.client.named("current")) > 5, "each refusal must request a recheck"
 
 
-async def test_nobody_listens_without_a_binding(stranger: Harness) -> None:
+async def test_commands_are_not_received_without_a_binding(stranger: Harness) -> None:
     async with running(stranger.receiver.run):
         await settle()
 
@@ -418,7 +418,7 @@ async def test_an_old_stream_is_renewed(home: Harness) -> None:
     assert home.client.open_streams == 0
 
 
-async def test_a_stream_that_may_be_dead_is_left_at_once(home: Harness) -> None:
+async def test_reconnect_replaces_the_stream_at_once(home: Harness) -> None:
     home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
         await until(lambda: home.client.open_streams == 1)

@@ -106,7 +106,7 @@ async def test_a_lost_binding_wakes_all_waiting_tasks(home: Harness) -> None:
     assert home.binding_state.binding_id == OTHER_BINDING
 
 
-async def test_a_revocation_is_remembered_and_taken_back(home: Harness) -> None:
+async def test_a_revocation_is_stored_and_can_be_undone(home: Harness) -> None:
     home.binding_state.revoke()
     home.binding_state.revoke()
     saved = home.record_file.load()

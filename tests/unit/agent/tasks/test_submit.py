@@ -126,7 +126,7 @@ async def test_a_reply_about_another_report_is_ignored_and_the_report_sent_again
     assert sent(home) == [item.body] * 2
 
 
-async def test_too_large_is_sent_smaller_until_it_fits(home: Harness) -> None:
+async def test_a_report_that_is_too_large_is_sent_smaller_until_it_fits(home: Harness) -> None:
     item = queue_large(home)
     most = len(item.body) // 3
     agree = SubmitResultReply(

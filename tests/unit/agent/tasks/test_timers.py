@@ -77,7 +77,7 @@ async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
     assert heartbeats.count == count
 
 
-async def test_after_a_jump_everything_is_planned_anew() -> None:
+async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
     heartbeats = HeartbeatCounter()
     timers, wanted = scheduler(heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *")
     timers.plan_anew()  # must have no effect before the start

@@ -196,7 +196,7 @@ def test_no_serial_number_leaves_macos() -> None:
     assert "MACSERIAL" not in repr(readings)
 
 
-def test_small_programs() -> None:
+def test_output_of_macos_commands_is_parsed() -> None:
     servers = commands.parse_name_servers(decode(fixture("macos/scutil-dns.txt")))
     assert servers == ("192.168.1.1", "fe80::1")
     ports = commands.parse_hardware_ports(decode(fixture("macos/hardware-ports.txt")))
@@ -214,7 +214,7 @@ def test_facts_about_services_are_read() -> None:
 
 
 @given(st.text())
-def test_small_programs_may_write_anything(text: str) -> None:
+def test_any_output_of_macos_commands_is_parsed(text: str) -> None:
     commands.parse_sw_vers(text)
     commands.parse_name_servers(text)
     commands.parse_hardware_ports(text)

@@ -76,7 +76,7 @@ def test_a_malformed_password_is_not_reported(url: str) -> None:
 
 
 @given(st.text())
-def test_a_proxy_of_any_text(text: str) -> None:
+def test_any_proxy_text_is_reported_without_credentials(text: str) -> None:
     result = resolver.host_and_port(text)
     assert result is None or "@" not in result
 
@@ -299,7 +299,7 @@ def closed_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_a_service_that_is_down() -> None:
+def test_a_service_that_refuses_connections_is_reported() -> None:
     reading = service_probe.read_service(Deadline.after(60), f"https://127.0.0.1:{closed_port()}")
     fields = by_key(reading)
     assert fields["network.service.reachable"].value is False
@@ -324,6 +324,6 @@ def test_a_service_without_tls() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "nonsense"])
-def test_no_service(url: str) -> None:
+def test_service_facts_without_a_service_url_are_not_applicable(url: str) -> None:
     for field in service_probe.read_service(NOW, url).fields:
         assert field.status == "not-applicable"

@@ -19,7 +19,7 @@ def sample(pid: int, cpu_s: float, created: float = 1_795_000_000.0) -> Sample:
     return Sample(pid, "Pos.exe", created, cpu_s, 1000)
 
 
-def test_a_running_program() -> None:
+def test_facts_of_a_running_program_are_read() -> None:
     tables = iter([(sample(1, 5.0),), (sample(1, 5.25), sample(2, 0.5, 1_795_000_100.0))])
     reading = processes.read_processes(
         NOW,
@@ -39,7 +39,7 @@ def test_a_running_program() -> None:
     }
 
 
-def test_a_program_that_is_not_running() -> None:
+def test_a_watched_program_that_is_not_running_is_reported() -> None:
     fields = by_key(
         processes.read_processes(NOW, ("pos",), table=lambda _: (), wait=lambda _: None)
     )

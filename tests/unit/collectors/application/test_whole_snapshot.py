@@ -130,7 +130,7 @@ def test_a_snapshot_fits_the_contract(child_run: dict[str, Any]) -> None:
     assert len(facts["browser_fields"]) == 34
 
 
-def test_nothing_failed_and_checkpoints_came(child_run: dict[str, Any]) -> None:
+def test_a_snapshot_has_no_failures_and_sends_checkpoints(child_run: dict[str, Any]) -> None:
     assert facts_of(child_run)["failures"] == []
     kinds = [event["event"] for event in child_run["events"]]
     assert kinds.count("checkpoint") >= 2

@@ -146,7 +146,7 @@ def test_print_queue_facts_are_read_on_windows() -> None:
     assert facts["printqueue.Kitchen.state"] == "offline"
 
 
-def test_the_clock_in_german() -> None:
+def test_clock_facts_are_parsed_in_german() -> None:
     facts = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
     assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
     fields = by_key(time_service.clock_reading("Leap Indicator: 3(not synchronized)\r\n"))

@@ -278,7 +278,7 @@ def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
     assert {each.port for each in facts.endpoints} == {9100, 631}
 
 
-def test_a_whole_report() -> None:
+def test_a_complete_collection_has_all_facts() -> None:
     world = World(
         known=(
             KnownPrinter(
@@ -325,7 +325,7 @@ def broken(*_: object, **__: object) -> object:
     raise OSError("out of order")
 
 
-def test_a_broken_source_costs_only_its_own_facts() -> None:
+def test_a_failing_network_source_affects_only_its_own_facts() -> None:
     cases = {
         "browse": "mdns",
         "scan": "scan",
@@ -484,7 +484,7 @@ class Stuck:
         return self._answer
 
 
-def test_cancelled_while_a_source_hangs() -> None:
+def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
     stuck = Stuck(KnownPrinters())
     run = RecordedRun()
     facts: list[NetworkFacts] = []

@@ -46,7 +46,7 @@ def test_facts_of_all_sources_are_joined_by_address():
     assert observation.models == ("Brother HL",)
 
 
-def test_a_service_without_a_port_is_no_port():
+def test_a_service_without_a_port_adds_no_port():
     assert correlate(services=[service("_printer._tcp", 0)]).ports == {}
 
 

@@ -43,7 +43,7 @@ def test_servers_follow_the_environment():
         % (len(QUEUES), QUEUES),
     ],
 )
-def test_every_form_of_answer_is_read(tmp_path: Path, reply: bytes) -> None:
+def test_every_form_of_http_reply_is_parsed(tmp_path: Path, reply: bytes) -> None:
     response, (query,) = answer(tmp_path / "cups.sock", reply)
     assert response == ipp.decode_response(QUEUES)
     assert query.startswith(b"POST / HTTP/1.1\r\n")

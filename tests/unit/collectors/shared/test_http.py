@@ -206,7 +206,7 @@ def test_body_is_never_longer_than_its_content_length(raw: bytes):
 
 
 @given(st.binary(max_size=200), st.integers(1, 50))
-def test_how_a_reply_is_cut_on_the_way_changes_nothing(rest: bytes, step: int):
+def test_the_sizes_of_received_pieces_do_not_change_a_reply(rest: bytes, step: int):
     for start in (START, CHUNKED):
         with suppress(HttpError):
             assert read(start + rest, is_all=True, step=step) == read(start + rest, is_all=True)

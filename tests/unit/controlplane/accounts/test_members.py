@@ -228,7 +228,7 @@ async def test_joining_limits_wrong_passwords(service: RunningService) -> None:
     assert int(last.headers["retry-after"]) > 0
 
 
-async def test_a_member_is_not_invited(service: RunningService) -> None:
+async def test_a_member_cannot_be_invited_again(service: RunningService) -> None:
     browser = await signed_in(service)
     reply = await browser.post(f"{MEMBERS}/invite", INVITED | {"email": "ADA@example.com"})
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
@@ -268,7 +268,7 @@ async def test_an_invalid_or_foreign_join_request_is_refused(
     )
 
 
-async def test_a_short_password_is_no_password(service: RunningService) -> None:
+async def test_a_short_password_is_refused(service: RunningService) -> None:
     code = await invited(await signed_in(service))
     reply = await Browser(service).post(JOIN, join_body(code, password="short"))
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")

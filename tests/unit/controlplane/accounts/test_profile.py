@@ -173,7 +173,7 @@ async def test_the_number_of_keys_of_a_user_is_limited(
         NEW_KEY | {"locations": ["loc"] * 501},
     ],
 )
-async def test_a_key_that_is_described_wrongly_is_refused(
+async def test_invalid_properties_of_a_new_key_are_refused(
     service: RunningService, body: dict[str, Any]
 ) -> None:
     browser = await signed_in(service)

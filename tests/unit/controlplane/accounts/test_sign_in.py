@@ -188,7 +188,7 @@ async def test_the_real_numbers_are_argon2id_with_nineteen_mebibytes() -> None:
         passwords.close()
 
 
-async def test_an_older_hash_is_made_anew_when_its_password_is_known(
+async def test_an_old_password_hash_is_replaced_at_sign_in(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -359,7 +359,7 @@ async def test_a_form_cannot_sign_in(service: RunningService) -> None:
         {"email": "", "password": ""},
     ],
 )
-async def test_only_an_address_and_a_password_are_taken(
+async def test_sign_in_accepts_only_an_address_and_a_password(
     service: RunningService, body: dict[str, object]
 ) -> None:
     make_user(service)
@@ -387,7 +387,7 @@ async def test_an_invalid_cookie_is_refused(service: RunningService, value: str)
     assert (await browser.post(OVERVIEW)).status_code == 401
 
 
-async def test_a_key_counts_more_than_the_cookie_beside_it(service: RunningService) -> None:
+async def test_an_api_key_takes_precedence_over_a_session_cookie(service: RunningService) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()

@@ -123,7 +123,7 @@ async def test_an_internal_error_is_a_json_rpc_error(
     assert error["data"]["traceId"] in caplog.text
 
 
-async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
+async def test_concurrent_tool_calls_do_not_affect_each_other(agent: Agent) -> None:
     results = await asyncio.gather(
         *(agent.call("query_sales", groupBy=["day"], period="last7") for _ in range(8)),
         *(agent.call("business_context") for _ in range(8)),

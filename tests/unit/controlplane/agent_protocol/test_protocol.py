@@ -155,7 +155,7 @@ async def test_the_metadata_is_at_the_origin_that_was_called(
         ({"content-type": "text/plain"}, 415),
     ],
 )
-async def test_a_web_page_from_elsewhere_is_refused(
+async def test_requests_from_other_origins_are_refused(
     agent: Agent, headers: dict[str, Any], status: int
 ) -> None:
     named = {name.replace("-", "_"): value for name, value in headers.items()}

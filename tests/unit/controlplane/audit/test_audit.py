@@ -207,7 +207,7 @@ async def test_entries_of_another_organization_are_hidden(service: RunningServic
     assert [each["operation"] for each in entries] == ["session.sign_in"]
 
 
-async def test_old_lines_go_in_small_steps(
+async def test_old_audit_entries_are_deleted_in_small_steps(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "ROWS_A_STEP", 2)

@@ -151,7 +151,7 @@ def test_two_locations_that_would_share_a_file_are_refused() -> None:
         key_files.plan(["a"], 10_001, "")
 
 
-def test_a_key_is_ended_by_its_name_its_last_four_or_the_start_of_its_id(
+def test_a_key_is_revoked_by_name_last_four_characters_or_start_of_its_id(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("one", "two", "two", "three"):

@@ -38,7 +38,7 @@ DEVICE = Device(
 
 
 @pytest.mark.parametrize("width", [50, 80])
-def test_a_device_is_known_by_its_name_at_any_width(
+def test_devices_are_printed_with_their_names_at_any_width(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -82,7 +82,7 @@ def test_an_empty_list_of_devices_is_reported(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == "No device has enrolled yet.\n"
 
 
-def test_a_devices_first_line_is_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_line_of_a_device_is_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     print_facts(device_facts(DEVICE))
     assert capsys.readouterr().out.splitlines()[0].split() == ["name", "bar-till-2"]
 

@@ -44,7 +44,7 @@ def length(zone: str, day: date) -> timedelta:
         ("Pacific/Kiritimati", date(2026, 1, 1), 24),
     ],
 )
-def test_days_last_as_long_as_clocks_make_them(zone: str, day: date, hours: float) -> None:
+def test_local_days_have_23_to_25_hours(zone: str, day: date, hours: float) -> None:
     assert length(zone, day) == timedelta(hours=hours)
 
 

@@ -234,7 +234,9 @@ class TestLimits:
         assert len(await requests_of(devices[0])) == 2
 
 
-async def test_two_services_ask_once(service: RunningService) -> None:
+async def test_two_services_create_one_request_for_a_pending_request(
+    service: RunningService,
+) -> None:
     device = await gone_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
     await device.heartbeat()

@@ -68,7 +68,7 @@ async def test_two_challenges_answered_at_once_make_one_binding(service: Running
     assert len({reply.json()["bindingId"] for reply in replies}) == 1
 
 
-async def test_a_used_challenge_takes_no_other_signature(service: RunningService) -> None:
+async def test_a_used_challenge_refuses_a_different_signature(service: RunningService) -> None:
     device = service.device()
     challenge = await device.challenge()
     await device.answer(challenge)

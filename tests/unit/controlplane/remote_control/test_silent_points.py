@@ -108,7 +108,7 @@ def test_a_reply_may_hold_a_longer_version_than_is_taken() -> None:
     assert decode(json.dumps(record).encode(), EnrollmentRecord).app_version == "1" * 200
 
 
-async def test_a_path_with_a_slash_at_its_end_is_another_path(service: RunningService) -> None:
+async def test_a_path_with_a_trailing_slash_returns_404(service: RunningService) -> None:
     answer = await service.post(f"{routes.LIST_DEVICES}/", host="elsewhere.example")
     assert answer.status_code == 404
     assert "location" not in answer.headers

@@ -85,7 +85,9 @@ async def test_an_invalid_api_key_gets_no_tokens(service: RunningService, key: s
         ({"api_key": "a", "more": 1}, {"more": ["is not known"]}),
     ],
 )
-async def test_a_wrong_body_is_named(service: RunningService, body: Any, errors: Any) -> None:
+async def test_an_invalid_token_request_names_its_fields(
+    service: RunningService, body: Any, errors: Any
+) -> None:
     reply = await post(service, routes.TOKENS, body)
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
     assert reply.json()["errors"] == errors

@@ -92,7 +92,7 @@ def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> N
         ("confirm", {"token": UNKNOWN}, False),
     ],
 )
-def test_bodies_are_judged_as_the_service_judges_them(name: str, body: Any, fits: bool) -> None:
+def test_schema_and_service_accept_the_same_bodies(name: str, body: Any, fits: bool) -> None:
     assert (not list(schema.mistakes(name, body, is_request=True))) is fits
     model: type[Any] = ConfirmRequest if name == "confirm" else TokenRequest
     try:

@@ -203,7 +203,7 @@ async def test_a_returning_device_is_sorted_among_the_online_devices(
     assert await listed(service, state="online") == ["broken", "gone", "well"]
 
 
-async def test_only_what_the_key_may_see(service: RunningService) -> None:
+async def test_the_overview_lists_only_devices_of_the_key(service: RunningService) -> None:
     await venue(service)
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await listed(service, second) == ["gone", "broken"]

@@ -70,7 +70,9 @@ def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @for_root
-def test_no_right_of_root_is_left(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_root_privilege_remains_after_step_down(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     everybodys_program(monkeypatch)
     os.chown(directory, OWNER, OWNER)
     (directory.parent / "roots").write_text("")

@@ -133,7 +133,7 @@ def test_homebrews_usr_local_is_refused_whoever_the_administrator_is(program: Pa
         require_safe_program((str(program),), {4711})
 
 
-def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path) -> None:
+def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     link = tmp_path / "bin/venue-agent"
     link.symlink_to(program)

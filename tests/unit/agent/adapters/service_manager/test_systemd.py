@@ -115,7 +115,7 @@ def with_config(root: Path) -> None:
     (root / "etc/venue-agent/config.toml").touch()
 
 
-def test_the_whole_life_leaves_no_file(tmp_path: Path) -> None:
+def test_install_and_uninstall_leave_no_file(tmp_path: Path) -> None:
     systemd = FakeSystemd(tmp_path)
     service = service_in(systemd)
     with_config(tmp_path)

@@ -127,7 +127,7 @@ def test_service_starts_delayed_and_restarts_after_failures() -> None:
     assert settings[2]["Actions"] == [(1, 1_000), (1, 10_000), (1, 60_000)]
 
 
-def test_the_whole_life(tmp_path: Path) -> None:
+def test_a_windows_service_is_installed_started_stopped_and_removed(tmp_path: Path) -> None:
     control = FakeControl()
     service = service_in(tmp_path, control)
     service.install()
@@ -148,7 +148,7 @@ def test_the_whole_life(tmp_path: Path) -> None:
     assert service.paths.config.exists()
 
 
-def test_the_directory_of_the_key_is_closed_before_anything_lies_in_it(tmp_path: Path) -> None:
+def test_the_key_directory_is_protected_while_it_is_empty(tmp_path: Path) -> None:
     control = FakeControl()
     service = unpacked_in(tmp_path, control)
     service.prepare()
@@ -277,7 +277,7 @@ class FakeScm:
         self.logged.append(text)
 
 
-def test_the_manager_has_its_answer_before_the_daemon_is_imported() -> None:
+def test_the_host_reports_its_status_before_it_imports_the_daemon() -> None:
     scm = FakeScm()
     statuses_at_import: list[tuple[Status, int]] = []
 
@@ -359,7 +359,7 @@ def test_a_log_that_has_grown_is_set_aside(tmp_path: Path) -> None:
     assert path.read_text() == "four\n"
 
 
-def test_a_log_that_cannot_be_set_aside_begins_anew(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_rotated_is_truncated(tmp_path: Path) -> None:
     path = tmp_path / "agent.log"
     (tmp_path / "agent.old.log" / "in the way").mkdir(parents=True)
     with BoundedLog(path, max_bytes=4) as log:

@@ -85,7 +85,7 @@ def call_the_host(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(platform, "node", lambda: name)
 
 
-def test_a_machine_is_called_as_its_host_was_at_the_first_start(
+def test_the_install_id_keeps_the_host_name_of_the_first_start(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call_the_host(monkeypatch, "till-3")
@@ -106,7 +106,7 @@ def test_an_earlier_installation_keeps_what_the_service_knows(
 @pytest.mark.parametrize(
     ("host", "name"), [("till-9", "till-9"), ("install-1", r"install-1-\w{4}")]
 )
-def test_a_copied_disk_is_called_as_its_own_host(
+def test_a_copied_disk_is_named_after_its_new_host(
     state: StateDirectory, file: DeviceRecordFile, monkeypatch: pytest.MonkeyPatch,
     host: str, name: str,
 ) -> None:  # fmt: skip

@@ -43,7 +43,7 @@ def numbers(reports: list[UUID]) -> list[int]:
     return [report_id.int - 0x4E0000 for report_id in reports]
 
 
-def test_an_empty_outbox(outbox: Outbox) -> None:
+def test_an_empty_outbox_has_no_oldest_report(outbox: Outbox) -> None:
     assert outbox.oldest() is None
     depth = outbox.depth()
     assert (depth.reports, depth.size_bytes, depth.oldest_at) == (0, 0, None)

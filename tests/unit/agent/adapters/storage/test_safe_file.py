@@ -67,7 +67,7 @@ def test_a_dangling_symbolic_link_creates_no_file(place: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY, os.O_RDWR])
-def test_a_fifo_is_not_waited_for(place: Path, flags: int) -> None:
+def test_a_fifo_is_refused_without_waiting(place: Path, flags: int) -> None:
     os.mkfifo(place)
     with pytest.raises(UnsafeFile, match="is a FIFO"):
         open_safely(place, flags)

@@ -64,7 +64,7 @@ def test_a_scheduled_report_stays_in_the_history(ledger: Ledger, state: StateDir
     assert (row.state, row.request_id) == ("submitted", None)
 
 
-def test_only_the_newest_are_kept(ledger: Ledger, state: StateDirectory) -> None:
+def test_only_the_newest_sent_reports_are_kept(ledger: Ledger, state: StateDirectory) -> None:
     for number in range(1, sent.KEPT_MAX + 4):
         send(ledger, number, 10, timedelta(seconds=number))
 

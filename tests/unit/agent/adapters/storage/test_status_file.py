@@ -32,7 +32,7 @@ STATUS = DaemonStatus(
 )  # fmt: skip
 
 
-def test_a_status_is_read_as_it_was_written(state: StateDirectory) -> None:
+def test_a_written_status_is_read_unchanged(state: StateDirectory) -> None:
     file = StatusFile(state)
     assert file.read() is None
 

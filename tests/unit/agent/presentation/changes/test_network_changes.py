@@ -56,14 +56,14 @@ def reported(before: NetworkPayload, after: NetworkPayload) -> Changes:
     return changes_between(before, after)
 
 
-def test_nothing_changed_between_a_report_and_itself() -> None:
+def test_a_report_has_no_changes_compared_with_itself() -> None:
     changes = reported(small_venue(), small_venue())
     assert (changes.changes, changes.not_compared) == ((), ())
     assert (changes.verdict, changes.severity) == ("Nothing changed.", "muted")
     assert changes.since == "2026-11-20T19:04:12.120Z"
 
 
-def test_two_kinds_are_not_compared() -> None:
+def test_reports_of_different_kinds_are_not_compared() -> None:
     with pytest.raises(ValueError, match="cannot be compared"):
         changes_between(small_venue(), healthy("linux-till"))
 
@@ -335,7 +335,7 @@ def test_gateway_and_own_address_are_changes() -> None:
     ]
 
 
-def test_addresses_that_change_by_themselves_are_no_change() -> None:
+def test_changed_temporary_ipv6_addresses_are_not_reported() -> None:
     before, after = eth0("192.168.1.20", "fd00::a:1"), eth0("192.168.1.20", "fd00::b:2")
     assert sentences(before, after) == []
 
@@ -347,7 +347,7 @@ def test_an_unreadable_gateway_is_not_reported_as_a_change() -> None:
     assert sentences(eth0("192.168.1.20"), hidden) == []
 
 
-def test_on_another_network_hosts_are_not_compared() -> None:
+def test_hosts_of_different_networks_are_not_compared() -> None:
     away = venue(interfaces=(link("eth0", "10.0.0.20", gateways=("192.168.1.1",)),), hosts=())
     changes = reported(venue(interfaces=(link("eth0", "192.168.1.20"),)), away)
     network = next(each for each in changes.changes if each.code == "network")

@@ -551,7 +551,7 @@ def test_findings_explained_by_another_finding_are_left_out() -> None:
     assert [finding.code for finding in findings_of(changed(down))] == ["no-network"]
 
 
-def test_no_rule_is_explained_by_one_that_there_is_not() -> None:
+def test_rules_are_explained_only_by_existing_rules() -> None:
     for rules in (APPLICATION_RULES, NETWORK_RULES):
         codes = {rule.code for rule in rules}
         assert all(codes.issuperset(rule.explained_by) for rule in rules)
@@ -586,7 +586,7 @@ VALUES = (
 
 @given(st.dictionaries(KEYS, VALUES, max_size=12))
 @settings(max_examples=examples(60))
-def test_any_value_of_any_fact_is_judged(facts: dict[str, object]) -> None:
+def test_rules_accept_any_value_of_any_fact(facts: dict[str, object]) -> None:
     known = {key: value for key, value in facts.items() if not key.startswith("browser.")}
     for finding in findings_of(changed(known)):  # type: ignore[arg-type]
         assert all(finding.sentences)

@@ -21,7 +21,7 @@ def test_a_healthy_machine_has_no_findings(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_the_snapshots_are_whole(name: str) -> None:
+def test_snapshots_of_healthy_machines_have_every_key(name: str) -> None:
     payload = healthy(name)
     reported = {field.key for field in payload.snapshot.fields}
     sources = sources_for(PLATFORMS[name], ApplicationJob(5))
@@ -35,7 +35,7 @@ def test_a_healthy_network_has_no_findings(payload: NetworkPayload) -> None:
     assert findings_of(payload) == ()
 
 
-def test_a_network_that_was_not_checked_is_not_judged() -> None:
+def test_an_unchecked_network_has_no_findings() -> None:
     """A report has no network findings if scanning is disabled or limited to this machine."""
     payload = healthy_network()
     actual = payload.network_map

@@ -170,7 +170,7 @@ def test_services_of_systemd() -> None:
     assert list(judged(again)) == ["service-restarting"]
 
 
-def test_a_watched_program_that_is_not_there() -> None:
+def test_a_missing_watched_program_is_a_finding() -> None:
     none = processes.read_processes(NOW, ("pos-till",), table=lambda _: (), wait=lambda _: None)
     assert judged(none) == {"program-missing": ("The program pos-till is not running.",)}
 
@@ -184,7 +184,7 @@ def test_a_weak_signal_read_from_the_kernel_is_a_finding() -> None:
     assert actual == {"wifi-weak": ("The Wi-Fi signal at wlan0 is weak: -82 dBm.",)}
 
 
-def test_a_service_that_is_down() -> None:
+def test_a_service_that_refuses_connections_is_reported() -> None:
     url = f"https://127.0.0.1:{closed_port()}"
     assert judged(service_probe.read_service(NOW, url)) == {
         "service-unreachable": ("The service cannot be reached: Connection refused.",)
@@ -211,8 +211,8 @@ def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_a_certificate_that_nobody_trusts(tls_service: int) -> None:
-    read = service_probe.read_service(Deadline.after(5), f"https://localhost:{tls_service}/")
+def test_an_untrusted_certificate_is_a_finding(tls_service: int) -> None:
+    read = service_probe.read_service(Deadline.after(60), f"https://localhost:{tls_service}/")
     (sentence,) = judged(read)["certificate-untrusted"]
     assert sentence.endswith("certificate: Nosy Middlebox Ltd, Inspecting CA \u2603.")
 
@@ -227,7 +227,7 @@ def test_a_page_that_does_not_respond() -> None:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-frozen"]
 
 
-def test_a_page_of_the_browsers_own() -> None:
+def test_an_error_page_of_the_browser_is_a_finding() -> None:
     answer = answer_with(page_values(), url="chrome-error://chromewebdata/")
     with devtools_port({"A": answer}) as port:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-error-page"]

@@ -144,12 +144,12 @@ def test_an_announced_name_is_not_used_as_a_page_title() -> None:
     assert judged(actual, endpoint(80, "Camera and printer shop", by=("mdns", "scan"))) == "unknown"
 
 
-def test_every_role_that_decides_is_one_that_collectors_report() -> None:
+def test_every_role_that_determines_a_kind_is_reported_by_collectors() -> None:
     assert set(ROLES) <= COLLECTED_ROLES
     assert SHARED_QUEUE in COLLECTED_ROLES
 
 
-def test_every_kind_has_words_an_icon_and_a_colour() -> None:
+def test_every_kind_has_a_label_an_icon_and_a_colour() -> None:
     templates = Path(presentation.__file__).parent / "page/templates"
     icons, styles = (templates / "map.html").read_text(), (templates / "report.css").read_text()
     assert set(KIND_LABELS) == set(HOST_KINDS) == set(NEAREST_FIRST)

@@ -80,7 +80,7 @@ def test_every_browsed_service_type_has_a_description() -> None:
         assert describe_services((announced(kind),)) != (f"{plain} (1234)",), kind
 
 
-def test_the_usual_ports_of_a_venue_have_words() -> None:
+def test_known_ports_have_a_description() -> None:
     as_they_are = {"Kerberos", "Windows RPC", "MySQL", "PostgreSQL"}
     for port in (*range(1, 10_200), 62078):
         name = port_names.port_name(port)

@@ -97,7 +97,9 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
-def test_only_our_elements_and_attributes(payload: NetworkPayload | ApplicationPayload) -> None:
+def test_a_report_page_contains_only_permitted_elements_and_attributes(
+    payload: NetworkPayload | ApplicationPayload,
+) -> None:
     page = Page(report_page(payload))
     assert page.elements <= ELEMENTS
     assert page.attributes <= ATTRIBUTES

@@ -73,7 +73,7 @@ def test_without_gateway_and_machine_the_first_host_is_the_centre() -> None:
 
 
 @pytest.mark.parametrize("payload", [empty_report(), bare_report()])
-def test_no_hosts_no_drawing(payload: NetworkPayload) -> None:
+def test_a_report_without_hosts_has_no_diagram(payload: NetworkPayload) -> None:
     assert network_diagram(payload) is None
 
 

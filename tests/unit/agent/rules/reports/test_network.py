@@ -111,7 +111,7 @@ def test_endpoints_beyond_the_contract_are_counted(count: int, kept: int, omitte
 
 
 @pytest.mark.parametrize("port", [-1, 0, 65536, 2**60])
-def test_an_endpoint_of_no_port_is_counted_too(port: int) -> None:
+def test_endpoints_with_an_invalid_port_are_omitted_and_counted(port: int) -> None:
     payload = network_report(
         replace(CLEAN, endpoints=(endpoint(1, port), endpoint(2, 65535))), JOB, CONTEXT
     )
@@ -173,7 +173,7 @@ UNABLE = facts.SourceState("unsupported", "not here")
         (replace(CLEAN, mdns_source=UNABLE, scan_source=BROKE), "partial"),
     ],
 )
-def test_how_complete_a_report_is(collected: facts.NetworkFacts, judged: str) -> None:
+def test_completeness_of_a_network_report(collected: facts.NetworkFacts, judged: str) -> None:
     assert completeness(collected) == judged
     payload = network_report(collected, JOB, CONTEXT)
     assert payload.completeness == judged
@@ -245,7 +245,7 @@ def test_a_latency_that_is_no_number_is_left_out(latency: float) -> None:
     assert "latencyMs" not in to_plain(payload.network_map.hosts[0])
 
 
-def test_an_id_is_never_empty_and_a_name_may_be() -> None:
+def test_an_empty_printer_id_becomes_unknown() -> None:
     collected = replace(CLEAN, printers=(facts.Printer("", "", "usb", "unknown"),))
 
     payload = network_report(collected, JOB, CONTEXT)

@@ -48,7 +48,7 @@ class Service:
         return [later - sooner for sooner, later in itertools.pairwise(times)]
 
 
-async def test_an_answer_is_returned(home: Harness) -> None:
+async def test_a_successful_call_returns_its_answer(home: Harness) -> None:
     service = Service(home)
 
     assert await home.breaker.call("heartbeat", service.ask) == "answer"

@@ -276,7 +276,7 @@ async def test_name_longer_than_the_report_limit_sets_a_condition(
     assert stranger.codes() == codes
 
 
-async def test_a_binding_that_is_gone_stops_the_work(home: Harness) -> None:
+async def test_an_unknown_binding_is_treated_as_revoked(home: Harness) -> None:
     await restarted(home)
     home.client.always["current"] = None
     home.clock.limit_s = 3600
@@ -326,7 +326,7 @@ async def test_a_refused_current_in_a_recheck_is_a_revocation(
     assert home.codes() == set()
 
 
-async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> None:
+async def test_a_recheck_with_an_unchanged_binding_changes_nothing(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
         await home.session.recheck_binding()
@@ -364,7 +364,7 @@ async def test_a_recheck_during_the_revocation_ends_at_once(home: Harness) -> No
     assert not home.binding_state.is_bound
 
 
-async def test_a_revoked_device_asks_slowly_and_comes_back(home: Harness) -> None:
+async def test_a_revoked_device_polls_slowly_until_it_is_bound_again(home: Harness) -> None:
     home.client.script["current"].extend([None] * 5)
 
     async with running(home.enrollment.run):

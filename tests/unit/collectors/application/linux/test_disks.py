@@ -178,7 +178,7 @@ def test_without_udisks_smartctl_is_used(
     assert fields["disk.drive.vda.health"].status == "unsupported"
 
 
-def test_a_bus_that_breaks_costs_only_the_health(tmp_path: Path) -> None:
+def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) -> None:
     def late(_: Deadline) -> Objects:
         raise TimeoutError("busctl did not answer before the deadline")
 

@@ -57,7 +57,9 @@ def test_pending_reboot(tmp_path: Path) -> None:
         ({"sys/class/watchdog/watchdog0/bootstatus": "99999999999999999999\n"}, None),
     ],
 )
-def test_boot_reason(tmp_path: Path, files: dict[str, str | bytes], reason: str | None) -> None:
+def test_the_reason_of_the_last_boot_is_determined(
+    tmp_path: Path, files: dict[str, str | bytes], reason: str | None
+) -> None:
     assert operating_system.boot_reason(plant(tmp_path, files)).value == reason
 
 

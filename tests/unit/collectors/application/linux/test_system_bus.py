@@ -58,7 +58,7 @@ def test_replies_are_read_or_refused(data: bytes) -> None:
             continue
 
 
-def test_unit_object() -> None:
+def test_the_object_path_of_a_unit_is_escaped() -> None:
     path = system_bus.unit_object("systemd-timesyncd.service")
     assert path == "/org/freedesktop/systemd1/unit/systemd_2dtimesyncd_2eservice"
 
@@ -134,7 +134,7 @@ def test_network_manager_takes_any_ssid(value: object) -> None:
     )
 
 
-def test_restarts_of_a_service(tmp_path: Path) -> None:
+def test_restarts_of_the_service_of_a_process_are_counted(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {

@@ -267,7 +267,7 @@ symptoms = st.builds(
 
 
 @given(symptoms, st.builds(MachineSymptoms, isolated_on=st.text(max_size=4)))
-def test_any_symptoms_are_put_into_words(seen: Symptoms, machine: MachineSymptoms):
+def test_any_symptoms_are_explained(seen: Symptoms, machine: MachineSymptoms):
     assert all(isinstance(each, str) for each in explain(seen, machine))
 
 

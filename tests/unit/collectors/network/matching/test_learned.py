@@ -191,7 +191,7 @@ def test_one_uuid_or_serial_number_does_not_outweigh_another_mac(uuid: str | Non
     assert kitchen.matched_endpoint is None
 
 
-def test_a_printer_whose_uuid_another_queue_has_too_is_named_by_mac():
+def test_a_printer_that_shares_its_uuid_is_named_by_mac():
     uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
     kitchen, bar = (replace(each, uuid=uuid) for each in (KITCHEN, BAR))
     moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))

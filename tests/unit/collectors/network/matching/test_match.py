@@ -139,7 +139,7 @@ def test_a_device_with_the_name_of_a_lost_printer_is_a_hint(printer: KnownPrinte
     )
 
 
-def test_the_old_address_is_another_device_now():
+def test_a_moved_printer_is_matched_although_another_device_has_its_address():
     observed = correlate(
         scanned=[
             host("192.168.1.50", "aa:aa:aa:aa:aa:aa", opened=(80,)),
@@ -248,7 +248,7 @@ def test_address_that_was_not_scanned_is_unknown():
     assert (blind.status, blind.reason) == ("unknown", "The network was not examined")
 
 
-def test_announced_and_not_contacted_is_unknown():
+def test_a_printer_that_is_only_announced_has_an_unknown_status():
     result = judged(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
     assert result.status == "unknown"
     assert result.matched_endpoint == "192.168.1.50:631"

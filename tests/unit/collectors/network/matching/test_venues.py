@@ -68,7 +68,7 @@ def test_no_replacement_is_the_printer_of_another_queue_in_any_venue(venue: Venu
 
 @settings(max_examples=examples(100))
 @given(venues())
-def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
+def test_a_learned_printer_is_named_at_its_new_address_in_any_venue(venue: Venue):
     before = venue.whole()
     known = list(with_learned(venue.known(), match(venue.known(), before.observed()).learned))
     printers = match(known, venue.observed()).printers

@@ -100,7 +100,7 @@ def test_announcements_for_other_hosts_are_ignored_behind_proxy_arp() -> None:
     assert result.services == (KITCHEN,)
 
 
-def test_addresses_of_other_networks_are_left_out_where_there_is_one_of_ours() -> None:
+def test_announced_addresses_of_other_networks_are_left_out_if_a_local_one_exists() -> None:
     result = select(service("Server", HONEST, HONEST, "172.17.0.1", "fe80::9"))
     assert listed(result) == {("Server", HONEST), ("Server", "fe80::9")}
     passed_on = select(service("Reflected", HONEST, "10.20.0.5"))

@@ -57,7 +57,7 @@ def test_records_of_a_stranger_do_not_change_a_service() -> None:
     assert {(s.announcer, s.port) for s in listed(records)} == {(HONEST, 631), (LIAR, 80)}
 
 
-def test_many_addresses_for_the_name_of_another_host_take_no_room_of_its_own() -> None:
+def test_forged_addresses_do_not_displace_the_address_of_a_host() -> None:
     records = link()
     records.add(LIAR, [AddressRecord("h.local", f"10.0.1.{n}") for n in range(200)])
     records.add(HONEST, a_service("Kitchen", HONEST))

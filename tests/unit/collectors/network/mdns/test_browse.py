@@ -341,7 +341,7 @@ def test_packets_from_beyond_the_link_are_ignored():
     assert findings.services == ()
 
 
-def test_noise_is_survived():
+def test_invalid_mdns_packets_are_ignored():
     noise = [b"\xff" * 40, b"\0" * 12, response(b"\xc0\x0c" * 30), b"x" * 8990]
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [*noise, packet]}) as responder:

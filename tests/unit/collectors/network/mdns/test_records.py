@@ -75,7 +75,7 @@ def test_asks_only_for_what_is_missing():
     assert list(missing(book)) == []
 
 
-def test_the_allowance_is_shared_and_counts_what_it_drops():
+def test_interfaces_share_the_quota_and_count_dropped_records():
     quota = Quota(1)
     first, second = OneDeviceRecords("eth0", quota), OneDeviceRecords("wlan0", quota)
     first.receive([PointerRecord("_ipp._tcp.local", FULL)])

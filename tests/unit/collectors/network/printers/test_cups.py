@@ -33,7 +33,7 @@ def parse_cups_reply(data: bytes) -> tuple[KnownPrinter, ...]:
     return queue_printers(decode_response(data))
 
 
-def test_queues_of_a_real_spooler_are_read():
+def test_queues_of_a_recorded_spooler_are_parsed():
     bar, kitchen, till, usb = parse_cups_reply(QUEUES)
     assert (bar.id, bar.name, bar.uuid) == ("cups:bar", "Bar printer", UUID)
     assert (bar.dns_sd_name, bar.address) == ("Kitchen 4.2 printer", None)
@@ -44,7 +44,7 @@ def test_queues_of_a_real_spooler_are_read():
     assert not any(each.stopped or each.state_reasons for each in (bar, kitchen, till, usb))
 
 
-def test_a_stopped_queue_and_its_reasons():
+def test_a_stopped_queue_is_parsed_with_its_reasons():
     data = message(
         queue(
             item(0x42, "printer-name", b"till"),

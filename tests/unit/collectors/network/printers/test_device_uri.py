@@ -92,7 +92,7 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
         ("ipp://host:99999/", DeviceUri("", "unknown")),
     ],
 )
-def test_every_form_that_spoolers_write(uri: str, expected: DeviceUri):
+def test_every_form_of_device_uri_is_parsed(uri: str, expected: DeviceUri):
     assert parse_device_uri(uri) == expected
 
 

@@ -33,7 +33,7 @@ class Lossy:
             self._at_once -= 1
 
 
-async def test_a_lost_syn_costs_no_second(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_syn_is_repeated_without_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     lossy = Lossy()
     monkeypatch.setattr(connection, "AGAIN_S", 0.02)
     monkeypatch.setattr(connection, "_attempt", lossy.attempt)

@@ -51,7 +51,7 @@ def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
     assert [s.port for s in probes.connects(0.1, 100)] == [9101]
 
 
-def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
+def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     probes = HostProbes((80, 515, 631, 9100), ipp_last=True)
     assert [s.port for s in probes.connects(0.0, 1)] == [9100]
     probes.answered(9100, "open", 0.1)

@@ -138,7 +138,7 @@ async def test_an_access_token_ends_after_an_hour_and_is_refreshed(
     assert (await program.refresh(second["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_nothing_that_is_kept_is_a_secret(
+async def test_the_database_contains_no_oauth_secrets(
     service: RunningService, database: Database
 ) -> None:
     make_user(service)

@@ -61,7 +61,7 @@ async def test_success_is_a_line_at_debug(service: RunningService, capsys: Captu
     assert "code" not in line
 
 
-async def test_a_fault_is_an_error_with_its_trace_id_and_where_it_happened(
+async def test_an_unexpected_error_is_logged_with_trace_id_and_traceback(
     service: RunningService, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up_logging("error", "json")

@@ -198,7 +198,7 @@ async def test_an_unavailable_database_hides_only_its_own_metrics(
     assert "venue_control_devices" not in {name for name, _ in metric_values}
 
 
-async def test_devices_are_counted_once_in_a_while(
+async def test_device_metrics_are_cached(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [1000.0]
