@@ -194,7 +194,7 @@ def test_lengths_are_utf16_code_units(text: str, units: int) -> None:
     assert utf16_length(text) == units
 
 
-def test_half_a_surrogate_pair_is_no_string() -> None:
+def test_half_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(ValidationError):
         decode(
             '{"challengeId": "45c48cce-2e2d-4fbd-aa1a-fc51c7c6ad26", "nonce": "\\ud800"}',

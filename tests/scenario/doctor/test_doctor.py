@@ -51,7 +51,7 @@ def answers(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
+def test_doctor_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
     situation, answer = SITUATIONS[name], answers[name]
     assert "error" not in answer, answer["error"]
     outcomes = {o["name"]: o for o in answer["outcomes"]}

@@ -153,7 +153,7 @@ DEVICES: Final = (
                 "`submitResult.report`: optional; any value (ours: a payload of the given kind;"
                 " it can be left out if the outcome is failed)",
                 REQUIRED,
-                SILENT + "test_a_report_that_is_no_payload_of_its_kind_is_refused",
+                SILENT + "test_a_report_that_is_not_a_payload_of_its_kind_is_refused",
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
             _field("`submitResult.failureReason`: one of two words, optional"),
@@ -190,7 +190,8 @@ DEVICES: Final = (
             row(
                 "`locationName`, `organizationName`: text or null",
                 EVERY_FIELD,
-                UNIT + "accounts/test_names.py::test_records_have_the_names_of_where_a_device_is",
+                UNIT
+                + "accounts/test_names.py::test_records_contain_location_and_organization_names",
             ),
             row(
                 "remote request: 14 fields; times of events that have not happened yet are null",

@@ -68,7 +68,7 @@ FACADE: Final = (
             row(
                 "API keys are sent as `Authorization: Bearer`",
                 AUTH + "test_every_path_requires_a_key",
-                AUTH + "test_a_revoked_key_is_no_key",
+                AUTH + "test_a_revoked_key_returns_401",
             ),
             row(
                 "API keys are created in the profile and have a fixed prefix",
@@ -104,8 +104,7 @@ FACADE: Final = (
             row(
                 "OAuth tokens can only read, and only the agent protocol accepts them",
                 OFFICIAL_OAUTH,
-                OAUTH + "test_tokens.py::"
-                "test_a_token_is_good_at_the_agent_protocol_and_nowhere_else",
+                OAUTH + "test_tokens.py::test_a_token_is_accepted_only_by_the_agent_protocol",
                 OAUTH + "test_tokens.py::test_a_membership_takes_its_tokens_with_it",
             ),
         ),

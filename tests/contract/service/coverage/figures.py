@@ -66,7 +66,7 @@ FIGURES: Final = (
             row(
                 "`from`, `to`: full dates",
                 PERIOD,
-                WINDOWS + "test_custom_days_are_taken_as_they_are",
+                WINDOWS + "test_a_custom_period_has_the_given_days",
             ),
             row(
                 "`locationMode`: single or all, single by default",
@@ -75,7 +75,7 @@ FIGURES: Final = (
             ),
             row(
                 "`paymentTypes`: at least one of five words, for operations that have this field",
-                OPERATIONS + "test_payment_types_filter_where_the_contract_permits",
+                OPERATIONS + "test_payment_types_filter_the_operations_that_permit_it",
                 OPERATIONS + "test_wrong_payment_types_are_named",
             ),
             row(

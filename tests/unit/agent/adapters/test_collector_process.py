@@ -118,7 +118,7 @@ async def test_child_without_facts_raises_an_error(behaviour: str, reason: str) 
         await run(behaviour)
 
 
-async def test_a_name_that_is_no_text_does_not_cost_the_report() -> None:
+async def test_an_invalid_name_does_not_prevent_the_report() -> None:
     collected = await run("half_surrogates")
 
     assert collected.error is None
@@ -197,7 +197,7 @@ async def test_a_child_that_ignores_its_cancellation_is_killed() -> None:
     assert facts(collected).limitations == ("so far",)
 
 
-async def test_garbage_as_the_answer_is_no_surprise() -> None:
+async def test_an_invalid_answer_of_a_child_keeps_earlier_facts() -> None:
     collected = await ask_soon("answer_garbage")
 
     assert facts(collected).limitations == ("so far",)

@@ -147,7 +147,7 @@ async def test_an_invalid_reply_to_current_raises_service_unavailable(
     assert error.value.cause == "bad-reply"
 
 
-async def test_the_key_is_read_anew_for_each_call(
+async def test_the_key_is_read_for_each_call(
     server: ScriptedServer, clock: FakeClock, tmp_path: Path
 ) -> None:
     server.answer(b"null")
@@ -235,7 +235,7 @@ async def test_a_web_page_is_not_the_service(server: ScriptedServer, client: Ser
 
 
 @pytest.mark.parametrize("shift_s", [-7200, -1, 0, 1, 90])
-async def test_the_service_clock_is_noted(
+async def test_the_clock_skew_is_measured_from_the_date_header(
     server: ScriptedServer, client: ServiceClient, clock: FakeClock, shift_s: int
 ) -> None:
     timestamp = clock.now() + timedelta(seconds=shift_s)

@@ -80,7 +80,7 @@ def test_a_bundle_contains_the_files_that_support_needs(planted: Context, tmp_pa
     assert 'location_id = "x"' in members["config.toml"]
 
 
-def test_holds_no_secret(planted: Context, tmp_path: Path) -> None:
+def test_a_bundle_contains_no_secrets(planted: Context, tmp_path: Path) -> None:
     members = _write(planted, tmp_path / "bundle.zip")
     assert planted.state is not None
     keys = [planted.state.path / KEY_NAME, *planted.state.quarantine_path.glob(f"*{KEY_NAME}")]
@@ -132,7 +132,7 @@ def test_holds_no_secret_of_a_configuration_that_is_broken(
     assert len(displayed.splitlines()) > 10
 
 
-def test_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
+def test_a_bundle_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
     _write(planted, tmp_path / "bundle.zip")
     assert stat.S_IMODE((tmp_path / "bundle.zip").stat().st_mode) == 0o600
 

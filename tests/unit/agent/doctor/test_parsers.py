@@ -282,7 +282,7 @@ def test_an_authority_that_does_not_report_its_usage_is_named(tmp_path: Path) ->
 
 
 @given(st.binary(max_size=400))
-def test_bytes_of_strangers_raise_nothing(data: bytes) -> None:
+def test_any_bytes_of_a_peer_raise_no_unexpected_error(data: bytes) -> None:
     date(data)
     date(b"HTTP/1.1 200 OK\r\n" + data)
     browser(data)

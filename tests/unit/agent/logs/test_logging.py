@@ -264,7 +264,7 @@ def restored() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("restored")
-def test_the_daemon_writes_json_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_daemon_logs_json_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logging(Logging())
     log = logging.getLogger("agent.test")
     for _ in range(5):

@@ -38,7 +38,7 @@ def test_a_generated_install_id_is_not_used_as_a_title() -> None:
     assert "Machine" in {fact.label for fact in headline.facts}
 
 
-def test_printers_that_are_seen_are_named_where_none_is_set_up() -> None:
+def test_discovered_printers_are_named_if_none_is_configured() -> None:
     payload = small_venue().model_copy(update={"printers": ()})
     assert headline_of(payload).verdict == (
         "No printer is configured on this machine; 2 discovered on the network: EPSON TM-T20III at "
@@ -61,7 +61,7 @@ def test_omitted_endpoints_are_counted_in_the_headline() -> None:
     assert facts["Contents"] == f"60 hosts, {len(payload.endpoints) + 37} endpoints"
 
 
-def test_a_limited_report_is_no_failure() -> None:
+def test_the_headline_of_a_limited_report_is_a_warning() -> None:
     assert headline_of(empty_report()).outcome_severity == "warn"
     assert headline_of(empty_report()).verdict == "The machine is not connected to a network."
     facts = {fact.label: fact.value for fact in headline_of(empty_report()).facts}

@@ -91,7 +91,7 @@ def test_missing_invalid_and_future_timestamps_are_described() -> None:
     assert age_s("soon") is None
 
 
-def test_latencies() -> None:
+def test_latencies_are_formatted() -> None:
     assert [format_milliseconds(n) for n in (0, 0.04, 0.44, 9.96, 12.4)] == [
         "0 ms",
         "<0.1 ms",
@@ -119,7 +119,7 @@ def test_an_offset_is_respected_between_times() -> None:
     st.text(max_size=40) | st.sampled_from(["a.bBytes", "a.bSeconds", "a.bMs", "a.bCelsius"]),
     NUMBERS | st.booleans() | st.text(max_size=60) | st.lists(st.text(max_size=9)).map(tuple),
 )
-def test_any_value_is_short_plain_words(key: str, value: Value) -> None:
+def test_any_value_is_formatted_as_short_plain_text(key: str, value: Value) -> None:
     displayed = format_value(key, value)
     assert displayed == plain(displayed)
     assert displayed

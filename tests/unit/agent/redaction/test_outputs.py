@@ -174,7 +174,7 @@ def test_facts_without_a_secret_stay_the_same() -> None:
         assert redacted(facts, Redactor(["network", "reachable"]).redact) is facts
 
 
-def test_words_of_the_contract_are_no_secrets() -> None:
+def test_words_of_the_contract_are_not_redacted() -> None:
     """A password that equals a term of the contract must not make a report invalid."""
     network, _ = _facts("x")
     redacted_facts = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)

@@ -13,7 +13,7 @@ timestamps = st.datetimes(timezones=st.just(UTC))
 @pytest.mark.parametrize(
     ("seconds", "offset_s"), [(0, 0), (1, 0), (2, 0), (-2, 0), (3, 3), (-3, -3), (7200, 7200)]
 )
-def test_small_differences_are_no_skew(seconds: int, offset_s: int) -> None:
+def test_small_clock_differences_are_ignored(seconds: int, offset_s: int) -> None:
     skew = ClockSkew.of(timedelta(seconds=seconds))
 
     assert skew.offset == timedelta(seconds=offset_s)
@@ -52,7 +52,7 @@ def test_timestamps_are_compared_correctly_at_any_clock_skew(
         (0, 1000.0, 4500),
     ],
 )
-def test_the_services_clock_goes_on_with_the_monotonic_one(
+def test_the_clock_skew_is_calculated_with_the_monotonic_clock(
     local_s: int, monotonic_s: float, offset_s: int
 ) -> None:
     seen = ServiceClock(service_time=NOW + timedelta(hours=1), read_at_s=100.0)

@@ -73,7 +73,7 @@ async def test_a_report_queued_later_is_sent_after_a_wake(home: Harness) -> None
     assert len(sent(home)) == 1
 
 
-async def test_a_backlog_is_sent_oldest_first_and_not_all_at_once(home: Harness) -> None:
+async def test_a_backlog_is_sent_slowly_and_oldest_first(home: Harness) -> None:
     for number in range(1, 6):
         home.clock.advance(1)
         queue_small(home, number)

@@ -156,7 +156,7 @@ def test_forms_of_macs_and_processors_without_a_name(machine_name: str, form: st
     assert fields["hardware.cpuModel"].status == "unsupported"
 
 
-def test_hardware() -> None:
+def test_hardware_facts_are_read_on_macos() -> None:
     facts = values(readers.read_hardware(NOW, profile).fields)
     assert facts["hardware.model"] == "Mac14,3"
     assert facts["hardware.cpuModel"] == "Apple M2"

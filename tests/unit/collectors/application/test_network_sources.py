@@ -140,7 +140,7 @@ def test_link_types(tmp_path: Path) -> None:
     ]
 
 
-def test_wireless_by_the_kernel_or_by_network_manager(tmp_path: Path) -> None:
+def test_wifi_facts_come_from_the_kernel_or_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
     wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)

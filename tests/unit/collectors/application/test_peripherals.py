@@ -40,7 +40,7 @@ def usb_tree(root: Path) -> Path:
     return root
 
 
-def test_usb(tmp_path: Path) -> None:
+def test_usb_facts_are_read(tmp_path: Path) -> None:
     reading = usb.read_usb(NOW, usb_tree(tmp_path))
     assert by_key(reading)["peripherals.usbCount"].value == 2
     printer, scanner = reading.peripherals

@@ -70,7 +70,7 @@ def test_too_many_watched_are_counted() -> None:
 
 
 @given(st.lists(st.text(), max_size=5))
-def test_names_of_any_text(names: list[str]) -> None:
+def test_any_watched_names_have_distinct_keys(names: list[str]) -> None:
     reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
     keys = [field.key for field in reading.fields]
     assert len(set(keys)) == len(keys)

@@ -69,7 +69,7 @@ def test_link_types() -> None:
     assert types == {"Ethernet": "ethernet", "WLAN": "wifi", "vEthernet": "virtual"}
 
 
-def test_usb() -> None:
+def test_usb_facts_are_read() -> None:
     printer, scanner = devices.usb_reading(DEVICES).peripherals
     facts = values(printer.fields)
     assert facts["usb.vendorId"] == "04b8"

@@ -444,7 +444,7 @@ def test_configured_printers_are_scanned_before_the_rest() -> None:
     assert "3 of about 254 addresses were tried: max_hosts is 3" in facts.limitations
 
 
-def test_the_own_spooler_is_no_printer_of_the_network() -> None:
+def test_the_own_spooler_is_not_listed_as_a_network_printer() -> None:
     own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
     world = World(hosts=(own,))
     collect(world)

@@ -118,7 +118,7 @@ def test_labels_fall_back_to_the_service_of_the_port() -> None:
     assert {e.host for e in endpoints} == {"10.0.0.9"}
 
 
-def test_reverse_names_serve_where_mdns_gave_none() -> None:
+def test_reverse_dns_names_are_used_without_mdns_names() -> None:
     scanned = (ScannedHost("10.0.0.9", open_ports=(80,)),)
     names = (HostName("10.0.0.9", "till.local"), HostName("10.0.0.99", "nobody.local"))
     (host,) = assemble_hosts(correlate(scanned=scanned, hostnames=names))

@@ -72,7 +72,7 @@ def test_a_reply_without_a_length_ends_with_the_connection():
     assert reply.is_whole
 
 
-def test_joins_chunks():
+def test_chunked_bodies_are_joined():
     raw = CHUNKED + b"3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     reply = read(raw, is_all=False)
     assert reply is not None
@@ -223,7 +223,7 @@ def _for(seconds: float) -> Callable[[], float]:
     return require_s
 
 
-def test_asks_over_a_socket():
+def test_a_request_is_exchanged_over_a_socket():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(START + b"Content-Length: 3\r\n\r\nabc")

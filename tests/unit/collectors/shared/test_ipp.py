@@ -59,7 +59,7 @@ def test_decodes_what_a_real_spooler_answered():
     assert names == ["bar", "kitchen", "till", "usbq"]
 
 
-def test_keeps_apart_groups_and_several_values():
+def test_groups_and_multiple_values_are_decoded():
     response = ipp.decode_response(
         message(
             b"\x01",

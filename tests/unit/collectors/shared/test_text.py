@@ -42,7 +42,7 @@ def test_text_is_bounded_before_it_is_cleaned():
     assert clean_text("x" * 10_000_000, 10) == "x" * 10
 
 
-def test_decodes_what_is_no_utf8():
+def test_text_that_is_not_utf8_is_decoded():
     assert decode_text(b"caf\xe9\xff") == "caf\ufffd\ufffd"
 
 

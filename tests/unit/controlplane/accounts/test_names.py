@@ -31,7 +31,9 @@ async def named(service: RunningService) -> tuple[Any, Any]:
     return names
 
 
-async def test_records_have_the_names_of_where_a_device_is(service: RunningService) -> None:
+async def test_records_contain_location_and_organization_names(
+    service: RunningService,
+) -> None:
     await service.device().enrolled()
     assert await named(service) == (None, None)
     now = service.clock()

@@ -255,7 +255,9 @@ async def test_failed_sign_ins_are_limited_per_address_across_accounts(
     assert (await Browser(service).sign_in()).status_code == 429
 
 
-async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningService) -> None:
+async def test_concurrent_sign_ins_have_the_same_limit_as_sequential_ones(
+    service: RunningService,
+) -> None:
     make_user(service)
     tries = [Browser(service).sign_in(password="not this one, no") for _ in range(FAILURES_MAX + 5)]
     statuses = sorted(each.status_code for each in await asyncio.gather(*tries))

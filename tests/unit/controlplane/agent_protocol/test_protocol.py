@@ -99,7 +99,7 @@ async def test_an_unknown_method_is_an_error_of_its_request(agent: Agent, method
     assert (await agent.ask(method, params))["error"]["code"] == -32601
 
 
-async def test_a_notification_is_taken_and_not_answered(agent: Agent) -> None:
+async def test_a_notification_is_accepted_without_a_reply(agent: Agent) -> None:
     reply = await agent.send(NOTIFICATION)
     assert (reply.status_code, reply.content) == (202, b"")
 

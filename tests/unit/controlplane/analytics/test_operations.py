@@ -162,7 +162,7 @@ async def test_a_mistake_in_the_period_is_named(
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
-async def test_payment_types_filter_where_the_contract_permits(
+async def test_payment_types_filter_the_operations_that_permit_it(
     merchant: RunningService, path: str
 ) -> None:
     result = await ask(merchant, path, paymentTypes=["cash", "mixed"])

@@ -77,7 +77,7 @@ def test_only_the_owner_may_read_them(database: str, tmp_path: Path) -> None:
     assert database
 
 
-def test_nothing_is_overwritten(
+def test_existing_key_files_are_not_overwritten(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "keys"

@@ -35,7 +35,7 @@ def test_periods_are_local(zone: str, period: str, first: date, last: date) -> N
     assert first_and_last(zone, period=period) == (first, last)
 
 
-def test_custom_days_are_taken_as_they_are() -> None:
+def test_a_custom_period_has_the_given_days() -> None:
     days = (date(2026, 8, 1), date(2026, 10, 31))
     assert first_and_last("UTC", period="custom", first=days[0], last=days[1]) == days
 

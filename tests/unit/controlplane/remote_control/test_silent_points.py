@@ -26,7 +26,7 @@ async def test_null_is_not_the_same_as_left_out(service: RunningService, field: 
 
 
 @pytest.mark.parametrize("report", ["text", 7, [], {}, APPLICATION])
-async def test_a_report_that_is_no_payload_of_its_kind_is_refused(
+async def test_a_report_that_is_not_a_payload_of_its_kind_is_refused(
     service: RunningService, report: Any
 ) -> None:
     device = await service.device().enrolled()

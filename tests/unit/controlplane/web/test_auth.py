@@ -86,7 +86,7 @@ async def test_every_path_requires_a_key(service: RunningService, path: str) -> 
         assert problem_of(response).code == "unauthenticated"
 
 
-async def test_a_revoked_key_is_no_key(service: RunningService) -> None:
+async def test_a_revoked_key_returns_401(service: RunningService) -> None:
     key = service.make_key()
     key_id = service.caller(key).key_id
     service.database.write(lambda session: key_store.revoke_key(session, key_id, service.clock()))

@@ -243,7 +243,7 @@ async def test_invalid_filters_are_refused(service: RunningService, body: Any) -
 
 
 @given(st.text(max_size=300))
-def test_any_words_are_a_search_or_refused(words: str) -> None:
+def test_any_search_text_is_accepted_or_refused(words: str) -> None:
     body = json.dumps({"search": words}).encode()
     if any(unicodedata.category(each) in {"Cc", "Cs"} for each in words):
         with pytest.raises(Refusal):

@@ -194,7 +194,7 @@ def test_purge_leaves_the_packages_user_to_the_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "has_backoff"), [(252, False), (254, True), (258, True)])
-def test_restarts_back_off_where_systemd_can(
+def test_restart_backoff_is_configured_if_systemd_supports_it(
     tmp_path: Path, version: int, has_backoff: bool
 ) -> None:
     service_in(FakeSystemd(tmp_path, version=version)).install()
@@ -253,7 +253,7 @@ def test_any_output_of_systemctl_gives_a_state(text: str) -> None:
 
 
 @given(st.integers(0, 10**14))
-def test_absurd_numbers_of_systemctl_are_no_numbers(number: int) -> None:
+def test_invalid_numbers_of_systemctl_are_ignored(number: int) -> None:
     state = state_of({"LoadState": "loaded", "MainPID": str(number)})
     assert state.pid == (number or None if number < 10**11 else None)
 

@@ -104,7 +104,7 @@ def test_a_second_installation_changes_nothing(
     assert service.calls[-2:] == ["install", "start"]
 
 
-def test_another_key_is_written_and_the_service_started_anew(
+def test_a_changed_key_is_written_and_the_service_restarted(
     tmp_path: Path, answers: Answers
 ) -> None:
     service = FakeService(tmp_path)

@@ -216,7 +216,7 @@ def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
     assert machine.fingerprint(path) != hashed
 
 
-def test_the_machine_is_named_in_the_words_of_the_contract() -> None:
+def test_platform_and_user_agent_have_the_form_of_the_contract() -> None:
     assert machine.service_platform() in {"linux", "macos", "windows"}
     environment = environment_here(LocalConfig())
     start = re.escape(f"venue-agent/{__version__} ({platform.system()} ")

@@ -182,7 +182,7 @@ def test_a_report_that_cannot_be_queued_leaves_the_request_running(
     assert journal.get(REQUEST) == entry
 
 
-def test_a_taken_report_closes_its_request(
+def test_an_accepted_report_closes_its_request(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
     entry = running(journal)

@@ -73,7 +73,7 @@ def test_a_fifo_is_refused_without_waiting(place: Path, flags: int) -> None:
         open_safely(place, flags)
 
 
-def test_a_directory_and_a_socket_are_no_files(place: Path) -> None:
+def test_directories_and_sockets_are_refused_as_files(place: Path) -> None:
     place.mkdir()
     with pytest.raises(UnsafeFile, match="is a directory"):
         read_safely(place, 9)

@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_is_reported_once() -> None:
     assert summary(full, disk(0.985, GIB // 2)) == []
 
 
-def test_memory_was_taken_out_from_a_tenth_on() -> None:
+def test_a_decrease_of_memory_by_a_tenth_is_reported() -> None:
     def fitted(size: float) -> Changes:
         return {"hardware.memoryBytes": int(size)}
 

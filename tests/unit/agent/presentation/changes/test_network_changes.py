@@ -241,7 +241,7 @@ def test_a_port_that_was_not_queried_before_is_not_newly_open() -> None:
     assert sentences(venue(bounds=fewer), venue(hosts=opened)) == []
 
 
-def test_latency_and_what_announces_are_no_changes() -> None:
+def test_changed_latency_and_sources_of_a_host_are_not_reported() -> None:
     normal = instead(40, latency_ms=250.0, sources=("tcp", "mdns"))
     assert sentences(venue(), venue(hosts=normal)) == []
 

@@ -6,7 +6,7 @@ from tests.fixtures.payloads import host, small_venue
 from tests.unit.agent.presentation.hosts.test_rows import endpoint, venue, with_mac
 
 
-def test_printers_that_are_seen_are_named() -> None:
+def test_discovered_printers_are_named() -> None:
     def printer(tail: int, model: str | None, name: str | None = None) -> tuple[MapHost, Endpoint]:
         return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
 

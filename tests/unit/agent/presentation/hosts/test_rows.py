@@ -155,7 +155,7 @@ def test_recognisable_hosts_are_listed_first() -> None:
     )
 
 
-def test_endpoints_of_hosts_that_the_map_has_no_room_for_are_hosts() -> None:
+def test_endpoints_of_hosts_beyond_the_map_are_listed_as_hosts() -> None:
     payload = small_venue().model_copy(update={"network_map": None})
     rows = {row.address: row for row in host_rows(payload)}
     assert len(rows) == len({e.address for e in payload.endpoints})

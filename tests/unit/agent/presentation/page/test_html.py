@@ -135,7 +135,7 @@ def test_the_policy_allows_exactly_the_style_sheet() -> None:
     )
 
 
-def test_nothing_is_loaded_from_anywhere() -> None:
+def test_a_report_page_loads_nothing() -> None:
     page = Page(report_page(large_venue()))
     assert not page.attributes & {"src", "srcset", "style", "action", "data"}
     assert "url(" not in page.style
@@ -166,7 +166,7 @@ def test_a_host_is_displayed_with_its_model_maker_and_services() -> None:
         assert displayed in text.partition("Menu board made")[2][:100]
 
 
-def test_the_map_is_left_out_where_there_is_none() -> None:
+def test_a_report_without_a_map_has_no_map_on_its_page() -> None:
     assert "<svg" not in report_page(bare_report())
     assert "<svg" in report_page(small_venue())
 

@@ -96,7 +96,7 @@ def test_colours_are_those_of_the_terminals_theme() -> None:
     assert {"31", "32"} <= used
 
 
-def test_markup_of_strangers_is_displayed_as_it_is() -> None:
+def test_untrusted_markup_is_displayed_as_text() -> None:
     output = "".join(displayed(hostile_network(), width=300).split())
     assert "[boldred]markup[/boldred]" in output
     assert ":smile:" in output

@@ -81,7 +81,7 @@ def test_df_returns_the_space_of_this_machine() -> None:
         b"Filesystem 1024-blocks Used Available Capacity Mounted\n//s/my x 100 20 70 23% /a b\n",
     ],
 )
-def test_df_lines(data: bytes) -> None:
+def test_output_of_df_is_parsed(data: bytes) -> None:
     assert disk_space.parse_df(data) == Space(102400, 71680)
 
 

@@ -152,7 +152,7 @@ def test_a_machine_without_sensors(tmp_path: Path) -> None:
         assert field.status == "not-applicable"
 
 
-def test_pressure(tmp_path: Path) -> None:
+def test_pressure_stall_information_is_read(tmp_path: Path) -> None:
     text = "some avg10=1.00 avg60=12.50 avg300=0.00 total=9\nfull avg10=0 avg60=99.0 avg300=0\n"
     root = plant(tmp_path, {"proc/pressure/cpu": text, "proc/pressure/io": "nonsense"})
     fields = by_key(pressure.read_pressure(NOW, root))

@@ -385,7 +385,7 @@ def test_one_mac_with_many_addresses_is_no_single_device():
     assert judged(by_mac, observed).matched_endpoint == "192.168.1.50:631"
 
 
-def test_the_best_port_is_chosen_where_none_is_given():
+def test_the_best_open_port_is_matched_for_a_printer_without_a_port():
     observed = correlate(scanned=opened("192.168.1.50", 80, 515, 9100))
     printer = replace(QUEUE, port=None, queue=None)
     assert judged(printer, observed).matched_endpoint == "192.168.1.50:9100"
@@ -510,7 +510,7 @@ def test_the_mac_that_answers_counts_more_than_a_host_name_made_of_it():
     assert judged(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
 
 
-def test_hearsay_with_the_uuid_of_a_device_is_no_evidence():
+def test_announcements_of_others_with_the_uuid_of_a_device_are_no_evidence():
     lie = replace(announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True)
     own = announced("192.168.1.50", uuid=UUID)
     contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]

@@ -91,7 +91,7 @@ def test_models_without_their_drivers(model: str, expected: str | None) -> None:
     assert display_model(model) == expected
 
 
-def test_names_made_of_numbers() -> None:
+def test_technical_names_are_recognised() -> None:
     for name in ("sonos02005e0010aa", "02:00:5e:00:10:aa@fe80::1", "amzn.dmgr:1:x", "RINCON_1"):
         assert is_technical(name)
     for name in ("Kitchen", "EPSON TM-m30", "BRN30055C", "till-2", "Café 12"):

@@ -92,7 +92,7 @@ def test_a_flood_of_answers_is_read_to_its_bound() -> None:
     assert 0 < len(findings) <= ANSWERS_MAX
 
 
-def test_a_cancelled_run_asks_nobody() -> None:
+def test_a_cancelled_run_queries_no_host() -> None:
     with Host(response(*KITCHEN)) as host:
         assert browse_hosts(host, run=FakeRun(cancelled=True)) == (0, [])
     assert host.questions == []

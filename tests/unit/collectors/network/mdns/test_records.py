@@ -40,7 +40,7 @@ def a_book(limit: int = 10) -> OneDeviceRecords:
     return OneDeviceRecords("eth0", Quota(limit))
 
 
-def test_puts_records_together_whatever_their_order_and_case():
+def test_records_are_joined_regardless_of_order_and_case():
     book = a_book()
     addresses = [AddressRecord("BRN1.local", "fe80::1"), AddressRecord("brn1.local", "10.0.0.9")]
     assert book.receive(addresses)

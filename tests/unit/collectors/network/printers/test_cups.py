@@ -82,7 +82,7 @@ def test_not_found_reply_means_no_queues():
     assert parse_cups_reply(message(status=0x0406)) == ()
 
 
-def test_asks_over_its_socket(tmp_path: Path):
+def test_the_spooler_is_queried_over_its_socket(tmp_path: Path):
     path = tmp_path / "cups.sock"
     with spooler(path, http(QUEUES)) as request:
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
@@ -137,7 +137,7 @@ def test_a_spooler_with_queues_that_does_not_run_is_a_failure_until_it_does(tmp_
     assert failure.reason == NOT_RUNNING
 
 
-def test_no_spooler_is_no_failure(tmp_path: Path):
+def test_a_missing_spooler_is_not_a_failure(tmp_path: Path):
     known = read_cups_printers(soon(), {"CUPS_SERVER": str(tmp_path / "none.sock")})
     assert known.printers == known.failures == known.limitations == ()
 

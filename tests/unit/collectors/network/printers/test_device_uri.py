@@ -193,7 +193,7 @@ def test_the_queue_of_any_backend_is_listed(scheme: str, rest: str):
     assert (printer is None) == (parse_device_uri(uri).kind == "virtual")
 
 
-def test_transports():
+def test_each_scheme_has_its_transport():
     uris = ("usb://A/B", "bluetooth://001BA9123456", "serial:/dev/ttyS0", "socket://h", "dnssd://x")
     transports = [parse_device_uri(uri).transport for uri in uris]
     assert transports == ["usb", "ble", "serial", "network", "network"]

@@ -138,7 +138,7 @@ def test_shares_of_other_machines():
     assert (printer.host, printer.address) == ("SRV", r"\\SRV\HP")
 
 
-def test_ports_that_are_files_are_no_printers():
+def test_ports_that_are_files_are_not_listed_as_printers():
     names = (
         *("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "", "TS001", "CPW2:", "FOXIT_PDF:"),
         *("PDFCreator:", r"Documents\*.pdf", r"C:\Users\a\out.prn", r"\\.\pipe\writer"),

@@ -275,7 +275,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
         assert connection.fileno() == -1
 
 
-def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
+def test_connections_of_unqueried_ports_are_closed(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(questions, "PORTS_MAX", 2)

@@ -115,7 +115,7 @@ def test_unresolved_addresses_use_a_share_of_the_neighbour_table(
     assert ask_all(ArpWindow(targets(1000), room), 0.0) == unresolved
 
 
-def test_resolved_hosts_reduce_the_room_in_a_small_table() -> None:
+def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
     room = TableRoom.in_table(256, occupied=10)  # 217 entries may be used, of which 10 are in use
     window = ArpWindow(targets(400), room)
     assert ask_all(window, 0.0) == 143

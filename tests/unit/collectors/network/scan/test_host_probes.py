@@ -160,7 +160,7 @@ def test_a_silent_host_is_abandoned_after_the_first_ports() -> None:
     assert sum(step.action == "connect" for step in steps) == IN_FLIGHT_MAX
 
 
-def test_three_unreachable_ports_end_a_host_that_may_be_nobody() -> None:
+def test_three_unreachable_ports_end_the_probes_of_an_unconfirmed_host() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
     for step in probes.connects(0.0, 3):
         probes.answered(step.port, "unreachable", 0.01)
@@ -240,7 +240,7 @@ def test_print_ports_of_a_host_with_ipp_get_no_last_retry() -> None:
     abandon=st.booleans(),
     ipp_last=st.booleans(),
 )
-def test_bounds_hold_and_every_port_ends_whatever_the_host_does(
+def test_every_probe_ends_within_the_bounds_whatever_the_host_does(
     ports: list[int], seed: int, abandon: bool, ipp_last: bool
 ) -> None:
     rng = random.Random(seed)

@@ -161,7 +161,7 @@ def test_a_connection_is_reset_although_a_starting_program_holds_it(
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
-def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
+def test_a_taken_connection_stays_open_and_others_are_reset(
     listener: Listener,
 ) -> None:
     with closing(SocketNetwork(watch_neighbours=False)) as network:

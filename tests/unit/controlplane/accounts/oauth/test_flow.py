@@ -170,7 +170,7 @@ async def test_registration_returns_the_metadata_that_was_accepted(service: Runn
     assert not {"client_secret", "scope", "jwks_uri"} & report.keys()
 
 
-async def test_a_name_is_text_on_the_page(service: RunningService) -> None:
+async def test_the_name_of_a_client_is_escaped_on_the_consent_page(service: RunningService) -> None:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register(client_name='<script>alert("x")</script>')

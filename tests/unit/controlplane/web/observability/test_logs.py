@@ -27,7 +27,7 @@ def lines(written: Captured) -> list[dict[str, object]]:
     return [line for line in read if line["logger"].startswith("controlplane")]
 
 
-async def test_a_refusal_is_a_line_and_success_is_none(
+async def test_refusals_are_logged_and_successes_are_not(
     service: RunningService, capsys: Captured
 ) -> None:
     set_up_logging("info", "json")

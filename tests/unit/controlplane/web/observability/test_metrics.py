@@ -127,7 +127,7 @@ async def test_open_streams_are_counted_while_they_are_open(service: RunningServ
     assert value(await samples(service.core), "streams_open", kind="commands") == 0
 
 
-async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
+async def test_open_streams_do_not_count_as_slow_calls(service: RunningService) -> None:
     device = await service.device().enrolled()
     await device.create_request()
     headers = {
