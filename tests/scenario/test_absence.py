@@ -304,7 +304,7 @@ def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> 
     run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
 
 
-async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
+async def test_wall_clock_timers_are_rescheduled() -> None:
     is_sent = asyncio.Event()
 
     async def send_heartbeat() -> None:

@@ -54,7 +54,7 @@ async def test_the_duration_is_returned(reader: BodyReader) -> None:
     assert took_s > 0
 
 
-async def test_a_refusal_comes_back_whole(reader: BodyReader) -> None:
+async def test_a_refusal_of_the_parsing_process_is_returned_unchanged(reader: BodyReader) -> None:
     refusal, _ = await reader.read(refuse, b"is wrong")
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.code) == (HTTPStatus.BAD_REQUEST, "validation_error")
@@ -80,7 +80,7 @@ async def test_a_body_that_kills_its_reader_is_refused(reader: BodyReader) -> No
     assert (await reader.read(work, b""))[0] > 0
 
 
-async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -> None:
+async def test_sigint_and_sigterm_do_not_end_the_body_parser(reader: BodyReader) -> None:
     pid, _ = await reader.read(own_pid, b"")
     os.kill(pid, signal.SIGINT)
     os.kill(pid, signal.SIGTERM)
@@ -89,7 +89,6 @@ async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -
 
 PARENT = """
 import asyncio, os
-from agent.wire import routes
 from controlplane.operation.body_reader import BodyReader
 from tests.unit.controlplane.web.body_parsers import own_pid
 if __name__ == "__main__":
@@ -100,7 +99,7 @@ if __name__ == "__main__":
 """
 
 
-def test_it_ends_with_a_service_that_is_killed() -> None:
+def test_the_body_parser_ends_with_a_killed_service() -> None:
     command = (sys.executable, "-c", PARENT)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -61,21 +61,21 @@ def tree(root: Path) -> ServicePaths:
     )
 
 
-def test_an_own_tree_is_taken(tmp_path: Path) -> None:
+def test_files_of_the_own_user_are_accepted(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.write_text("")
     require_roots_configuration(paths, MINE)
     require_roots_state(paths, MINE)
 
 
-def test_nothing_is_taken_where_there_is_nothing_yet(tmp_path: Path) -> None:
+def test_missing_files_are_accepted_before_the_installation(tmp_path: Path) -> None:
     nothing = tmp_path / "none"
     paths = ServicePaths(nothing / "config.toml", nothing / "api-key", nothing / "state", True)
     require_roots_configuration(paths, MINE)
     require_roots_state(paths, MINE)
 
 
-def test_a_configuration_that_others_may_exchange_is_refused(tmp_path: Path) -> None:
+def test_a_configuration_that_others_can_replace_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.parent.chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"check its content, then `chmod go-w"):
@@ -97,7 +97,7 @@ def test_a_link_in_place_of_the_key_is_refused(tmp_path: Path) -> None:
         require_roots_configuration(paths, MINE)
 
 
-def test_an_identity_that_was_laid_out_is_refused(tmp_path: Path) -> None:
+def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     (paths.state / "identity.pem").write_text("")
     (paths.state / "identity.pem").chmod(0o666)
@@ -117,7 +117,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def test_a_program_of_ones_own_is_accepted(program: Path) -> None:
+def test_a_program_of_the_own_user_is_accepted(program: Path) -> None:
     require_safe_program((str(program),), MINE)
 
 
@@ -133,7 +133,7 @@ def test_homebrews_usr_local_is_refused_whoever_the_administrator_is(program: Pa
         require_safe_program((str(program),), {4711})
 
 
-def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path) -> None:
+def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     link = tmp_path / "bin/venue-agent"
     link.symlink_to(program)
@@ -157,15 +157,15 @@ def test_environment_is_checked_with_its_import_directories() -> None:
 
 
 @pytest.mark.parametrize("owner", [SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER])
-def test_what_is_the_systems_is_trusted(owner: str) -> None:
+def test_files_of_system_accounts_are_trusted(owner: str) -> None:
     assert who_else(Security(owner, CLOSED.entries)) is None
 
 
-def test_an_owner_may_always_give_himself_rights() -> None:
+def test_the_owner_of_a_file_counts_as_able_to_write_it() -> None:
     assert who_else(Security(MALLORY, CLOSED.entries)) == MALLORY
 
 
-def test_no_list_lets_everybody_in_and_an_empty_one_nobody() -> None:
+def test_a_missing_acl_permits_everyone_and_an_empty_acl_nobody() -> None:
     assert who_else(Security(SYSTEM, None)) == "S-1-1-0"
     assert who_else(Security(SYSTEM, ())) is None
 
@@ -190,7 +190,7 @@ def test_each_right_to_write_counts(mask: int, kind: int) -> None:
     ],
     ids=["reads", "for-what-is-below", "denied", "creator-owner", "trusted-installer"],
 )
-def test_what_gives_nobody_else_a_right_is_accepted(entry: Entry) -> None:
+def test_acl_entries_without_write_access_for_others_are_accepted(entry: Entry) -> None:
     assert who_else(Security(SYSTEM, (entry,))) is None
 
 
@@ -227,7 +227,7 @@ def test_new_directory_is_created_with_restricted_rights(tmp_path: Path) -> None
     assert rights.made == [tmp_path / "venue-agent"]
 
 
-def test_a_directory_of_an_earlier_installation_is_taken(tmp_path: Path) -> None:
+def test_a_directory_of_an_earlier_installation_is_accepted(tmp_path: Path) -> None:
     home = tmp_path / "venue-agent"
     home.mkdir()
     (home / "config.toml").write_text("")
@@ -246,7 +246,7 @@ def test_a_directory_of_an_earlier_installation_is_taken(tmp_path: Path) -> None
         (Security(SYSTEM, (Entry(0, 0, FULL, USERS),)), r"may be changed by BUILTIN\Users"),
     ],
 )
-def test_what_was_planted_is_refused(
+def test_planted_files_with_unsafe_permissions_are_refused(
     tmp_path: Path, planted: str, security: Security, message: str
 ) -> None:
     home = tmp_path / "venue-agent"

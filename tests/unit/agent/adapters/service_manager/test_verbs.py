@@ -104,7 +104,7 @@ def test_a_second_installation_changes_nothing(
     assert service.calls[-2:] == ["install", "start"]
 
 
-def test_another_key_is_written_and_the_service_started_anew(
+def test_a_changed_key_is_written_and_the_service_restarted(
     tmp_path: Path, answers: Answers
 ) -> None:
     service = FakeService(tmp_path)
@@ -170,9 +170,7 @@ def test_uninstall_keeps_state_and_purge_deletes_it(
     )
 
 
-def test_what_others_keep_beside_the_configuration_is_left(
-    tmp_path: Path, answers: Answers
-) -> None:
+def test_purge_keeps_other_files_beside_the_configuration(tmp_path: Path, answers: Answers) -> None:
     service = FakeService(tmp_path)
     install(service, answers)
     beside = service.paths.config.with_name("ca.pem")
@@ -191,7 +189,7 @@ def test_any_location_comes_back_out_of_the_file_or_is_refused(location: str) ->
     assert tomllib.loads(text)["service"]["location_id"] == location
 
 
-def test_the_words_are_the_same_everywhere() -> None:
+def test_service_states_are_described_independently_of_the_platform() -> None:
     state = ServiceState(True, True, "running", 7, "idle", 2)
     assert describe(state, LastExit("watchdog", "ABRT")) == [
         ("service", "installed, starts at boot"),
@@ -231,7 +229,7 @@ def test_status_advises_what_to_do_if_the_service_does_not_run(
 
 
 @given(st.text(max_size=400), st.sampled_from([None, LastExit("oom-kill"), LastExit("x" * 90)]))
-def test_whatever_the_manager_passes_on_is_plain_and_fits_80_columns(
+def test_status_of_the_service_manager_is_plain_and_fits_80_columns(
     detail: str, last: LastExit | None
 ) -> None:
     output = status_text(

@@ -13,7 +13,7 @@ def test_a_new_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
-def test_replacing_sets_the_mode_anew(tmp_path: Path) -> None:
+def test_replacing_a_file_sets_its_mode(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one")
     (tmp_path / "a").chmod(0o666)
 

@@ -57,7 +57,7 @@ def test_records_of_a_stranger_do_not_change_a_service() -> None:
     assert {(s.announcer, s.port) for s in listed(records)} == {(HONEST, 631), (LIAR, 80)}
 
 
-def test_many_addresses_for_the_name_of_another_host_take_no_room_of_its_own() -> None:
+def test_forged_addresses_do_not_displace_the_address_of_a_host() -> None:
     records = link()
     records.add(LIAR, [AddressRecord("h.local", f"10.0.1.{n}") for n in range(200)])
     records.add(HONEST, a_service("Kitchen", HONEST))
@@ -148,7 +148,7 @@ def test_addresses_of_other_networks_are_one_announcer() -> None:
     assert any(label.startswith("Only") for label, *_ in services_of(records))
 
 
-def test_excess_addresses_give_way_to_one_that_answers() -> None:
+def test_an_address_that_answers_arp_replaces_an_excess_address() -> None:
     records = link(limit=5000)
     records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):
@@ -171,7 +171,7 @@ def test_packets_are_read_of_each_in_turn() -> None:
     assert not records.has_unread
 
 
-def test_a_flood_is_not_read_beyond_its_share_and_leaves_room_for_others() -> None:
+def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
     records = link()
     packet = bytes(8700)
     for _ in range(3 * READ_MAX_BYTES // len(packet)):

@@ -121,7 +121,7 @@ def test_enumerated_types_are_queried():
     assert [each.type for each in findings.services] == ["_odd._tcp"]
 
 
-def test_asks_in_one_packet_for_what_did_not_come_along():
+def test_missing_records_are_queried_in_one_packet():
     pointers, rest = [], {}
     for number in range(20):
         records = service_records(f"P{number}", "_ipp._tcp", 631, f"h{number}", "127.0.0.9")
@@ -136,7 +136,7 @@ def test_asks_in_one_packet_for_what_did_not_come_along():
     assert len(responder.questions) < 12
 
 
-def test_gives_up_on_what_nobody_answers():
+def test_queries_for_unanswered_records_end():
     (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
     with Responder({IPP: [response(pointer)]}) as responder:
         findings = browse_loopback(responder)
@@ -341,7 +341,7 @@ def test_packets_from_beyond_the_link_are_ignored():
     assert findings.services == ()
 
 
-def test_noise_is_survived():
+def test_invalid_mdns_packets_are_ignored():
     noise = [b"\xff" * 40, b"\0" * 12, response(b"\xc0\x0c" * 30), b"x" * 8990]
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [*noise, packet]}) as responder:
@@ -407,7 +407,7 @@ def test_taken_port_is_reported_and_replaced():
             link.close()
 
 
-def test_the_built_in_types_hold_what_a_venue_has():
+def test_the_browsed_service_types_are_distinct_and_include_all_printer_types():
     printing = {"_ipp._tcp", "_ipps._tcp", "_printer._tcp", "_pdl-datastream._tcp"}
     assert printing <= set(SERVICE_TYPES)
     assert len(set(SERVICE_TYPES)) == len(SERVICE_TYPES)

@@ -44,7 +44,7 @@ def test_slots_are_freed_without_an_answer() -> None:
     assert ask_all(window, SLOT_S) == 1
 
 
-def test_it_settles_after_the_last_answer_can_come() -> None:
+def test_the_arp_window_is_settled_after_the_last_possible_answer() -> None:
     window = ArpWindow(targets(2))
     assert window.settles_at() is None
     ask_all(window, 5.0)
@@ -55,7 +55,7 @@ def test_it_settles_after_the_last_answer_can_come() -> None:
     assert window.is_settled(5.0)
 
 
-def test_an_address_resolves_once_and_strangers_never() -> None:
+def test_an_address_is_resolved_once_and_unknown_addresses_are_ignored() -> None:
     window = ArpWindow(targets(1))
     assert window.resolved("10.0.0.1") == targets(1)[0]
     assert window.resolved("10.0.0.1") is None
@@ -108,12 +108,14 @@ def test_the_limit_holds_whatever_happens(steps: list[tuple[str, int]]) -> None:
         (0, 0, UNRESOLVED_LEAST),
     ],
 )
-def test_a_share_of_the_table_is_taken(entries_max: int, occupied: int, unresolved: int) -> None:
+def test_unresolved_addresses_use_a_share_of_the_neighbour_table(
+    entries_max: int, occupied: int, unresolved: int
+) -> None:
     room = TableRoom.in_table(entries_max, occupied)
     assert ask_all(ArpWindow(targets(1000), room), 0.0) == unresolved
 
 
-def test_resolved_hosts_reduce_the_room_in_a_small_table() -> None:
+def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
     room = TableRoom.in_table(256, occupied=10)  # 217 entries may be used, of which 10 are in use
     window = ArpWindow(targets(400), room)
     assert ask_all(window, 0.0) == 143

@@ -35,7 +35,7 @@ def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
     raise AssertionError("the probes never end")
 
 
-def test_eight_at_once_and_one_of_them_on_a_print_port() -> None:
+def test_at_most_eight_connections_and_one_to_a_print_port_are_open_at_once() -> None:
     probes = HostProbes(PORTS)
     started = probes.connects(0.0, 100)
     assert len(started) == IN_FLIGHT_MAX
@@ -51,7 +51,7 @@ def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
     assert [s.port for s in probes.connects(0.1, 100)] == [9101]
 
 
-def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
+def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     probes = HostProbes((80, 515, 631, 9100), ipp_last=True)
     assert [s.port for s in probes.connects(0.0, 1)] == [9100]
     probes.answered(9100, "open", 0.1)
@@ -146,7 +146,7 @@ def test_a_host_that_answers_fast_is_not_waited_for_long() -> None:
     assert probes.next_due == pytest.approx(0.002 + WAIT_MIN_S)
 
 
-def test_a_mute_host_is_tried_once_per_further_port() -> None:
+def test_further_ports_of_a_silent_host_are_tried_once() -> None:
     probes = HostProbes(PORTS)
     steps = run_out(probes)
     connects = [step.port for step in steps if step.action in ("connect", "again", "replace")]
@@ -154,13 +154,13 @@ def test_a_mute_host_is_tried_once_per_further_port() -> None:
     assert sorted(probes.silent) == sorted(PORTS)
 
 
-def test_nobody_is_abandoned_after_the_first_ports() -> None:
+def test_a_silent_host_is_abandoned_after_the_first_ports() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
     steps = run_out(probes)
     assert sum(step.action == "connect" for step in steps) == IN_FLIGHT_MAX
 
 
-def test_three_unreachable_ports_end_a_host_that_may_be_nobody() -> None:
+def test_three_unreachable_ports_end_the_probes_of_an_unconfirmed_host() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
     for step in probes.connects(0.0, 3):
         probes.answered(step.port, "unreachable", 0.01)
@@ -240,7 +240,7 @@ def test_print_ports_of_a_host_with_ipp_get_no_last_retry() -> None:
     abandon=st.booleans(),
     ipp_last=st.booleans(),
 )
-def test_bounds_hold_and_every_port_ends_whatever_the_host_does(
+def test_every_probe_ends_within_the_bounds_whatever_the_host_does(
     ports: list[int], seed: int, abandon: bool, ipp_last: bool
 ) -> None:
     rng = random.Random(seed)
