@@ -132,7 +132,7 @@ def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
 
 
 def _device_name(value: object) -> str | None:
-    """Return ``sda`` for ``/dev/sda``. D-Bus has paths as lists of bytes that end with a zero."""
+    """Return ``sda`` for ``/dev/sda``. In UDisks2, a path is a list of bytes that ends with 0."""
     if not isinstance(value, list) or not all(isinstance(b, int) for b in value):
         return None
     try:

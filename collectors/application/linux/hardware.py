@@ -45,7 +45,7 @@ _ARM_PARTS: Final = {
 Source: ARM's technical reference manuals.
 """
 _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
-"""The hwmon chips of thermal zones whose chip has a different name."""
+"""The name of the hwmon chip for each type of thermal zone that hwmon lists under another name."""
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 

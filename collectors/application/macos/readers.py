@@ -1,4 +1,4 @@
-"""The sources of macOS. They create the fields of the snapshot from the output of its programs."""
+"""The sources of macOS. They create the fields of the snapshot from the output of programs."""
 
 import os
 import platform
@@ -78,12 +78,12 @@ def read_boot(_: Deadline) -> Fields:
     )
 
 
-@source("place", "/etc", "os.timeZone", "os.locale")
-def read_place(_: Deadline) -> Fields:
+@source("regional settings", "/etc", "os.timeZone", "os.locale")
+def read_regional_settings(_: Deadline) -> Fields:
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG")
     return (
         either("os.timeZone", "/etc/localtime", time_zone(Path("/")), "no time zone is set"),
-        either("os.locale", "environment", locale, "a service has no locale of its own"),
+        either("os.locale", "environment", locale, "the environment of the agent sets no locale"),
     )
 
 
@@ -219,7 +219,7 @@ def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Re
 @source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, deadline_s=PROFILE_S)
 def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
-    key, reason = "peripherals.bluetoothPowered", "it has no Bluetooth"
+    key, reason = "peripherals.bluetoothPowered", "macOS lists no Bluetooth controller"
     powered = either(key, profiler.SOURCE, is_on, reason)
     return bluetooth_reading(devices, powered, profiler.SOURCE)
 

@@ -31,7 +31,7 @@ COUNTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wireless:
-    """The Wi-Fi network of an interface. If a value is None, ``status`` and ``reason`` say why."""
+    """The Wi-Fi network of an interface. ``status`` and ``reason`` explain why a value is None."""
 
     ssid: str | None = None
     signal_dbm: int | None = None
@@ -104,7 +104,7 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
         and (text := with_prefix(entry.address, entry.netmask)) is not None
     ]
     return (
-        either("interface.macAddress", SOURCE, known_mac, "it has none", "not-applicable"),
+        either("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
         available("interface.addresses", SOURCE, tuple(texts[:ADDRESSES_MAX])),
     )
 

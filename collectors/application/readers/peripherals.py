@@ -1,4 +1,4 @@
-"""Creates the fields of USB and Bluetooth devices, and guesses what kind of device each one is."""
+"""Creates the fields of USB and Bluetooth devices, and guesses the kind of each USB device."""
 
 import hashlib
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ class BluetoothDevice:
 
 
 def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
-    """Return the fields of a paired device, without the names of phones and computers."""
+    """Return the fields of a paired device, without the name if the device may be personal."""
     not_reported = "the device does not report it"
     name = (
         not_applicable("bluetooth.name", source, "names of phones and computers are not collected")

@@ -112,7 +112,7 @@ def _reboot(sections: Sections) -> tuple[Field, ...]:
 
 
 @field_group("os.timeZone", "os.locale")
-def _place(sections: Sections) -> tuple[Field, ...]:
+def _regional_settings(sections: Sections) -> tuple[Field, ...]:
     row = section(sections, "place").first
     return (
         either("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _NOT_REPORTED),
@@ -249,7 +249,7 @@ GROUPS: Final = (
     _boot,
     _shutdown,
     _reboot,
-    _place,
+    _regional_settings,
     _machine,
     _processor,
     _memory,

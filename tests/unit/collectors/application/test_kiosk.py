@@ -191,7 +191,7 @@ def test_a_browser_without_an_open_page_is_reported() -> None:
 def test_no_browser_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
-    assert_all_failed(collected(url), "no kiosk browser listens there")
+    assert_all_failed(collected(url), "no browser listens at kiosk_debug_url")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_insecure_page_has_a_reason() -> None:
         {"browser.secureContext": {"value": False}, "browser.usbAuthorizedDevices": {"value": None}}
     )
     reasons = {field.key: field.reason for field in parse_values(text)}
-    assert "not secure" in str(reasons["browser.usbAuthorizedDevices"])
+    assert "without https" in str(reasons["browser.usbAuthorizedDevices"])
 
 
 entries = st.dictionaries(st.sampled_from(["value", "error"]), json_values)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux import links
 from collectors.application.readers import interfaces, resolver, service_probe
-from collectors.application.readers.certificate import Issued, parse_certificate
+from collectors.application.readers.certificate import CertificateSummary, parse_certificate
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.system_bus import parse_objects
 from collectors.shared.text import decode
@@ -197,7 +197,7 @@ DER = ssl.PEM_cert_to_DER_cert(CERTIFICATE.decode())
 
 
 def test_a_certificate_is_parsed() -> None:
-    assert parse_certificate(DER) == Issued(
+    assert parse_certificate(DER) == CertificateSummary(
         "Nosy Middlebox Ltd, Inspecting CA \u2603",
         "2026-05-06T07:08:09+00:00",
         "2031-05-06T07:08:09+00:00",
@@ -235,7 +235,7 @@ SERIAL = bytes.fromhex("02021267")  # 4711
 )
 def test_an_unusual_certificate_is_parsed(der: bytes, issuer: str) -> None:
     assert der != DER
-    assert parse_certificate(der) == Issued(issuer, *VALID)
+    assert parse_certificate(der) == CertificateSummary(issuer, *VALID)
 
 
 def test_a_certificate_of_an_unknown_version_is_refused() -> None:

@@ -40,7 +40,7 @@ NO_QUEUES = {"printqueue.queues": GONE}
 NAMELESS = Missing("not-applicable", "no name server is set")
 SILENT = Missing("collection-failed", "the mount does not answer")
 SHAKEN = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
-NOBODY = Missing("collection-failed", "no kiosk browser listens there")
+NOBODY = Missing("collection-failed", "no browser listens at kiosk_debug_url")
 
 CASES = (
     Case(
@@ -428,7 +428,7 @@ CASES = (
         "kiosk-silent",
         {"kiosk.crashed": NOBODY},
         {"kiosk.crashed": Missing("not-applicable", "no kiosk browser is configured")},
-        "The kiosk's browser does not answer: no kiosk browser listens there.",
+        "The kiosk's browser does not answer: no browser listens at kiosk_debug_url.",
     ),
     Case(
         "kiosk-crashed",
