@@ -100,7 +100,7 @@ def test_the_printer_of_another_queue_is_not_a_replacement():
     kitchen, bar = matches.printers
     assert bar.matched_endpoint == "192.168.1.50:9100"
     assert (kitchen.status, matches.strangers) == ("unknown", ())
-    assert "it is the printer bar (same MAC) that has this address now" in (kitchen.reason or "")
+    assert "the printer bar (same MAC) has this address now" in (kitchen.reason or "")
     assert "forget" not in (kitchen.reason or "")
 
 

@@ -192,8 +192,8 @@ def test_a_printer_at_the_address_of_another_queue_is_not_matched_to_that_queue(
     assert result.matched_endpoint == "192.168.1.61:631"
     assert its.status == "unknown"
     assert its.reason == (
-        "192.168.1.61 answers on port 9100, but it is the printer kitchen (same UUID) that has this"
-        " address now: give the printer a fixed address, or set it up again if it was replaced"
+        "192.168.1.61 answers on port 9100, but the printer kitchen (same UUID) has this address"
+        " now: give the printer a fixed address, or set it up again if it was replaced"
     )
 
 
@@ -406,7 +406,7 @@ def test_queue_of_an_unsupported_backend_is_listed_with_unknown_status(uri: str,
 def test_a_usb_printer_that_an_unsupported_queue_may_use_is_not_reported_as_unused():
     known = with_usb([queue("gutenprint53+usb://canon-cp800/1234")], [STAR])
     assert known[1].presence_reason == (
-        "plugged in by USB; it is not known which queue of this machine uses it"
+        "plugged in by USB; it is not known whether a queue of this machine uses it"
     )
 
 

@@ -128,5 +128,5 @@ def _visible_device(venue: Venue, matched: Printer) -> Device | None:
 def _without_denials(reason: str) -> str:
     """Remove the parts of a reason which only state that a device may be a different one."""
     clauses = reason.split("; ")
-    denials = ("another", "mbiguous", "that has this address now")
+    denials = ("another", "mbiguous", "has this address now")
     return "; ".join(each for each in clauses if not any(word in each for word in denials))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import (
-    NOBODY,
+    NO_HOST,
     QUESTIONS_MAX,
     READ_MAX_BYTES,
     SOURCES_MAX,
@@ -133,7 +133,7 @@ def test_addresses_without_an_arp_answer_are_one_announcer() -> None:
         records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
     records.add(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
-    assert records.describe(NOBODY) == NOBODY
+    assert records.describe(NO_HOST) == NO_HOST
 
 
 def test_addresses_of_other_networks_are_one_announcer() -> None:
@@ -239,9 +239,9 @@ def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
         records.add(HONEST, a_service(f"False {n}", HONEST))  # forged source address
-    records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
+    records.add_verified(HONEST, a_service("Kitchen", HONEST)[:2])
     assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
-    records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])
+    records.add_verified(HONEST, a_service("Kitchen", HONEST)[2:])
     assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
     assert lacking(records, HONEST) == []
     assert lacking(records, LIAR) == []
@@ -251,14 +251,14 @@ def test_direct_answers_are_stored_beside_many_forged_addresses() -> None:
     records = link(limit=SOURCES_MAX)
     for n in range(SOURCES_MAX):
         records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
-    records.add_proved(HONEST, a_service("Kitchen", HONEST))
+    records.add_verified(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
 
 
 def test_direct_queries_per_host_are_bounded() -> None:
     records = link(limit=1000)
     pointers = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
-    records.add_proved(HONEST, pointers)
+    records.add_verified(HONEST, pointers)
     assert len(lacking(records, HONEST)) == LACKING_MAX
 
 

@@ -286,8 +286,10 @@ def test_overloaded_link_is_queried_host_by_host():
     )
 
 
-@pytest.mark.parametrize("is_called", [True, False])
-def test_silent_link_is_queried_host_by_host_only_for_a_printer_called_by_name(is_called: bool):
+@pytest.mark.parametrize("has_mdns_name", [True, False])
+def test_silent_link_is_queried_host_by_host_only_for_a_printer_with_an_mdns_name(
+    has_mdns_name: bool,
+):
     queries: list[int] = []
 
     def neighbours() -> list[LinkNeighbour]:
@@ -300,12 +302,12 @@ def test_silent_link_is_queried_host_by_host_only_for_a_printer_called_by_name(i
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            wanted=lambda: Wanted(is_called=is_called),
+            wanted=lambda: Wanted(has_mdns_name=has_mdns_name),
             open_link=to_responder(responder),
             read_neighbours=neighbours,
             schedule=QUICK,
         )
-    assert bool(queries) == is_called
+    assert bool(queries) == has_mdns_name
     assert findings.unicast_only == ()
 
 

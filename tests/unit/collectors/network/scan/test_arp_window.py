@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from collectors.network.scan.arp_window import (
     SETTLE_S,
     SLOT_S,
-    UNRESOLVED_LEAST,
-    UNRESOLVED_MOST,
+    UNRESOLVED_MAX,
+    UNRESOLVED_MIN,
     ArpWindow,
     TableRoom,
 )
@@ -102,10 +102,10 @@ def test_the_limit_holds_whatever_happens(steps: list[tuple[str, int]]) -> None:
     [
         (1024, 0, 614),
         (1024, 100, 514),
-        (8192, 100, UNRESOLVED_MOST),
+        (8192, 100, UNRESOLVED_MAX),
         (256, 10, 143),
-        (128, 100, UNRESOLVED_LEAST),
-        (0, 0, UNRESOLVED_LEAST),
+        (128, 100, UNRESOLVED_MIN),
+        (0, 0, UNRESOLVED_MIN),
     ],
 )
 def test_unresolved_addresses_use_a_share_of_the_neighbour_table(
@@ -124,11 +124,11 @@ def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
     assert ask_all(window, 0.1) == 207 - 120 - (143 - 120)
     for target in targets(200):
         window.resolved(target.address)
-    assert ask_all(window, 0.2) == UNRESOLVED_LEAST - 7
+    assert ask_all(window, 0.2) == UNRESOLVED_MIN - 7
 
 
 @given(entries_max=st.integers(64, 2048), occupied=st.integers(0, 500), hosts=st.integers(0, 300))
 def test_the_table_is_never_filled(entries_max: int, occupied: int, hosts: int) -> None:
     room = TableRoom.in_table(entries_max, occupied)
     left = room.left(0, hosts)
-    assert left == UNRESOLVED_LEAST or occupied + hosts + left <= entries_max * 0.85
+    assert left == UNRESOLVED_MIN or occupied + hosts + left <= entries_max * 0.85

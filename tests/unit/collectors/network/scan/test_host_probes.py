@@ -60,7 +60,7 @@ def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     assert [s.port for s in probes.connects(0.5, 9)] == [80]  # port 515 will be tried again
     probes.answered(80, "refused", 0.6)
     assert probes.next_due == 0.1 + PRINT_GAP_S
-    assert probes.leave_second_tries_at_print_ports(0.7)
+    assert probes.give_up_second_tries_at_print_ports(0.7)
     assert not probes.is_done
     assert [s.port for s in probes.connects(0.7, 9)] == [631]
     assert not probes.is_done_with_print_ports
@@ -90,21 +90,21 @@ def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
 def test_second_tries_at_print_ports_may_be_left() -> None:
     probes = HostProbes((80, 9100))
     probes.connects(0.0, 100)
-    assert not probes.leave_second_tries_at_print_ports(0.5)  # other ports are still pending
+    assert not probes.give_up_second_tries_at_print_ports(0.5)  # other ports are still pending
     probes.answered(80, "open", 0.01)
     assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
-    assert not probes.leave_second_tries_at_print_ports(PRINT_GAP_S)  # time for a second try
-    assert probes.leave_second_tries_at_print_ports(0.5)
+    assert not probes.give_up_second_tries_at_print_ports(PRINT_GAP_S)  # time for a second try
+    assert probes.give_up_second_tries_at_print_ports(0.5)
     assert probes.is_done
     assert probes.silent == [9100]
     answers_nothing = HostProbes((9100,))
     answers_nothing.connects(0.0, 100)
     answers_nothing.timeouts(WAIT_S)
-    assert answers_nothing.leave_second_tries_at_print_ports(PRINT_GAP_S)
+    assert answers_nothing.give_up_second_tries_at_print_ports(PRINT_GAP_S)
     never_tried = HostProbes((9100, 9101))
     never_tried.connects(0.0, 100)
     never_tried.timeouts(WAIT_S)
-    assert not never_tried.leave_second_tries_at_print_ports(0.5)
+    assert not never_tried.give_up_second_tries_at_print_ports(0.5)
 
 
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:

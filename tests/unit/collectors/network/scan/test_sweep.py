@@ -7,7 +7,7 @@ import pytest
 
 from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_MAX
+from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_DEFAULT
 from collectors.network.scan.host_probes import PRINT_GAP_S
 from collectors.network.scan.scan import ScanFindings, findings_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
@@ -247,7 +247,7 @@ def test_a_lost_syn_is_tried_again() -> None:
 def test_no_more_than_the_window_is_ever_unresolved() -> None:
     lan = SimulatedLan({})
     _, took_s = sweep(lan, subnet(1500))
-    assert lan.most_unresolved == UNRESOLVED_MAX
+    assert lan.most_unresolved == UNRESOLVED_DEFAULT
     assert len(lan.primed) == 1500
     assert took_s < 3 * 3.3 + 2.5
 
