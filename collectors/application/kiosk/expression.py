@@ -2,9 +2,9 @@
 
 No text of an expression comes from the page or the configuration. The expressions run in an
 isolated world, where they see the browser's own functions even if a script of the page has replaced
-them. They request no permission: navigator.permissions.query only returns whether a permission was
-granted. They open nothing, and read neither the document's content nor its address. Each value has
-its own time limit. If a promise never settles, only its value is missing.
+them. They request no permission: navigator.permissions.query only returns the state of a
+permission. They open nothing, and read neither the document's content nor its address. Each value
+has its own time limit. If a promise never settles, only its value is missing.
 """
 
 from collections.abc import Mapping
