@@ -201,7 +201,9 @@ def _waiting(app: SimulatedApp) -> list[Item]:
     return waiting
 
 
-def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(memory_home: Path) -> None:
+def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
+    memory_home: Path,
+) -> None:
     run_in_virtual_time(_month(memory_home))
 
 
