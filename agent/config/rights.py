@@ -32,7 +32,7 @@ def by_root(command: str) -> str:
 
 
 def as_root(words: str) -> str:
-    """Return how ``venue-agent words`` gets access to files that this user cannot read."""
+    """Return how to run ``venue-agent words`` with access to files that this user cannot read."""
     if sys.platform == "win32":
         return f"run `venue-agent {words}` in a terminal opened as administrator"
     if is_for_root():

@@ -99,7 +99,7 @@ def location(context: Context) -> Outcome:
     binding = context.record.binding if context.record else None
     if binding is not None and binding.location_id != wanted:
         return warn(
-            f"enrolled at {binding.location_id!r}, configured is {wanted!r}",
+            f"enrolled at {binding.location_id!r}, but {wanted!r} is configured",
             "restart the agent: it enrolls at the configured location",
         )
     return ok(wanted)

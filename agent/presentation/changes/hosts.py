@@ -43,7 +43,7 @@ class _Host:
 
     @property
     def is_transient(self) -> bool:
-        """Return whether it is a phone or a nameless device. Such hosts come and go all day."""
+        """Return whether this is a phone or a nameless device. Such hosts come and go all day."""
         if self.row.kind == "phone":
             return True
         has_name = self.row.is_recognisable and self.row.maker != RANDOM_ADDRESS
