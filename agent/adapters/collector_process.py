@@ -62,9 +62,9 @@ class Timeouts:
     """How long to wait for a child, in seconds.
 
     A child must end by itself within ``ask_s`` after the job's time limit. Otherwise it is
-    cancelled, and has ``cancel_s`` to send its facts. Then it is killed. If it still exists
+    cancelled, and has ``cancel_s`` to send its facts. Then it is killed. If the child still exists
     ``gone_s`` later, it hangs in the kernel, or a process that it started is still running. The
-    agent then stops waiting for it.
+    agent then stops waiting.
     """
 
     ask_s: float = 2.0

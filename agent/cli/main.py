@@ -107,7 +107,7 @@ def _code_of(error: Exception) -> int:
 
 
 class _Parser(SuggestingParser):
-    """The agent's parser. Its errors repeat invalid arguments, with secrets in them redacted."""
+    """The agent's parser. Its errors repeat invalid arguments, but no secrets."""
 
     version = f"venue-agent {__version__}"
 

@@ -191,8 +191,10 @@ def _overrides(
 
 
 def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
-    """Parse the text of a variable as TOML. It stays text if the key is a string, or if it is not
-    valid TOML."""
+    """Parse the text of a variable as TOML.
+
+    Returns the text unchanged if the value of the key is a string, or if the text is not TOML.
+    """
     table = sections_of(model).get(section)
     field = None if table is None else table.model_fields.get(key)
     if field is not None and is_text(field.annotation):

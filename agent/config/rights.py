@@ -9,7 +9,8 @@ from agent.config.model import config_paths, is_privileged, is_there
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
 """Variable that `step_down` sets in a process that root started and that continues as another user.
-Root still reads its messages, so advice in them contains no "sudo". The variable has no other use.
+Root reads the messages of this process, so their advice contains no "sudo". The variable has no
+other use.
 
 After setuid(2), a process cannot find out that root started it. `step_down` also passes the paths
 of the configuration and of the state directory as variables."""

@@ -18,8 +18,8 @@ KEPT: Final = timedelta(days=180)
 
 REPLACED_AFTER: Final = timedelta(days=1)
 REPLACED_AFTER_REPORTS: Final = 3
-"""A device at a printer's address counts as its replacement after this time and this number of
-reports, if the printer itself was not seen."""
+"""A device at a printer's address counts as the replacement of the printer after this time and this
+number of reports, if the printer itself was not seen."""
 
 REPLACEMENT_REPORTED: Final = timedelta(days=7)
 """Time during which reports mention the replacement."""

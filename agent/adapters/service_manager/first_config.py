@@ -61,7 +61,7 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
 
 
 def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Path, ...]:
-    """Write the configuration if it does not exist, and the API key if it differs.
+    """Write the configuration if it does not exist, and the API key if it has changed.
 
     Returns the written files. If options are missing or invalid, raises ConfigError and writes
     nothing.

@@ -1,7 +1,7 @@
 """Checks of the service's replies: the service itself, key, grant, location, binding.
 
-They call `current`, which changes nothing. If no running agent shows that the key has a write
-grant, they also request a challenge and do not answer it.
+The checks call `current`, which changes nothing. If no running agent shows that the key has a write
+grant, the checks also request a challenge, which they do not answer.
 """
 
 import asyncio

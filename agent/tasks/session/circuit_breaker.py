@@ -10,7 +10,7 @@ failure and is jittered. After the delay, the breaker is half-open: one caller m
 attempt, and the other callers wait for its result. Therefore any number of tasks causes no more
 attempts than one task.
 
-After an outage, a service with many devices can spread their calls over a time that it sets
+A service with many devices can set a time over which they spread their calls after an outage
 (`note_reconnect_over`). Each delay of the shared breaker is then at least half of this time. During
 an outage, heartbeats wait until another call has reached the service, and follow at a random time
 within the set time. If no call reaches the service for four times the set time, heartbeats also

@@ -21,8 +21,8 @@ _REINSTALL: Final = "unpack the agent as an administrator into C:\\Program Files
 def prepare_directory(control: Win32ServiceControl, home: Path) -> None:
     """Create the directory of configuration, key and state, or reuse an existing directory.
 
-    Raises ServiceManagerError if other users can change an existing directory. They might have
-    written a configuration with their own service address or identity into it.
+    Raises ServiceManagerError if other users can change an existing directory. Such a user might
+    have created files there: an identity, or a configuration with another service.
     """
     for parent in home.parents:
         _require(control, parent, _MOVE_AWAY, is_parent=True)
