@@ -315,7 +315,7 @@ async def test_wall_clock_timers_are_rescheduled() -> None:
     scheduler = Scheduler(
         send_heartbeat=send_heartbeat,
         interval_s=3600,
-        want_report=lambda kind: None,
+        request_report=lambda kind: None,
         schedule=Schedule(network="0 4 * * *"),
     )
     scheduler.plan_anew()  # nothing is scheduled before the start
