@@ -263,7 +263,9 @@ def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
     servers = [
         line.split()[1] for line in lines if line.startswith("nameserver ") and line.split()[1:]
     ]
-    return f" (asked {', '.join(servers[:3])})" if servers else " (no DNS server is configured)"
+    return (
+        f" (DNS servers: {', '.join(servers[:3])})" if servers else " (no DNS server is configured)"
+    )
 
 
 def _reason(error: BaseException) -> str:

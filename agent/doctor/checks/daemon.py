@@ -88,7 +88,7 @@ def _of_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[
 def version(_: Context, status: DaemonStatus) -> Outcome:
     if status.version != __version__:
         return warn(
-            f"the agent runs version {status.version}, installed is {__version__}",
+            f"the agent runs version {status.version}, but version {__version__} is installed",
             "restart it: `venue-agent service stop`, then `start`",
         )
     return ok(__version__)

@@ -31,7 +31,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
 
 
 async def _skip(page: Page, results: dict[str, Any]) -> None:
-    """Press Tab around the page once, until the link that skips the navigation has the focus."""
+    """Press Tab until the link that skips the navigation has the focus, and use the link."""
     await page.tab_to("#skip")
     results["skip link"] = await page.run(
         "document.getElementById('skip').getBoundingClientRect().top >= 0"
@@ -123,7 +123,7 @@ async def _report(page: Page, results: dict[str, Any]) -> None:
     results["after menu"] = await page.run(
         "!document.querySelector('#saving').open && document.activeElement.textContent"
     )
-    # Tab backwards, because forwards the focus first passes all expandable parts of the report.
+    # In the forward direction, Tab would first pass all expandable parts of the report.
     await page.tab_to(".report .bar a", back=True)
     await page.press("Enter")
     await page.until("document.querySelector('#revoke')")

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, key_place
+from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, key_source
 from agent.errors import CredentialRefused
 
 
 def find_api_key(api_key_file: str, environment: dict[str, str]) -> ApiKeySource:
     """Return the source of the API key for a configuration without a key file next to it."""
-    return key_place(api_key_file, Path("/nonexistent/config.toml"), environment)
+    return key_source(api_key_file, Path("/nonexistent/config.toml"), environment)
 
 
 @pytest.fixture

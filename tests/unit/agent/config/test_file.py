@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import file as config_file
-from agent.config.file import Loaded, load
+from agent.config.file import LoadedConfig, load
 from agent.config.model import Config, LocalConfig, state_dir
 from agent.errors import ConfigError
 
@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.toml"
 
 
-def read(file: Path, text: str, **environment: str) -> Loaded[Config]:
+def read(file: Path, text: str, **environment: str) -> LoadedConfig[Config]:
     file.write_text(text, encoding="utf-8")
     return load(Config, file, environment)
 

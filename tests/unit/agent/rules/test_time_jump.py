@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.rules.time_jump import SLEEP_WORTH_S, STEP_WORTH_S, ClockReading, TimeJump, jump_between
+from agent.rules.time_jump import SLEEP_MIN_S, STEP_MIN_S, ClockReading, TimeJump, jump_between
 
 BEFORE = ClockReading(datetime(2026, 11, 20, 19, 0, tzinfo=UTC), 5000.0)
 MEANT_S = 15.0
@@ -43,11 +43,11 @@ def test_a_time_jump_is_at_least_as_long_as_the_threshold(
     jump = jump_between(BEFORE, after(passed_s, stepped_s), meant_s=MEANT_S)
 
     if jump is None:
-        assert passed_s < MEANT_S + SLEEP_WORTH_S + 0.01
-        assert abs(stepped_s) < STEP_WORTH_S + 0.01
+        assert passed_s < MEANT_S + SLEEP_MIN_S + 0.01
+        assert abs(stepped_s) < STEP_MIN_S + 0.01
     else:
-        assert jump.slept_s == 0 or jump.slept_s >= SLEEP_WORTH_S
-        assert jump.stepped_s == 0 or abs(jump.stepped_s) >= STEP_WORTH_S
+        assert jump.slept_s == 0 or jump.slept_s >= SLEEP_MIN_S
+        assert jump.stepped_s == 0 or abs(jump.stepped_s) >= STEP_MIN_S
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
     assert request[:2] == [True, False], "polling must start at once"
     assert 2 <= request.count(True) <= 4
     assert request.count(False) >= 80
-    assert home.receiver.now_by == "poll"
+    assert home.receiver.delivery == "poll"
     assert home.codes() == set()
 
 
@@ -206,7 +206,7 @@ async def test_delivery_is_unknown_without_commands(tmp_path: Path, error: Servi
         async with running(home.receiver.run):
             await home.clock.is_at_limit.wait()
 
-        assert home.receiver.now_by is None
+        assert home.receiver.delivery is None
 
 
 async def test_delivery_by_stream_never_polls(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ async def test_polling_keeps_its_period(home: Harness) -> None:
 
     assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in home.clock.slept)
     assert len(set(home.clock.slept)) > 10, "the intervals must differ"
-    assert home.receiver.now_by == "poll"
+    assert home.receiver.delivery == "poll"
     assert home.client.open_streams == 0
 
 
@@ -277,7 +277,7 @@ async def test_streams_that_end_at_once_are_reopened_with_growing_delays(home: H
     for wait, most in zip(waits, (0.5, 1, 2, 4, 8, 15, 15), strict=False):
         assert most / 2 <= wait <= most
     assert len([True for wait in waits if wait < 7.5]) <= 6
-    assert home.receiver.now_by == "stream"
+    assert home.receiver.delivery == "stream"
 
 
 async def test_polling_in_between_ends_the_growth(home: Harness) -> None:

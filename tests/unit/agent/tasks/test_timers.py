@@ -57,7 +57,7 @@ def scheduler(
     made = Scheduler(
         send_heartbeat=heartbeats.send_heartbeat,
         interval_s=interval_s,
-        want_report=wanted.append,
+        request_report=wanted.append,
         schedule=Schedule(**crontabs),
     )
     return made, wanted
@@ -138,7 +138,7 @@ async def test_heartbeats_do_not_overlap() -> None:
     timers = Scheduler(
         send_heartbeat=send_heartbeat,
         interval_s=3600,
-        want_report=lambda kind: None,
+        request_report=lambda kind: None,
         schedule=Schedule(),
     )
     timers.start()
@@ -169,7 +169,7 @@ async def test_a_heartbeat_cancelled_by_the_stop_is_not_an_error(
     timers = Scheduler(
         send_heartbeat=send_heartbeat,
         interval_s=3600,
-        want_report=lambda kind: None,
+        request_report=lambda kind: None,
         schedule=Schedule(),
     )
     timers.start()
@@ -271,15 +271,15 @@ async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -
     disk, wanted = Disk(home.state.path), []
     floor = DiskFloor(disk, home.health, wanted.append)
 
-    floor.want("network")
-    floor.want("application")
+    floor.request_report("network")
+    floor.request_report("application")
     assert wanted == []
     (problem,) = home.health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
 
     disk.free = DISK_FLOOR_BYTES
-    floor.want("network")
+    floor.request_report("network")
     assert wanted == ["network"]
     assert home.codes() == set()
     assert home.state.free_bytes() > 0

@@ -244,7 +244,7 @@ def test_a_certificate_of_an_unknown_version_is_refused() -> None:
 
 
 @given(st.binary())
-def test_a_certificate_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+def test_random_bytes_are_refused_as_a_certificate(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - no random bytes are a certificate
         parse_certificate(data)
 

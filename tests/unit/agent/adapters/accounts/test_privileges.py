@@ -66,7 +66,7 @@ def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip the check that the new user can read this program. Python may be in root's home
     directory, where other users cannot read it.
     """
-    monkeypatch.setattr(privileges, "_require_a_program", lambda directory, uid: None)
+    monkeypatch.setattr(privileges, "_require_readable_program", lambda directory, uid: None)
 
 
 @for_root

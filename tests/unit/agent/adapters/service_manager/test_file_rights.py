@@ -32,12 +32,12 @@ from agent.adapters.service_manager.windows.rights import (
     TRUSTED_INSTALLER,
     Entry,
     Security,
-    who_else,
+    untrusted_account,
 )
+from agent.adapters.service_manager.windows.trusted_paths import prepare_directory
 from agent.adapters.service_manager.windows.trusted_paths import (
     require_safe_program as require_safe_windows_program,
 )
-from agent.adapters.service_manager.windows.trusted_paths import take_directory
 
 MINE = frozenset({0, os.geteuid()})
 USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
@@ -158,24 +158,24 @@ def test_environment_is_checked_with_its_import_directories() -> None:
 
 @pytest.mark.parametrize("owner", [SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER])
 def test_files_of_system_accounts_are_trusted(owner: str) -> None:
-    assert who_else(Security(owner, CLOSED.entries)) is None
+    assert untrusted_account(Security(owner, CLOSED.entries)) is None
 
 
 def test_the_owner_of_a_file_counts_as_able_to_write_it() -> None:
-    assert who_else(Security(MALLORY, CLOSED.entries)) == MALLORY
+    assert untrusted_account(Security(MALLORY, CLOSED.entries)) == MALLORY
 
 
 def test_a_missing_acl_permits_everyone_and_an_empty_acl_nobody() -> None:
-    assert who_else(Security(SYSTEM, None)) == "S-1-1-0"
-    assert who_else(Security(SYSTEM, ())) is None
+    assert untrusted_account(Security(SYSTEM, None)) == "S-1-1-0"
+    assert untrusted_account(Security(SYSTEM, ())) is None
 
 
 @pytest.mark.parametrize("mask", RIGHTS_TO_WRITE.values(), ids=list(RIGHTS_TO_WRITE))
 @pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])
 def test_each_right_to_write_counts(mask: int, kind: int) -> None:
     security = Security(SYSTEM, (*(CLOSED.entries or ()), Entry(kind, 0, READ | mask, USERS)))
-    assert who_else(security) == USERS
-    on_the_way = who_else(security, is_on_the_way=True)
+    assert untrusted_account(security) == USERS
+    on_the_way = untrusted_account(security, is_parent=True)
     assert on_the_way == (USERS if mask in RIGHTS_TO_REPLACE.values() else None)
 
 
@@ -191,12 +191,12 @@ def test_each_right_to_write_counts(mask: int, kind: int) -> None:
     ids=["reads", "for-what-is-below", "denied", "creator-owner", "trusted-installer"],
 )
 def test_acl_entries_without_write_access_for_others_are_accepted(entry: Entry) -> None:
-    assert who_else(Security(SYSTEM, (entry,))) is None
+    assert untrusted_account(Security(SYSTEM, (entry,))) is None
 
 
 def test_program_data_as_windows_makes_it_may_lie_on_the_way_but_not_be_the_place() -> None:
-    assert who_else(PROGRAM_DATA, is_on_the_way=True) is None
-    assert who_else(PROGRAM_DATA) == USERS
+    assert untrusted_account(PROGRAM_DATA, is_parent=True) is None
+    assert untrusted_account(PROGRAM_DATA) == USERS
 
 
 @dataclass
@@ -223,7 +223,7 @@ class FakeRights:
 
 def test_new_directory_is_created_with_restricted_rights(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: PROGRAM_DATA})
-    take_directory(rights, tmp_path / "venue-agent")
+    prepare_directory(rights, tmp_path / "venue-agent")
     assert rights.made == [tmp_path / "venue-agent"]
 
 
@@ -232,7 +232,7 @@ def test_a_directory_of_an_earlier_installation_is_accepted(tmp_path: Path) -> N
     home.mkdir()
     (home / "config.toml").write_text("")
     rights = FakeRights()
-    take_directory(rights, home)
+    prepare_directory(rights, home)
     assert (rights.made, rights.protected) == ([], [home])
 
 
@@ -255,7 +255,7 @@ def test_planted_files_with_unsafe_permissions_are_refused(
         (home / name).write_text("")
     rights = FakeRights({planted: security})
     with pytest.raises(ServiceManagerError) as caught:
-        take_directory(rights, home)
+        prepare_directory(rights, home)
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
     assert f"{planted} {message}" in lines[0]
@@ -266,7 +266,7 @@ def test_planted_files_with_unsafe_permissions_are_refused(
 def test_a_parent_that_others_may_rename_is_refused(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, 0x1301BF, USERS),))})
     with pytest.raises(ServiceManagerError, match="may be changed by"):
-        take_directory(rights, tmp_path / "venue-agent")
+        prepare_directory(rights, tmp_path / "venue-agent")
     assert rights.made == []
 
 

@@ -182,13 +182,13 @@ def test_tombstones_are_bounded_in_number(journal: Journal, database: Database) 
 def test_the_journal_is_pruned_while_it_grows(journal: Journal) -> None:
     journal.add(command(1), NOW)
     journal.move(journal.in_state(State.RECEIVED)[0], Event.REFUSED, NOW)
-    assert journal.waiting() == 0
+    assert journal.count_unfinished() == 0
 
     for number in range(2, PRUNED_EVERY + 1):
         journal.add(command(number), NOW + TOMBSTONE_AGE + timedelta(seconds=1))
 
     assert journal.get(REQUEST) is None
-    assert journal.waiting() == PRUNED_EVERY - 1
+    assert journal.count_unfinished() == PRUNED_EVERY - 1
 
 
 def test_transitions_are_durable_unless_the_service_repeats_them(

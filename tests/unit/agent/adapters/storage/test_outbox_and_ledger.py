@@ -273,7 +273,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
 def test_reports_do_not_age_by_a_clock_that_is_set(outbox: Outbox, ledger: Ledger) -> None:
     queue(ledger, 1, 10, NOW)
 
-    outbox.keep_young(timedelta(0))
-    outbox.keep_young(timedelta(days=30))
+    outbox.shift_creation_times(timedelta(0))
+    outbox.shift_creation_times(timedelta(days=30))
 
     assert outbox.depth().oldest_at == NOW + timedelta(days=30)

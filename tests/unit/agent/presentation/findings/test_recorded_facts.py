@@ -133,7 +133,7 @@ def test_findings_of_a_pending_restart_and_a_watchdog_reset(tmp_path: Path) -> N
     fields = (operating_system.pending_reboot(root), operating_system.boot_reason(root))
     actual = judged(Reading((*fields, available("os.uptimeSeconds", "test", 7200))))
     assert actual["unclean-start"] == (
-        "The machine started 2 h ago after a reset by the watchdog, because it hung.",
+        "The machine started 2 h ago after a reset by the watchdog, because the machine hung.",
     )
     assert "restart-pending" in actual
 

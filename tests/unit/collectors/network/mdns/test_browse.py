@@ -216,8 +216,8 @@ def test_missing_records_are_queried_again_after_a_loss():
 
 
 def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
-    """A busy machine may suspend the process for longer than it waits for packets. The process must
-    then read the packets that have arrived before it ends.
+    """A busy machine may suspend the process for longer than it waits for packets. Before
+    the process ends, it must then read the packets that have arrived.
     """
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
@@ -239,8 +239,8 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
     assert [each.instance for each in findings.services] == ["Kitchen"]
 
 
-def test_each_missing_record_has_its_time_to_be_answered():
-    """A record has this time even if other questions have delayed its first question."""
+def test_repeated_question_is_timed_from_its_first_sending():
+    """A question is repeated a fixed time after it was first sent, even if it was sent late."""
     records = LinkRecords("eth0", Quota(1000))
     names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
     records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
@@ -287,7 +287,7 @@ def test_overloaded_link_is_queried_host_by_host():
 
 
 @pytest.mark.parametrize("has_mdns_name", [True, False])
-def test_silent_link_is_queried_host_by_host_only_for_a_printer_with_an_mdns_name(
+def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
     has_mdns_name: bool,
 ):
     queries: list[int] = []

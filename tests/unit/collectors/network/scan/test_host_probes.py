@@ -69,7 +69,7 @@ def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     assert (probes.open, probes.silent) == ([9100, 631], [515])
 
 
-def test_ipp_waits_for_second_tries_at_other_print_ports_only_before_its_first() -> None:
+def test_first_try_of_ipp_waits_for_second_tries_of_other_print_ports() -> None:
     probes = HostProbes((631, 9100), ipp_last=True)
     started = [step.port for step in run_out(probes) if step.action == "connect"]
     assert started == [9100, 9100, 631, 631]
@@ -87,7 +87,7 @@ def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
     assert [s.port for s in probes.connects(PRINT_GAP_S, 100)] == [9100]
 
 
-def test_second_tries_at_print_ports_may_be_left() -> None:
+def test_second_tries_at_print_ports_are_given_up_if_nothing_else_is_pending() -> None:
     probes = HostProbes((80, 9100))
     probes.connects(0.0, 100)
     assert not probes.give_up_second_tries_at_print_ports(0.5)  # other ports are still pending
@@ -160,7 +160,7 @@ def test_a_silent_host_is_abandoned_after_the_first_ports() -> None:
     assert sum(step.action == "connect" for step in steps) == IN_FLIGHT_MAX
 
 
-def test_three_unreachable_ports_end_the_probes_of_an_unconfirmed_host() -> None:
+def test_unconfirmed_host_is_abandoned_after_three_unreachable_ports() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
     for step in probes.connects(0.0, 3):
         probes.answered(step.port, "unreachable", 0.01)

@@ -183,7 +183,7 @@ def test_a_usage_error_is_two_lines(
     assert len(err.splitlines()) <= 2
 
 
-def test_a_missing_key_is_refused_with_the_command_that_creates_one(
+def test_a_missing_key_is_refused_with_the_option_and_variable_that_set_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VENUE_CONTROL_RETAIL_KEY")
