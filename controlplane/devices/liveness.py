@@ -87,8 +87,8 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
             OfflineInterval.device.in_([row.position for row in step]),
             OfflineInterval.until.is_(None),
         )
-        # An earlier interval whose end was never stored gets its start as its end, so that it does
-        # not prevent a new interval.
+        # If the end of an earlier interval was never stored, set it to the start of that interval.
+        # A device can have only one interval without an end.
         for each in session.scalars(still_open):
             each.until = each.since
         session.flush()

@@ -29,8 +29,11 @@ def create_link(options: argparse.Namespace) -> int:
             session, channel=channel, requested_by=requested_by, now=system_clock()
         ),
     )
-    note = f"It links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
-    print_secret(made.token, f"{note} Hand it over now: it is shown once.")
+    note = (
+        f"The token links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
+        " Hand the token over now: it is shown only once."
+    )
+    print_secret(made.token, note)
     return 0
 
 
