@@ -1,7 +1,7 @@
 """Sets up the network in which the demo runs.
 
-It is a simulated LAN in a network namespace, or simulated queues on loopback, or the machine's real
-networks.
+The network is a simulated LAN in a network namespace, or simulated queues on loopback, or the
+machine's real networks.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ _ON_LOOPBACK: Final = (
 
 
 def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
-    """Start the simulation. It ends when ``processes`` stops its processes. Raises OSError.
+    """Start the simulation. It ends together with ``processes``. Raises OSError.
 
     For a LAN, this process enters a network namespace and stays in it.
     """

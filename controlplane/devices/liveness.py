@@ -45,7 +45,7 @@ def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[
     _open_intervals(session, offline)
     changed: dict[str, set[int]] = {}
     moved: dict[int, list[int]] = {}
-    for device in (*offline, *_misplaced(session, by_location, now, window)):
+    for device in (*offline, *_maybe_outdated(session, by_location, now, window)):
         schedule = by_location[device.organization_id, device.location_id]
         priority = _priority(device, schedule, now, window)
         if priority != device.priority:
@@ -98,7 +98,7 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
         )
 
 
-def _misplaced(
+def _maybe_outdated(
     session: Session, by_location: Schedules, now: datetime, window: timedelta
 ) -> Iterable[DeviceRow]:
     """Return the devices that are not online and whose stored priority may be out of date.

@@ -1,8 +1,8 @@
 """The open streams of consoles, and the poll that serves all of them.
 
-A process runs one poll of the database for all of its consoles. It polls shortly after a change in
-the process itself. It also polls every few seconds, to find changes by other processes and changes
-that come with time, such as a device that is no longer online.
+A process has one poll of the database for all of its consoles. The poll runs shortly after a change
+in the process itself. It also runs every few seconds, to find changes by other processes and
+changes that come with time, such as a device that is no longer online.
 """
 
 import asyncio
