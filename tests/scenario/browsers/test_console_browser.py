@@ -197,8 +197,8 @@ def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
 
 def test_progress_of_a_request_is_announced_without_taking_focus(typed: dict[str, Any]) -> None:
     taken, running, report = typed["announcements"]
-    assert taken == "The network report was received by the device."
-    assert running == "The network report is running."
+    assert taken == "The request for the network report was received by the device."
+    assert running == "The request for the network report is running."
     assert report.startswith("A new network report: Kitchen printer has moved")
     assert typed["role"] == "status"
     assert typed["after request"] == typed["kept"] == "request-network"

@@ -140,7 +140,7 @@ def test_the_message_names_the_file_if_the_directory_cannot_be_renamed(
     monkeypatch.setattr(keys, "_add", add_and_block)
     assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]
-    staging = Path(hint.removeprefix("They are in ").removesuffix(": move it."))
+    staging = Path(hint.removeprefix("The keys are in ").removesuffix(": move this directory."))
     assert len(list(staging.glob("*.key"))) == len(in_it(database)) == 3
 
 
