@@ -7,7 +7,7 @@ membership.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -18,9 +18,9 @@ from sqlalchemy.orm import Session
 from controlplane.operation.caller import Caller, CredentialKind, cut
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
-from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import ApiKey
 
+IDS_A_STEP: Final = 500
 WRITING: Final[Collection[Role]] = ("owner", "manager")
 """The roles with write access. A viewer can only read."""
 
@@ -36,7 +36,7 @@ def hash_secret(text: str) -> str:
 def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID, Caller]:
     """Return the callers by the id of their credential. Ended credentials are left out."""
     callers_by_id: dict[UUID, Caller] = {}
-    for step in in_steps(ids):
+    for step in _steps(ids):
         keys = map(_of_key, session.execute(_keys().where(ApiKey.id.in_(step))))
         callers_by_id.update({each.key_id: each for each in keys if each is not None})
         others = [each for each in step if each not in callers_by_id]
@@ -102,10 +102,16 @@ def of_asker(
 def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
     """Return the versions of the permissions of users. Deleted users are missing."""
     versions_by_user: dict[UUID, int] = {}
-    for step in in_steps(owners):
+    for step in _steps(owners):
         query = select(User.id, User.permissions_version).where(User.id.in_(step))
         versions_by_user.update({row.id: row.permissions_version for row in session.execute(query)})
     return versions_by_user
+
+
+def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
+    """Yield the ids in groups that fit into one query."""
+    wanted = list(ids)
+    return (wanted[first : first + IDS_A_STEP] for first in range(0, len(wanted), IDS_A_STEP))
 
 
 def _credentials(
