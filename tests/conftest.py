@@ -1,5 +1,6 @@
 """Rules for every test: a test contacts only loopback, and its threads have ended when it ends."""
 
+import asyncio
 import gc
 import ipaddress
 import logging
@@ -99,6 +100,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.fail(str(reason), pytrace=False)
 
 
+_RUNNER = "_function_scoped_runner"
+"""The fixture of pytest-asyncio that an asynchronous test and its fixtures use."""
 _SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto"})
 _strangers: list[str] = []
 
@@ -175,3 +178,27 @@ def _no_leaked_threads() -> Iterator[None]:
     for thread in set(threading.enumerate()) - before:
         thread.join(timeout=5)
         assert not thread.is_alive(), f"left behind: {thread}"
+
+
+@pytest.fixture(autouse=True)
+def _no_leaked_tasks(request: pytest.FixtureRequest, _no_leaked_threads: None) -> Iterator[None]:
+    """Fail an asynchronous test whose tasks still run when its fixtures have ended.
+
+    Otherwise pytest-asyncio would cancel them without a message.
+    Threads of the event loop end with the loop, so they are looked for afterwards.
+    """
+    if _RUNNER not in request.fixturenames:
+        yield
+        return
+    runner = request.getfixturevalue(_RUNNER)
+    yield
+    assert not (running := runner.run(_running_tasks())), f"left behind: {running}"
+
+
+async def _running_tasks() -> set[asyncio.Task[Any]]:
+    """Return the other tasks of this event loop that do not end within some turns of the loop."""
+    for _ in range(1000):
+        if not (running := asyncio.all_tasks() - {asyncio.current_task()}):
+            break
+        await asyncio.sleep(0)
+    return running
