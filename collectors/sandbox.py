@@ -19,6 +19,8 @@ from typing import Final
 
 from collectors.contract import Confinement
 from collectors.landlock import READ, Access, Rule, forbid_new_privileges, restrict_this_thread
+from collectors.seccomp import filter_this_thread
+from collectors.unprivileged import leave_root
 
 PROGRAMS: Final = (
     "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec",
@@ -69,19 +71,30 @@ standard input."""
 
 
 def confine_this_process() -> Confinement:
-    """Confine this process permanently if the system can. Returns the result.
+    """Confine this process permanently as far as the system can. Returns the result of Landlock.
 
-    Call it while the process has one thread: other threads that already run are not confined.
+    Root also becomes an ordinary user, and a filter refuses some system calls. If one of the two is
+    not possible, the process continues without it, and a line on stderr has the reason. Call it
+    while the process has one thread: other threads that already run are not confined.
     """
     if sys.platform != "linux":
         return Confinement("not-offered", "this operating system offers no such confinement")
+    confinement = Confinement("confined")
     try:
         forbid_new_privileges()
         restrict_this_thread(rules())
-        drop_capabilities()
     except OSError as error:
-        return Confinement("refused", error.strerror or str(error))
-    return Confinement("confined")
+        confinement = Confinement("refused", error.strerror or str(error))
+    try:
+        leave_root(modules())
+    except OSError as error:
+        sys.stderr.write(f"it still runs as root: {error.strerror}\n")
+    drop_capabilities()
+    try:
+        filter_this_thread()
+    except OSError as error:
+        sys.stderr.write(f"it runs without a filter of system calls: {error.strerror}\n")
+    return confinement
 
 
 def drop_capabilities() -> None:

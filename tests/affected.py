@@ -77,7 +77,7 @@ READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 matches ``/``. Tests that contain the name of a file in a string need no entry. This also applies to
 modules in the folder of the file."""
 
-EVERYTHING: Final = ("pyproject.toml", "constraints.txt")
+EVERYTHING: Final = ("pyproject.toml", "requirements/development.txt")
 """Files that can change the result of any test."""
 
 PROGRAM: Final = re.compile(r'"-m",\s*"([\w.]+)"')

@@ -4,6 +4,7 @@ This module imports the payload models and the collector's facts, which need som
 memory. Therefore the daemon imports it only when it makes the first report (`app.App`).
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,7 +22,7 @@ from agent.rules.reports.jobs import is_enabled, job_of
 from agent.rules.reports.network import outcome_of
 from agent.rules.reports.payload import payload_of, switched_off_payload
 from agent.rules.reports.sealed_report import SealedReport
-from agent.rules.reports.sealing import seal
+from agent.rules.reports.sealing import LAST_TIER, seal
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.session.binding_state import BindingState
 from agent.wire.device_operations import SubmitResultRequest
@@ -29,6 +30,8 @@ from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Environment
 from agent.wire.vocabulary import FailureReason, Kind, Outcome
 from collectors.contract import Facts, Field, Job, NetworkFacts, NetworkJob, Progress
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,16 @@ class Collection:
             report=payload,
             failure_reason=result.failure_reason,
         )
-        return seal(request, self.config.limits.max_report_bytes)
+        most = self.config.limits.max_report_bytes
+        sealed = seal(request, most)
+        if payload is not None and sealed.tier == LAST_TIER:
+            log.warning(
+                "the %s report is larger than limits.max_report_bytes (%d) even without most of its"
+                " content: a failed report is sent instead; raise this limit",
+                result.kind,
+                most,
+            )
+        return sealed
 
     def _remember(self, facts: Facts) -> None:
         """Store the details of printers that a complete collection has found."""

@@ -140,7 +140,7 @@ class Submitter:
 
     def _shrink(self, item: Item, why: str) -> None:
         """Replace a report that is too large by a smaller version of itself."""
-        from agent.rules.reports.sealing import seal_smaller  # large, and rarely needed
+        from agent.rules.reports.sealing import LAST_TIER, seal_smaller  # large, rarely needed
 
         try:
             smaller = seal_smaller(item.body, self.limits.max_report_bytes, tier=item.tier)
@@ -149,7 +149,8 @@ class Submitter:
         if smaller is None:
             self._give_up(item, why)
             return
-        log.warning("report %s is too large: sealed again, tier %d", item.report_id, smaller.tier)
+        how = "as a failed report" if smaller.tier == LAST_TIER else f"tier {smaller.tier}"
+        log.warning("report %s is too large (%s): sealed again, %s", item.report_id, why, how)
         self.ledger.outbox.replace(smaller)
 
     def _replace_rejected(self, item: Item, why: str) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 from uuid import UUID
 
 from annotated_types import GroupedMetadata
@@ -177,6 +177,32 @@ Number = Annotated[
     ),
 ]
 """A JSON number. The contract limits the value of integer fields only."""
+
+
+# ---------------------------------------------------------------------------- constants
+
+
+def is_true_for_one(value: Any, constant: int) -> bool:
+    """Return whether ``value`` is true and ``constant`` is 1, or the opposite.
+
+    pydantic accepts both in a Literal, because they are equal in Python. In JSON they are not.
+    """
+    return value == constant and isinstance(value, bool) is not isinstance(constant, bool)
+
+
+def _refuse_other_than(constant: int) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if is_true_for_one(value, constant):
+            raise PydanticKnownError("literal_error", {"expected": repr(constant)})
+        return value
+
+    return BeforeValidator(check)
+
+
+One = Annotated[Literal[1], _refuse_other_than(1)]
+Yes = Annotated[Literal[True], _refuse_other_than(True)]
+
+# ---------------------------------------------------------------------------- plain values
 
 
 def value_kind(value: Any) -> str | None:

@@ -1,9 +1,9 @@
 """Bodies and replies of the seven operations for devices (contract: Endpoints, remoteControl)."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from agent.wire import limits
-from agent.wire.base import Absent, Exact, MaxItems, Timestamp, Tolerant, Uuid
+from agent.wire.base import Absent, Exact, MaxItems, One, Timestamp, Tolerant, Uuid, Yes
 from agent.wire.text import (
     AppVersion,
     Capability,
@@ -77,7 +77,7 @@ class AcknowledgeRequest(Exact):
 
 
 class AcknowledgeReply(Tolerant):
-    accepted: Literal[True]
+    accepted: Yes
     status: AcknowledgedStatus
 
 
@@ -108,7 +108,7 @@ class Command(Tolerant):
     different, so any status is accepted.
     """
 
-    version: Literal[1]
+    version: One
     request_id: Uuid
     binding_id: Uuid
     kind: Kind

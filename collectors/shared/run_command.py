@@ -1,11 +1,15 @@
 """Runs one of the system's own programs without a shell, with limits on time and output."""
 
+import contextlib
 import os
+import select
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import IO
 
 from collectors.programs import find_program, neutral_directory, program_environment
 
@@ -13,6 +17,7 @@ OUTPUT_MAX_BYTES = 4 * 1024 * 1024
 _NO_WINDOW: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
 """Without this flag, Windows opens a console window on the till's screen for each program."""
 
+_CHUNK_BYTES = 65536
 KILLED_EARLY_S = 0.05
 """A program is killed this long before the deadline, so that the timeout can still be reported."""
 
@@ -69,35 +74,67 @@ def output_of(
     deadline_s: float,
     max_bytes: int = OUTPUT_MAX_BYTES,
 ) -> Output:
-    """Wait for a started program, and return its output. Raises the errors of `run_command`."""
+    """Wait for a started program, and return its output. Raises the errors of `run_command`.
+
+    A program that root started before the process was confined cannot be killed. It is abandoned.
+    """
     late = threading.Event()
 
     def end() -> None:
         late.set()
-        process.kill()
+        _kill(process)
 
     timer = threading.Timer(max(0.0, deadline_s - time.monotonic() - KILLED_EARLY_S), end)
     timer.daemon = True
     timer.start()
     try:
-        return _finish(process, name, late, max_bytes)
+        return _finish(process, name, late, max_bytes, deadline_s)
     finally:
         timer.cancel()
-        process.kill()
+        _kill(process)
         release(process)
 
 
 def _finish(
-    process: "subprocess.Popen[bytes]", name: str, late: threading.Event, max_bytes: int
+    process: "subprocess.Popen[bytes]",
+    name: str,
+    late: threading.Event,
+    max_bytes: int,
+    deadline_s: float,
 ) -> Output:
     assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - piped
-    data = process.stdout.read(max_bytes + 1)
+    data = bytearray()
+    while len(data) <= max_bytes:
+        if not _is_ready(process.stdout, deadline_s):
+            late.set()
+            break
+        chunk = os.read(process.stdout.fileno(), _CHUNK_BYTES)
+        if not chunk:
+            break
+        data += chunk
     if late.is_set():
         raise TimeoutError(f"{name} did not answer before the deadline")
     if len(data) > max_bytes:
         raise ValueError(f"{name} wrote more than {max_bytes} bytes")
     error = process.stderr.read(65536)
-    return Output(process.wait(), data, error)
+    return Output(process.wait(), bytes(data), error)
+
+
+def _is_ready(stream: IO[bytes], deadline_s: float) -> bool:
+    """Wait until the stream has data or has ended. Returns False at the deadline.
+
+    On Windows a pipe cannot be waited for, but every program can be killed.
+    """
+    if sys.platform == "win32":
+        return True
+    poller = select.poll()
+    poller.register(stream, select.POLLIN)
+    return bool(poller.poll(max(0.0, deadline_s - time.monotonic()) * 1000))
+
+
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(PermissionError):
+        process.kill()
 
 
 def release(process: "subprocess.Popen[bytes]") -> None:

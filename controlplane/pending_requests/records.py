@@ -1,8 +1,8 @@
 """Messages of the operations for pending requests. The contract does not define them."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
+from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid, Yes
 from agent.wire.vocabulary import Kind
 from controlplane.devices.overview.records import FilterText
 
@@ -16,7 +16,7 @@ class CreatePendingRequest(Exact):
     until: Timestamp
     instance_ids: Absent[Annotated[tuple[Uuid, ...], MaxItems(DEVICES_MAX)]] = None
     location: Absent[FilterText] = None
-    all: Absent[Literal[True]] = None
+    all: Absent[Yes] = None
 
 
 class CreatePendingReply(Tolerant):

@@ -1,6 +1,7 @@
 """Every message of the contract as a literal file, read and written by our models."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from agent.wire import device_operations as device
 from agent.wire import operator_operations as operator
 from agent.wire.base import Message
-from agent.wire.codec import decode, encode
+from agent.wire.codec import decode, encode, validate
 from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.by_kind import PAYLOADS
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.problem import Problem
 from agent.wire.validation import ValidationError
@@ -210,3 +212,33 @@ def test_a_timestamp_at_the_limit_is_parsed(written: str) -> None:
 def test_an_invalid_timestamp_is_refused(value: str) -> None:
     with pytest.raises(ValidationError):
         decode(f'{{"lastSeenAt": {value}}}', device.HeartbeatReply)
+
+
+def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of each number and each boolean, except in the values of snapshot fields."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in items:
+            yield from _leaves(inner, (*path, key)) if key != "value" else ()
+    elif isinstance(value, bool | int | float):
+        yield path
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_true_is_no_number_and_a_number_is_not_true(name: str) -> None:
+    for path in _leaves(golden.document_of(name)):
+        document = golden.document_of(name)
+        place = document
+        for part in path[:-1]:
+            place = place[part]
+        is_number = not isinstance(place[path[-1]], bool)
+        for other in (True, False) if is_number else (1, 0, 1.0):
+            place[path[-1]] = other
+            if MODELS[name] is device.SubmitResultRequest:
+                content = document["report"]
+                kind: type[Any] = PAYLOADS[document["kind"]]
+            else:
+                content, kind = document, MODELS[name]
+            with pytest.raises(ValidationError) as refusal:
+                validate(content, kind)
+            assert path[-1] in refusal.value.issues[0].path, (path, other)

@@ -23,7 +23,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from tests.paths import ROOT
 from tests.prerequisites import IN_CI, WITHOUT
 
 CACHE: Final = ROOT / "build/bare"
+REQUIREMENTS: Final = ROOT / "requirements/development.txt"
 RELEASE: Final = "bookworm"
 SCRIPTS: Final = Path("/usr/share/debootstrap/scripts")
 PACKAGES: Final = ("python3", "python3-venv", "make", "git")
@@ -131,11 +131,9 @@ def prepare(bare: Bare) -> None:
     with cached(bare.root, f"{bare.release} {PACKAGES}") as directory:
         if directory is not None:
             make_root(bare.release, directory)
-    wanted = requirements()
-    constraints = (ROOT / "constraints.txt").read_text()
-    with cached(bare.wheels, f"{wanted}\n{constraints}") as directory:
+    with cached(bare.wheels, REQUIREMENTS.read_text()) as directory:
         if directory is not None:
-            download(wanted, python_of(bare.root), directory)
+            download(python_of(bare.root), directory)
 
 
 @contextlib.contextmanager
@@ -174,18 +172,6 @@ def mirror() -> str:
     return (*done.stdout.split(), "http://deb.debian.org/debian")[0]
 
 
-def requirements() -> tuple[str, ...]:
-    """Return the requirements of the virtual environment and the requirements of the build."""
-    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    project = document["project"]
-    extras = project["optional-dependencies"]
-    chosen = ("controlplane", "postgresql", "dev")
-    wanted = (*project["dependencies"], *(each for name in chosen for each in extras[name]))
-    built_with = (*document["build-system"]["requires"], "editables")
-    own = f"{project['name']}["
-    return tuple(each for each in (*wanted, *built_with) if not each.startswith(own))
-
-
 def python_of(root: Path) -> str:
     """Return the version of a root's Python, for example ``3.11``."""
     code = "import sys; print('%d.%d' % sys.version_info[:2])"
@@ -195,11 +181,13 @@ def python_of(root: Path) -> str:
     return done.stdout.strip()
 
 
-def download(wanted: tuple[str, ...], version: str, directory: Path) -> None:
-    """Download wheels for a version of Python. Raises SystemExit if one is missing."""
+def download(version: str, directory: Path) -> None:
+    """Download wheels for a version of Python, and check their hashes. Raises SystemExit if one is
+    missing.
+    """
     options = ("--only-binary=:all:", "--python-version", version, "--dest", directory)
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download")
-    run(*pip, *options, "--constraint", ROOT / "constraints.txt", *wanted)
+    run(*pip, *options, "--require-hashes", "--requirement", REQUIREMENTS)
 
 
 # ---------------------------------------------------------------------------- verification

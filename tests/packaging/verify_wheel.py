@@ -1,6 +1,6 @@
 """Builds the wheel, installs it, and verifies its content and its programs.
 
-The build and the installation use the package index. The installed programs run without a network,
+The installation uses the package index. The installed programs run without a network,
 in a directory from which they cannot import the sources.
 
 Usage: python -m tests.packaging.verify_wheel [--pipx]
@@ -66,8 +66,9 @@ def print_ok(text: str) -> None:
 
 
 def build(place: Path) -> Path:
-    """Build the wheel of this source tree. Return its path."""
-    run(sys.executable, *PIP, "wheel", "--no-deps", "--wheel-dir", place, ROOT)
+    """Build the wheel of this source tree with the installed build backend. Return its path."""
+    options = ("--no-deps", "--no-build-isolation", "--wheel-dir", place)
+    run(sys.executable, *PIP, "wheel", *options, ROOT)
     (wheel,) = place.glob("*.whl")
     return wheel
 

@@ -72,7 +72,9 @@ def test_a_source_file_reaches_tests_that_read_all_sources() -> None:
     assert "tests.unit.test_architecture" in affected
 
 
-@pytest.mark.parametrize("path", ["pyproject.toml", "constraints.txt", "agent/rules/deleted.py"])
+@pytest.mark.parametrize(
+    "path", ["pyproject.toml", "requirements/development.txt", "agent/rules/deleted.py"]
+)
 def test_changes_of_project_files_and_deleted_modules_select_all_tests(path: str) -> None:
     assert reached([path], SOURCES, lambda _module: ()) is None
 

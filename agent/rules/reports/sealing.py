@@ -15,12 +15,16 @@ from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.payloads.network import NetworkPayload
 
-LAST_TIER: Final = 4
+LAST_TIER: Final = 7
 """Tier 0 is the whole report. The last tier is a failed report without a payload."""
 
-_ENDPOINTS_KEPT: Final = {1: 256, 2: 128, 3: 32}
-_HOSTS_KEPT: Final = {1: 512, 2: 128, 3: 0}
-_LINES_KEPT: Final = {1: 128, 2: 32, 3: 8}
+_ENDPOINTS_KEPT: Final = {1: 256, 2: 128, 3: 32, 4: 16, 5: 4, 6: 0}
+_HOSTS_KEPT: Final = {1: 512, 2: 128}
+_PRINTERS_KEPT: Final = {4: 16, 5: 8, 6: 2}
+_INTERFACES_KEPT: Final = {4: 8, 5: 2, 6: 1}
+_FIELDS_KEPT: Final = {4: 48, 5: 16, 6: 4}
+_BROWSER_FIELDS_KEPT: Final = {4: 16}
+_LINES_KEPT: Final = {1: 128, 2: 32, 3: 8, 4: 6, 5: 4, 6: 2}
 
 
 def seal(report: SubmitResultRequest, max_bytes: int, *, first_tier: int = 0) -> SealedReport:
@@ -77,24 +81,33 @@ def shrink(payload: ReportPayload, tier: int) -> ReportPayload:
 
 def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
     endpoints = payload.endpoints[: _ENDPOINTS_KEPT[tier]]
-    network_map = payload.network_map
-    hosts_dropped = 0
+    network_map, printers = payload.network_map, payload.printers
+    hosts_dropped = interfaces_dropped = printers_dropped = 0
     if network_map is not None:
-        hosts = network_map.hosts[: _HOSTS_KEPT[tier]]
+        hosts = network_map.hosts[: _HOSTS_KEPT.get(tier, 0)]
         hosts_dropped = len(network_map.hosts) - len(hosts)
+        interfaces = network_map.interfaces[: _INTERFACES_KEPT.get(tier)]
+        interfaces_dropped = len(network_map.interfaces) - len(interfaces)
         network_map = network_map.model_copy(
             update={
                 "hosts": tuple(h.model_copy(update={"services": ()}) for h in hosts),
+                "interfaces": interfaces,
+                "limitations": network_map.limitations[: _LINES_KEPT[tier]],
                 "truncated": True,
             }
         )
+    if printers is not None:
+        printers = printers[: _PRINTERS_KEPT.get(tier)]
+        printers_dropped = len(payload.printers or ()) - len(printers)
     dropped = len(payload.endpoints) - len(endpoints)
-    what = f"services of hosts, {dropped} endpoints, {hosts_dropped} hosts"
+    what = ["services of hosts", f"{dropped} endpoints", f"{hosts_dropped} hosts"]
+    what += _counted((printers_dropped, "printers"), (interfaces_dropped, "interfaces"))
     return payload.model_copy(
         update={
             **_shrinkage(payload, tier, what),
             "endpoints": endpoints,
             "endpoints_omitted": payload.endpoints_omitted + dropped,
+            "printers": printers,
             "network_map": network_map,
         }
     )
@@ -103,6 +116,7 @@ def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
 def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPayload:
     snapshot = payload.snapshot
     dropped = [f"{len(snapshot.peripherals)} peripherals"]
+    browser_fields = payload.browser_fields
     update: dict[str, Any] = {"peripherals": (), "truncated": True}
     if tier >= 2:
         dropped.append(f"{len(snapshot.interfaces)} interfaces")
@@ -110,21 +124,32 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
     if tier >= 3:
         available = tuple(f for f in snapshot.fields if f.status == "available")
         dropped.append(f"{len(snapshot.fields) - len(available)} unavailable fields")
-        update["fields"] = available
+        update["fields"] = available[: _FIELDS_KEPT.get(tier)]
+        dropped += _counted((len(available) - len(update["fields"]), "other fields"))
+    if tier >= 4:
+        known = tuple(f for f in browser_fields if f.status == "available")
+        browser_fields = known[: _BROWSER_FIELDS_KEPT.get(tier, 0)]
+        dropped += _counted((len(payload.browser_fields) - len(browser_fields), "browser fields"))
+        update["limitations"] = snapshot.limitations[: _LINES_KEPT[tier]]
     return payload.model_copy(
         update={
-            **_shrinkage(payload, tier, ", ".join(dropped)),
+            **_shrinkage(payload, tier, dropped),
             "snapshot": snapshot.model_copy(update=update),
+            "browser_fields": browser_fields,
         }
     )
 
 
-def _shrinkage(payload: ReportPayload, tier: int, dropped: str) -> dict[str, Any]:
+def _counted(*dropped: tuple[int, str]) -> list[str]:
+    return [f"{count} {what}" for count, what in dropped if count]
+
+
+def _shrinkage(payload: ReportPayload, tier: int, dropped: list[str]) -> dict[str, Any]:
     """Return the changes that describe in the report what was dropped."""
     kept = _LINES_KEPT[tier]
     lines = max(0, len(payload.limitations) - kept + 1) + max(0, len(payload.failures) - kept)
     more = f", {lines} failures and limitations" if lines else ""
-    line = f"the report was too large for the service: dropped {dropped}{more}"
+    line = f"the report was too large for the service: dropped {', '.join(dropped)}{more}"
     completeness = "limited" if payload.completeness == "complete" else payload.completeness
     return {
         "limitations": (line, *payload.limitations[: kept - 1]),

@@ -2,10 +2,20 @@
 
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import ConfigDict, Discriminator, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Tag, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
 
 from agent.wire import limits
-from agent.wire.base import Absent, Array, Exact, MaxItems, Number, value_kind
+from agent.wire.base import (
+    Absent,
+    Array,
+    Exact,
+    MaxItems,
+    Number,
+    One,
+    is_true_for_one,
+    value_kind,
+)
 from agent.wire.payloads.common import Payload
 from agent.wire.text import PayloadText, Utf16Length
 from agent.wire.vocabulary import BrowserFieldKey, FieldStatus, PeripheralKind
@@ -47,7 +57,7 @@ class Peripheral(Exact):
 
 
 class Snapshot(Exact):
-    version: Literal[1]
+    version: One
     collected_at: PayloadText
     duration_ms: Number
     fields: Array[SnapshotField]
@@ -117,3 +127,15 @@ class ApplicationPayload(Payload):
     report_type: Literal["application"]
     snapshot: Snapshot
     browser_fields: Annotated[tuple[BrowserField, ...], MaxItems(limits.BROWSER_FIELDS_MAX)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_version(cls, value: Any) -> Any:
+        # The version distinguishes the payloads. A field with this function cannot have a validator
+        # of its own.
+        if isinstance(value, dict) and is_true_for_one(given := value.get("version"), 1):
+            error = InitErrorDetails(
+                type="literal_error", loc=("version",), input=given, ctx={"expected": "1"}
+            )
+            raise ValidationError.from_exception_data(cls.__name__, [error])
+        return value

@@ -16,7 +16,15 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, available, failed, left_out, source
+from collectors.application.source import (
+    Reading,
+    Unreadable,
+    absent,
+    available,
+    failed,
+    left_out,
+    source,
+)
 from collectors.contract import Field
 from collectors.shared.run_command import release, start_command
 from collectors.shared.text import clean_text
@@ -28,6 +36,7 @@ SPACE_S: Final = 1.5
 a finding.
 """
 
+_DENIED: Final = b"Permission denied"
 _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
 _NAME_MAX: Final = 120
 _OWNED_PATH = re.compile(r"^(/home|/Users|/media|/run/media|/run/user|/var/run/user)/[^/]+")
@@ -51,7 +60,7 @@ class Space:
     """The space that is free for ordinary users."""
 
 
-Answers = dict[str, Space | str]
+Answers = dict[str, Space | Unreadable | str]
 """The space, or the reason why it is unknown, by mount path."""
 
 
@@ -72,7 +81,7 @@ def read_disk_space(
     return Reading(tuple(fields), limitations=limitations)
 
 
-def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:
+def fields_of(mount: Mount, answer: Space | Unreadable | str) -> tuple[Field, ...]:
     """Return the fields of a mount. ``answer`` is its space, or the reason why it is unknown."""
     prefix = f"disk.{_name(mount)}"
     known = (
@@ -82,6 +91,8 @@ def fields_of(mount: Mount, answer: Space | str) -> tuple[Field, ...]:
     keys = (f"{prefix}.sizeBytes", f"{prefix}.freeBytes", f"{prefix}.usedFraction")
     if isinstance(answer, str):
         return (*known, *(failed(key, SOURCE, answer) for key in keys))
+    if isinstance(answer, Unreadable):
+        return (*known, *(absent(key, SOURCE, answer.status, answer.reason) for key in keys))
     used = 1 - answer.free_bytes / answer.size_bytes if answer.size_bytes else 0.0
     values = (answer.size_bytes, answer.free_bytes, round(min(1.0, max(0.0, used)), 4))
     return (*known, *map(available, keys, (SOURCE,) * 3, values))
@@ -140,13 +151,18 @@ def without_owner(path: str) -> str:
     return _OWNED_PATH.sub(r"\1/*", path)
 
 
-def _answer(process: "subprocess.Popen[bytes]") -> Space | str:
-    assert process.stdout is not None  # noqa: S101 - piped
+def _answer(process: "subprocess.Popen[bytes]") -> Space | Unreadable | str:
+    assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - piped
     try:
         if process.poll() is None:
             process.kill()
             return "the mount does not answer"
-        return parse_df(process.stdout.read(65536)) or "the mount does not report its size"
+        if space := parse_df(process.stdout.read(65536)):
+            return space
+        if _DENIED in process.stderr.read(65536):
+            reason = "only other users may enter the directory of this mount"
+            return Unreadable("permission-denied", reason)
+        return "the mount does not report its size"
     finally:
         release(process)
 

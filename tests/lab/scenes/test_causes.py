@@ -174,7 +174,9 @@ _TILL_ALONE = Act(
     queues=(),
     commands=(
         f"ip addr flush dev {DEVICE} scope global && ip addr add 169.254.3.4/16 dev {DEVICE}",
+        # Every user may connect to the socket of CUPS, which has this mode.
         "python3 -c \"import socket; socket.socket(1).bind('/run/cups/cups.sock')\"",
+        "chmod 666 /run/cups/cups.sock",
     ),
     has_spooler=False,
 )

@@ -1,5 +1,6 @@
 """Tests the confinement of a collector: what it prevents after an exploit, and what it permits."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -13,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from collectors import landlock
+from collectors import landlock, seccomp
+from collectors.unprivileged import is_mapped, ordinary_account
 from tests.fakes.collectors.command import ROOT
 
 pytestmark = pytest.mark.needs("landlock")
@@ -22,7 +24,7 @@ pytestmark = pytest.mark.needs("landlock")
 # same modules as the real child process, confines itself, and tries each action. At the end it
 # prints a JSON object, in which "done" lists the actions that the confinement did not prevent.
 _TAKEN_OVER = """
-import errno, json, os, signal, socket, subprocess, sys
+import ctypes, errno, json, os, resource, signal, socket, subprocess, sys
 from collectors.__main__ import collector_of, job_from_json
 from collectors.sandbox import confine_this_process
 
@@ -75,15 +77,42 @@ if given["abi"] >= 4:
     attempt("listen", lambda: socket.socket().bind(("127.0.0.1", 0)))
 if given["abi"] >= 6:
     attempt("signal the parent", lambda: os.kill(os.getppid(), signal.SIGCONT))
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(number, *arguments):
+    result = libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments))
+    if result == 0 and number == given["clone"]:
+        os._exit(0)
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+for path in given["own"]:
+    attempt(f"make {path} run with its owner's rights", lambda: os.chmod(path, 0o4755))
+    attempt(f"let everybody write {path}", lambda: call(given["fchmodat"], -100,
+        ctypes.cast(path.encode(), ctypes.c_void_p).value, 0o666))
+    attempt(f"extend the access list of {path}", lambda: os.setxattr(path, "user.x", b""))
+attempt("change the mode of an open file", lambda: os.fchmod(1, 0o666))
+attempt("enter a user namespace", lambda: call(given["unshare"], 0x10000000))
+attempt("start a user namespace", lambda: call(given["clone"], 0x10000000 | 17, 0, 0, 0, 0))
+for name, number in (("io_uring_setup", 425), ("io_uring_enter", 426), ("io_uring_register", 427)):
+    attempt(name, lambda: call(number, 1, 0, 0, 0))
+if given["socket"]:
+    attempt("connect to a socket of root",
+            lambda: socket.socket(socket.AF_UNIX).connect(given["socket"]))
 socket.create_connection(("127.0.0.1", given["port"])).close()
 own = subprocess.Popen(["/bin/sleep", "60"])
+attempt("limit another process", lambda: resource.prlimit(own.pid, resource.RLIMIT_CPU, (1, 1)))
 own.kill()
 able = own.wait() == -signal.SIGKILL
+for pid in (0, os.getpid()):
+    resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
 status = open("/proc/self/status").read()
 print(json.dumps({
     "done": done, "threads": threads, "confinement": confinement.state, "able": able,
     "capabilities": status.partition("CapEff:")[2].split()[0],
     "no_new_privs": status.partition("NoNewPrivs:")[2].split()[0],
+    "filtered": status.partition("Seccomp:")[2].split()[0],
+    "users": [*os.getresuid(), *os.getresgid(), *os.getgroups()],
 }))
 """
 
@@ -106,8 +135,14 @@ def test_compromised_collector_can_read_no_secret_and_write_nowhere(
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
+    own = tmp_path / "own"
+    own.write_text("#!/bin/sh\n")
     packages = Path(landlock.__file__).parent
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    calls = seccomp.ARCHITECTURES[os.uname().machine]
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        _private_socket() as private,
+    ):
         given = {
             "secrets": [str(path) for path in planted],
             "folders": [str(tmp_path), str(at_home), "/home", "/root", "/etc", "/var/lib", "/run"],
@@ -117,6 +152,9 @@ def test_compromised_collector_can_read_no_secret_and_write_nowhere(
             ],
             "program": str(program),
             "port": listener.getsockname()[1],
+            "own": [str(own)],
+            "socket": private,
+            "clone": calls.clone, "unshare": calls.unshare, "fchmodat": calls.refused["fchmodat"],
             "abi": landlock.abi_version(),
         }  # fmt: skip
         report = _run(_TAKEN_OVER, json.dumps(given), cwd=tmp_path)
@@ -125,6 +163,10 @@ def test_compromised_collector_can_read_no_secret_and_write_nowhere(
     assert report["done"] == []
     assert report["able"], "a process must be able to end its own children"
     assert (report["capabilities"], report["no_new_privs"]) == ("0" * 16, "1")
+    assert report["filtered"] == "2", "2 is the mode of a filter (proc(5))"
+    if _is_root():
+        assert 0 not in report["users"]
+    assert own.stat().st_mode & 0o7777 == 0o644
     assert all(path.read_text() == "secret" for path in planted)
 
 
@@ -217,6 +259,30 @@ def _collected(kind: str, how: str, job: dict[str, Any]) -> dict[str, Any]:
     checkpoints = [e["facts"]["confinement"] for e in events if e["event"] == "checkpoint"]
     assert all(each == facts["confinement"] for each in checkpoints)
     return facts
+
+
+def _is_root() -> bool:
+    """Return whether this process is root, and not an ordinary user in a user namespace."""
+    uid_map = Path("/proc/self/uid_map").read_text("ascii")
+    return os.geteuid() == 0 and is_mapped(ordinary_account().uid, uid_map)
+
+
+@contextlib.contextmanager
+def _private_socket() -> Iterator[str | None]:
+    """Give the path of a socket that only root may use. An ordinary user has no such socket."""
+    if not _is_root():
+        yield None
+        return
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        socket.socket(socket.AF_UNIX) as listener,
+    ):
+        Path(directory).chmod(0o755)
+        path = Path(directory) / "socket"
+        listener.bind(str(path))
+        path.chmod(0o600)
+        listener.listen()
+        yield str(path)
 
 
 def _run(program: str, *words: str, cwd: Path | None = None) -> dict[str, Any]:

@@ -442,7 +442,28 @@ async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> N
         item = home.outbox.oldest()
         assert item is not None
         assert len(item.body) <= 10_000
+        assert item.outcome == "completed"
+        snapshot = json.loads(item.body)["report"]["snapshot"]
+        assert [field["key"] for field in snapshot["fields"]] == [f"key{n}" for n in range(16)]
+
+
+async def test_report_that_cannot_be_made_small_enough_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with harness(tmp_path) as home:
+        workshop = workshop_in(home, config(limits={"max_report_bytes": 10_000}))
+        many = tuple(Field("\u20ac" * 1000, "s", "available", "\u20ac" * 1000) for _ in range(9))
+        facts = replace(good_facts("application"), fields=many)
+        workshop.collectors.script.append(Collected(facts))
+        async with running(workshop.executor.run):
+            await settle()
+            workshop.executor.schedule("application")
+            await until(lambda: home.outbox.depth().reports == 1)
+
+        item = home.outbox.oldest()
+        assert item is not None
         assert item.outcome == "failed"
+    assert "the application report is larger than limits.max_report_bytes (10000)" in caplog.text
 
 
 # --------------------------------------------------------------- stops and crashes

@@ -1,11 +1,13 @@
 """Programs of the system are run with limits for their duration, output and environment."""
 
+import errno
+import subprocess
 import time
 
 import pytest
 
 from collectors.application.source import status_of
-from collectors.shared.run_command import NotInstalled, run_command
+from collectors.shared.run_command import NotInstalled, output_of, run_command, start_command
 
 
 def test_a_program_that_writes_for_ever_is_ended() -> None:
@@ -22,6 +24,19 @@ def test_a_program_that_is_not_installed_raises_an_error() -> None:
 def test_a_program_that_never_ends_is_ended() -> None:
     with pytest.raises(TimeoutError, match="sleep did not answer before the deadline"):
         run_command(("sleep", "infinity"), time.monotonic() + 0.2)
+
+
+def test_program_that_cannot_be_killed_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    process = start_command(("sleep", "infinity"))
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess.Popen, "kill", refuse)
+        with pytest.raises(TimeoutError, match="sleep did not answer before the deadline"):
+            output_of(process, "sleep", time.monotonic() + 0.2)
+    process.kill()
+    process.wait()
 
 
 def test_a_program_gets_no_more_of_the_environment_than_it_needs() -> None:

@@ -27,6 +27,7 @@ from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.validation import ValidationError
 from collectors import contract as facts
 from tests.fixtures import payloads
+from tests.fixtures.healthy import HEALTHY, healthy
 from tests.sizes import examples
 from tests.unit.agent.hostile import application_facts, network_facts
 from tests.unit.agent.rules.reports.test_network import CONTEXT, JOB
@@ -34,6 +35,8 @@ from tests.unit.agent.rules.reports.test_network import CONTEXT, JOB
 REPORT_ID = UUID("0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10")
 REQUEST_ID = UUID(int=7)
 BINDING_ID = UUID(int=9)
+SMALLEST_LIMIT = 10_000
+"""The smallest value of limits.max_report_bytes."""
 IDS = ("bindingId", "reportId", "requestId", "kind")
 
 
@@ -146,6 +149,29 @@ def test_the_last_tier_has_no_payload_and_is_small(large: ReportPayload) -> None
     assert len(sealed.body) < 500
     assert message(sealed)["report"] is None
     assert message(sealed)["failureReason"] == "collection-failed"
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_smallest_limit_still_sends_the_facts_of_a_machine(name: str) -> None:
+    sealed = seal(report(healthy(name)), SMALLEST_LIMIT)
+
+    assert len(sealed.body) <= SMALLEST_LIMIT
+    assert sealed.outcome == "completed"
+    kept = message(sealed)["report"]
+    assert len(kept["snapshot"]["fields"]) == 48
+    assert {field["status"] for field in kept["browserFields"]} <= {"available"}
+    assert "other fields" in kept["limitations"][0]
+    assert "browser fields" in kept["limitations"][0]
+
+
+def test_smallest_limit_still_sends_a_large_network(large: ReportPayload) -> None:
+    sealed = seal(report(large), SMALLEST_LIMIT)
+
+    assert sealed.outcome == "completed"
+    if large.version == 2:
+        kept = message(sealed)["report"]
+        assert kept["endpointsOmitted"] + len(kept["endpoints"]) == 300
+        assert f"{40 - len(kept['printers'])} printers" in kept["limitations"][0]
 
 
 def test_each_tier_of_a_network_report_counts_what_it_drops() -> None:

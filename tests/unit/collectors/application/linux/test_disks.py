@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -72,6 +73,23 @@ def test_df_returns_the_space_of_this_machine() -> None:
     answer = disk_space.space_by_df([Mount("/", "ext4", False)], Deadline.after(60))["/"]
     assert isinstance(answer, Space)
     assert 0 <= answer.free_bytes <= answer.size_bytes
+
+
+def test_mount_in_a_directory_of_another_user_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ("sh", "-c", "echo 'df: /root/usb: Permission denied' >&2; exit 1")
+
+    def start(*_: object, **__: object) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    monkeypatch.setattr(disk_space, "start_command", start)
+    mount = Mount("/root/usb", "ext4", False)
+    answers = disk_space.space_by_df([mount], Deadline.after(5))
+    fields = {f.key: (f.status, f.reason) for f in disk_space.fields_of(mount, answers[mount.path])}
+    assert fields["disk./root/usb.freeBytes"] == (
+        "permission-denied",
+        "only other users may enter the directory of this mount",
+    )
+    assert fields["disk./root/usb.readOnly"] == ("available", None)
 
 
 @pytest.mark.parametrize(

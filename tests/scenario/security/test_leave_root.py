@@ -1,0 +1,132 @@
+"""Tests that root's collector becomes an ordinary user, and what happens where it cannot."""
+
+import json
+import os
+import pwd
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.adapters.service_manager import systemd
+from collectors.unprivileged import SERVICE_USER, is_mapped, ordinary_account
+from tests.fakes.collectors.command import ROOT
+
+LEAVE = """
+import json, os, sys
+from collectors.sandbox import modules
+from collectors.unprivileged import leave_root
+sys.path.insert(0, sys.argv[1])
+import early
+reason = None
+try:
+    leave_root((*modules(), sys.argv[1]))
+except OSError as error:
+    reason = error.strerror
+from early import late
+import fractions  # a module of the standard library that nothing has loaded yet
+print(json.dumps({"users": [*os.getresuid(), *os.getresgid()], "reason": reason,
+                  "late": late.VALUE, "loaded_early": "fractions" in early.LOADED}))
+"""
+CONFINE = """
+import json, os, sys
+from collectors import sandbox
+def refuse():
+    raise OSError(38, "this kernel has none")
+if len(sys.argv) > 1:
+    sandbox.filter_this_thread = refuse
+print(json.dumps({"state": sandbox.confine_this_process().state, "uid": os.geteuid()}))
+"""
+
+
+def run(program: str, *words: str | Path, prefix: tuple[str, ...] = ()) -> tuple[Any, str]:
+    """Return the JSON that a program printed, and its stderr."""
+    done = subprocess.run(
+        [*prefix, sys.executable, "-I", "-c", program, *map(str, words)],
+        capture_output=True, text=True, check=False, timeout=60, cwd=ROOT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """Return a directory of modules that only root can reach."""
+    tmp_path.chmod(0o700)
+    package = tmp_path / "modules/early"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import sys\nLOADED = set(sys.modules)\n")
+    (package / "late.py").write_text("VALUE = 7\n")
+    for path in (package.parent, package):
+        path.chmod(0o755)
+    for path in package.iterdir():
+        path.chmod(0o644)
+    return package.parent
+
+
+@pytest.mark.needs("other-user")
+def test_modules_that_only_root_can_reach_are_still_loaded(program: Path) -> None:
+    result, _ = run(LEAVE, program)
+    assert result["reason"] is None
+    assert 0 not in result["users"]
+    assert (result["late"], result["loaded_early"]) == (7, False)
+
+
+@pytest.mark.needs("other-user")
+def test_root_stays_root_if_the_user_cannot_read_the_program(program: Path) -> None:
+    (program / "early/__init__.py").chmod(0o600)
+    result, _ = run(LEAVE, program)
+    assert result["users"] == [0] * 6
+    assert result["reason"].startswith("the user ")
+    assert "cannot read the program's file /proc/self/fd/" in result["reason"]
+
+
+@pytest.mark.needs("landlock", "user-namespace")
+def test_root_of_a_namespace_without_other_users_is_no_root() -> None:
+    result, errors = run(CONFINE, prefix=("unshare", "--user", "--map-root-user"))
+    assert (result, errors) == ({"state": "confined", "uid": 0}, "")
+
+
+@pytest.mark.needs("landlock")
+def test_a_system_without_the_filter_collects_and_reports_it() -> None:
+    result, errors = run(CONFINE, "refuse")
+    assert result["state"] == "confined"
+    assert errors == "it runs without a filter of system calls: this kernel has none\n"
+
+
+# ------------------------------------------------------------------ which user
+
+
+def account(name: str, uid: int) -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", uid, uid, "", "/", "/bin/false"))
+
+
+@pytest.mark.parametrize(
+    ("accounts", "expected"),
+    [
+        ({"venue-agent": 847, "nobody": 65534}, "venue-agent"),
+        ({"nobody": 65534}, "nobody"),
+        ({"venue-agent": 0, "nobody": 65534}, "nobody"),
+    ],
+)
+def test_the_services_user_comes_before_nobody(
+    accounts: dict[str, int], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pwd, "getpwnam", lambda name: account(name, accounts[name]))
+    monkeypatch.setattr(os, "getgrouplist", lambda _name, gid: [gid])
+    assert ordinary_account().name == expected
+    assert SERVICE_USER == systemd.USER
+
+
+def test_without_any_ordinary_user_the_reason_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pwd, "getpwnam", {}.__getitem__)
+    with pytest.raises(OSError, match="there is no user venue-agent and no user nobody"):
+        ordinary_account()
+
+
+def test_a_namespace_that_maps_one_user_maps_no_other() -> None:
+    assert is_mapped(65534, "         0          0 4294967295\n")
+    assert is_mapped(65534, "0 1000 1\n1 100000 65536\n")
+    assert not is_mapped(65534, "         0       1000          1\n")

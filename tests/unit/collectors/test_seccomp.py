@@ -1,0 +1,82 @@
+"""Tests the filter's instructions for both architectures, without a kernel that runs them."""
+
+import errno
+from collections.abc import Sequence
+
+import pytest
+
+from collectors.seccomp import ARCHITECTURES, Architecture, Instruction, instructions
+
+PID = 4711
+ALLOWED, REFUSED, UNKNOWN = 0x7FFF0000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
+CLONE_NEWUSER, CLONE_NEWNET, CLONE_THREAD = 0x10000000, 0x40000000, 0x10000
+
+X86_64 = ARCHITECTURES["x86_64"]
+AARCH64 = ARCHITECTURES["aarch64"]
+both = pytest.mark.parametrize("architecture", [X86_64, AARCH64])
+
+
+def verdict(program: Sequence[Instruction], number: int, argument: int, arch: int) -> int:
+    """Run classic BPF as the kernel does (bpf(4)): each jump is relative to the next line."""
+    data = {0: number, 4: arch, 16: argument & 0xFFFFFFFF}
+    loaded, line = 0, 0
+    while True:
+        code, if_true, if_false, operand = program[line]
+        line += 1
+        if code == 0x06:
+            return operand
+        if code == 0x20:
+            loaded = data[operand]
+            continue
+        is_true = {
+            0x15: loaded == operand,
+            0x35: loaded >= operand,
+            0x45: bool(loaded & operand),
+        }[code]
+        line += if_true if is_true else if_false
+
+
+def of(architecture: Architecture, number: int, argument: int = 0) -> int:
+    program = instructions(architecture, PID)
+    return verdict(program, number, argument, architecture.audit_number)
+
+
+@both
+def test_only_the_process_itself_can_be_limited(architecture: Architecture) -> None:
+    for own in (0, PID):
+        assert of(architecture, architecture.prlimit64, own) == ALLOWED
+    for other in (1, PID - 1, PID + 1, -1):
+        assert of(architecture, architecture.prlimit64, other) == REFUSED
+
+
+@both
+def test_a_user_namespace_is_refused_and_other_flags_are_not(architecture: Architecture) -> None:
+    for number in (architecture.clone, architecture.unshare):
+        assert of(architecture, number, CLONE_NEWUSER) == REFUSED
+        assert of(architecture, number, CLONE_NEWUSER | CLONE_NEWNET) == REFUSED
+        assert of(architecture, number, CLONE_THREAD) == ALLOWED
+        assert of(architecture, number, CLONE_NEWNET) == ALLOWED
+    assert of(architecture, 435) == UNKNOWN, "the C library must use clone instead of clone3"
+
+
+@both
+def test_every_other_call_is_refused_or_allowed_by_its_number(architecture: Architecture) -> None:
+    special = {architecture.prlimit64, architecture.clone, architecture.unshare, 435}
+    for number in set(range(600)) - special:
+        expected = REFUSED if number in architecture.refused.values() else ALLOWED
+        assert of(architecture, number) == expected
+
+
+def test_calls_of_another_architecture_are_refused() -> None:
+    for architecture, other in ((X86_64, AARCH64), (AARCH64, X86_64)):
+        program = instructions(architecture, PID)
+        assert verdict(program, 0, 0, other.audit_number) == REFUSED
+    # An x32 program calls chmod(2) with this number.
+    assert of(X86_64, 0x40000000 + 90) == REFUSED
+
+
+@both
+def test_the_filter_names_each_call_once(architecture: Architecture) -> None:
+    numbers = [architecture.prlimit64, architecture.clone, architecture.unshare, 435]
+    numbers += architecture.refused.values()
+    assert len(numbers) == len(set(numbers))
