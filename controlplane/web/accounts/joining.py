@@ -90,7 +90,10 @@ async def join(core: Core, request: Request) -> Response:
         if not await core.passwords.verify(password_hash, body.password):
             refused = partial(_note_refused, code=body.code, user=user, address=address, now=now)
             await core.write(refused)
-            raise wrong_password("the address has an account: enter the password of the account")
+            raise wrong_password(
+                "the address has an account: enter the password of the account. If you do not know"
+                " it, ask the operator of the service to set a new one"
+            )
 
     def work(session: Session) -> JoinReply:
         row = _find_invitation(session, body.code, now, lock=True)
