@@ -28,7 +28,7 @@ from controlplane.accounts.messages import (
 )
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.passwords import require_good
-from controlplane.accounts.throttle import Try
+from controlplane.accounts.throttle import Try, network_of
 from controlplane.accounts.users import find_user, memberships, note_change
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import (
@@ -112,14 +112,17 @@ async def change_password(core: Core, request: Request) -> Response:
     user = await core.read(lambda session: session.get_one(User, caller.owner_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)
-    if not await core.passwords.verify(user.password_hash, body.old_password):
+    network = network_of(address)
+    if not await core.passwords.verify(
+        user.password_hash, body.old_password, network, is_known=True
+    ):
         refusal = wrong_password("the old password is wrong")
         event = Event("password.change", user_subject(user), refusal.detail, "refused")
         await core.write(
             lambda session: note_call(session, caller, event, address=address, now=now)
         )
         raise refusal
-    password_hash = await core.passwords.hash(body.new_password)
+    password_hash = await core.passwords.hash(body.new_password, network, is_known=True)
 
     def work(session: Session) -> PasswordChangeReply:
         row = session.get_one(User, user.id, with_for_update=True)
@@ -177,9 +180,21 @@ async def begin_session(
     """Return the token of a new session, and the reply. Raises a refusal if the sign-in fails."""
     address = address_of(core, request)
     attempt = await begin_attempt(core, body.email, address)
-    user = await core.read(lambda session: find_user(session, body.email))
-    known = None if user is None else user.password_hash
-    is_right = await core.passwords.verify(known, body.password)
+    now = core.clock()
+
+    def find(session: Session) -> tuple[User | None, bool]:
+        user = find_user(session, body.email)
+        # The queries are the same for known and unknown e-mail addresses.
+        user_id = uuid4() if user is None else user.id
+        return user, sessions.is_known_network(session, user_id, address, now)
+
+    user, is_known = await core.read(find)
+    is_right = await core.passwords.verify(
+        None if user is None else user.password_hash,
+        body.password,
+        network_of(address),
+        is_known=is_known,
+    )
     try:
         if user is None or not is_right:
             raise sign_in_failed()
@@ -218,7 +233,9 @@ async def _open_session(
     agent = request.headers.get("user-agent", "")
     address = address_of(core, request)
     verified = user.password_hash
-    better = await core.passwords.hash(password) if core.passwords.is_outdated(verified) else None
+    better = None
+    if core.passwords.is_outdated(verified):
+        better = await core.passwords.hash(password, network_of(address), is_known=True)
 
     def work(session: Session) -> tuple[str, SignInReply]:
         row = session.get(User, user.id, with_for_update=True)

@@ -149,9 +149,9 @@ async def test_an_unknown_address_costs_the_same_hash(
     verified: list[str] = []
     verify = service.core.passwords.verify
 
-    async def noted(password_hash: str | None, password: str) -> bool:
+    async def noted(password_hash: str | None, *arguments: Any, **named: Any) -> bool:
         verified.append(password_hash or "")
-        return await verify(password_hash, password)
+        return await verify(password_hash, *arguments, **named)
 
     monkeypatch.setattr(service.core.passwords, "verify", noted)
     await Browser(service).sign_in(password="not this one, no")
@@ -179,11 +179,12 @@ async def test_the_real_numbers_are_argon2id_with_nineteen_mebibytes() -> None:
     settings = Settings()
     passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
     try:
-        made = await passwords.hash("e\u0301tude in c minor")
+        network = {"network": "192.0.2.1", "is_known": False}
+        made = await passwords.hash("e\u0301tude in c minor", **network)
         assert made.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
-        assert await passwords.verify(made, "\u00e9tude in c minor")
-        assert not await passwords.verify(made, "etude in c minor")
-        assert not await passwords.verify(None, "etude in c minor")
+        assert await passwords.verify(made, "\u00e9tude in c minor", **network)
+        assert not await passwords.verify(made, "etude in c minor", **network)
+        assert not await passwords.verify(None, "etude in c minor", **network)
     finally:
         passwords.close()
 
@@ -210,12 +211,15 @@ async def test_an_older_hash_is_made_anew_when_its_password_is_known(
 async def test_only_so_many_hashes_wait_at_once() -> None:
     passwords = Passwords(memory_kib=8, passes=1)
     try:
-        wanted = [passwords.verify(None, "x") for _ in range(WAITING_MAX + 3)]
+        wanted = [
+            passwords.verify(None, "x", f"192.0.2.{at}", is_known=False)
+            for at in range(1 + WAITING_MAX + 3)  # one runs
+        ]
         answers = await asyncio.gather(*wanted, return_exceptions=True)
         refused = [each for each in answers if isinstance(each, Refusal)]
         assert len(refused) == 3
         assert {each.status for each in refused} == {503}
-        assert await passwords.verify(None, "x") is False
+        assert await passwords.verify(None, "x", "192.0.2.1", is_known=False) is False
     finally:
         passwords.close()
 
