@@ -68,6 +68,38 @@ async def test_such_an_address_is_not_registered(service: RunningService, uri: o
     assert reply.json()["error"] == "invalid_redirect_uri"
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"response_type": "token"}, "response type"),
+        ({"response_type": None}, "response type"),
+        ({"code_challenge": None}, "code challenge"),
+        ({"code_challenge_method": "plain"}, "code challenge"),
+        ({"resource": "https://other.example/"}, "another service"),
+    ],
+)
+async def test_only_a_decision_sends_a_browser_to_a_registered_address(
+    service: RunningService, asking: Asking, changes: dict[str, str | None], problem: str
+) -> None:
+    """Anyone can register an address. If a link to this service led there at once, it would be an
+    open redirect (RFC 9700, 4.11).
+    """
+    program, visitor = asking
+    stranger, query = Visitor(service), program.query(**changes)
+    replies = [
+        await stranger.get(f"{BASE}/authorize?{query}"),
+        await visitor.get(f"{BASE}/authorize?{query}"),
+        await stranger.sign_in(query, "ada@example.com", "not this one, no"),
+    ]
+    for reply in replies:
+        assert reply.status_code == 400
+        assert "location" not in reply.headers
+        assert "cannot be connected" in reply.text
+        assert problem in reply.text
+        assert "agent.example" not in reply.text
+        assert "form-action 'none'" in reply.headers["content-security-policy"]
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
 async def test_the_port_is_free_on_loopback_and_nothing_else(
     service: RunningService, host: str

@@ -83,8 +83,9 @@ async def test_neither_a_session_nor_its_cookie_is_a_token(
 @pytest.mark.parametrize("resource", [f"{ISSUER}/api/mcp/v2", "https://other.example/api/mcp/v1"])
 async def test_a_token_for_another_resource_is_not_given(asking: Asking, resource: str) -> None:
     program, visitor = asking
-    redirect = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
-    assert parameters_of(redirect)["error"] == "invalid_target"
+    page = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
+    assert page.status_code == 400
+    assert "another service" in page.text
     code = await code_of(asking)
     refused = await program.exchange(code, resource=resource)
     assert refused.json()["error"] == "invalid_target"
