@@ -253,6 +253,9 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
         _require_resource(self.server.issuer, self.request)
         super().validate_token_request()
 
+    def _validate_token_scope(self, _token: Token) -> None:
+        """Accept any scope: no scopes are defined, so all are ignored (RFC 6749, 3.3 and 6)."""
+
     def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
         session, now = self.server.session, self.server.now
         pair = grants.take_refresh_token(session, refresh_token, now)
