@@ -36,8 +36,10 @@ Apart from the length, there are no rules for passwords, as NIST SP 800-63B reco
 WAITING_MAX: Final = 128
 """Maximum number of calls that wait. If there are more, the last one in the queue is refused. A
 call that waits takes no memory for its hash."""
-NETWORK_CALLS_MAX: Final = 8
-"""Maximum number of calls of one network that wait or run. Further calls are refused."""
+NETWORK_CALLS_MAX: Final = 10
+"""Maximum number of calls of one network that wait or run. Further calls are refused. Sign-ins of a
+network do not reach it: `controlplane.accounts.throttle` permits ten unfinished ones. Joins may.
+"""
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
@@ -46,6 +46,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, forbidden, invalid_field
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
+from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web.accounts import cookies
 from controlplane.web.admission import (
     Handler,
@@ -200,28 +201,30 @@ async def begin_session(
             raise sign_in_failed()
         return await _open_session(core, request, user, body.password, attempt)
     except Refusal as refusal:
-        await _note_refused(core, body.email, address, refusal.detail)
+        await _note_refused(core, user, address, refusal.detail)
         raise
 
 
-async def _note_refused(core: Core, email: str, address: str, reason: str) -> None:
-    """Add a refused attempt to the audit log.
+async def _note_refused(core: Core, user: User | None, address: str, reason: str) -> None:
+    """Add a refused attempt to the audit log, unless there were too many.
 
-    The queries are the same for known and unknown e-mail addresses, so that both take the same
-    time. An unknown address is not logged, because users sometimes type their password into the
-    wrong field.
-    Attempts beyond the limit are not logged either, because they would fill the log.
+    The statements are the same for known and unknown e-mail addresses, and with and without an
+    entry, so that all take the same time. An unknown address is not logged, because users sometimes
+    type their password into the wrong field.
     """
     now = core.clock()
+    detail = core.refused_sign_ins.describe(None if user is None else user.id, reason)
 
     def work(session: Session) -> None:
-        user = find_user(session, email)
         unknown = Actor("unknown", None, "", address=address)
         actor = unknown if user is None else user_actor(user, address=address)
         of = memberships(session, uuid4() if user is None else user.id)
-        event = Event("session.sign_in", Subject("session", ""), reason, "refused")
+        event = Event("session.sign_in", Subject("session", ""), detail or reason, "refused")
         organization_id = of[0].organization_id if of else None
-        note(session, actor, event, organization_id=organization_id, now=now)
+        entry = note(session, actor, event, organization_id=organization_id, now=now)
+        session.flush()
+        unwanted = entry.position if detail is None else 0
+        session.execute(delete(AuditEntry).where(AuditEntry.position == unwanted))
 
     await core.write(work)
 
