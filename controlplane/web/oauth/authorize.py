@@ -58,7 +58,7 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
     """Show the page for ``GET``. Handle the decision of the user for ``POST``."""
     require_method(request, "GET", "POST")
     issuer = issuer_of(core, request)
-    count(core, request, limit)
+    count(core, request, limit, "too many pages were opened")
     return await (_show if request.method == "GET" else _decide)(core, request, issuer)
 
 
