@@ -61,8 +61,9 @@ class _Job:
 class Passwords:
     """``verify`` and ``hash`` are used from one event loop; ``close`` ends the thread.
 
-    Their argument ``network`` is the network of the caller, and ``is_known`` whether the caller is
-    known from this network or by another credential.
+    Their argument ``network`` is the network of the caller. ``is_known`` is whether the caller is
+    signed in, or has a session that was created in this network. An invitation is not enough: one
+    link can be used from many networks at once.
     """
 
     def __init__(self, memory_kib: int, passes: int) -> None:

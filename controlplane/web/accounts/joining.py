@@ -83,11 +83,11 @@ async def join(core: Core, request: Request) -> Response:
     attempt, network = None, throttle.network_of(address)
     if user is None:
         require_new(body.password, "password")
-        password_hash = await core.passwords.hash(body.password, network, is_known=True)
+        password_hash = await core.passwords.hash(body.password, network, is_known=False)
     else:
         password_hash = user.password_hash
         attempt = await begin_attempt(core, email, address)
-        if not await core.passwords.verify(password_hash, body.password, network, is_known=True):
+        if not await core.passwords.verify(password_hash, body.password, network, is_known=False):
             refused = partial(_note_refused, code=body.code, user=user, address=address, now=now)
             await core.write(refused)
             raise wrong_password(

@@ -15,6 +15,7 @@ from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInFailure, SignInSession, User
 from controlplane.storage.database import Database
 from controlplane.web.accounts import cookies
+from controlplane.web.core import SIGN_INS_BURST
 from tests.unit.controlplane.accounts.people import (
     COOKIE,
     OVERVIEW,
@@ -291,6 +292,21 @@ async def test_a_flood_is_refused_before_the_database(service: RunningService) -
     statuses = {(await Browser(service).sign_in("x@example.com")).status_code for _ in range(40)}
     assert statuses == {401, 429}
     assert service.core.sign_ins.take("127.0.0.1") > 0
+
+
+@pytest.mark.parametrize(
+    "settings", [Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)]
+)
+async def test_a_flood_of_one_ipv6_network_is_one_flood(service: RunningService) -> None:
+    """A provider assigns a /64 to each customer, so a caller can use any number of addresses."""
+    body = {"code": "x"}
+    replies = [
+        await Browser(service).post(
+            "/api/auth/invitation", body, x_forwarded_for=f"2001:db8::{at:x}"
+        )
+        for at in range(SIGN_INS_BURST + 1)
+    ]
+    assert [each.status_code for each in replies] == [404] * SIGN_INS_BURST + [429]
 
 
 @pytest.mark.parametrize(
