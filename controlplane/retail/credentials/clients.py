@@ -87,15 +87,16 @@ def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
 
 def caller_of(session: Session, key_id: UUID, family: UUID) -> Caller | None:
     """Return the caller of an access token, or None if its API key or its family has ended."""
-    lives = exists().where(
+    has_token = exists().where(
         RefreshToken.family == family,
         RefreshToken.key_id == key_id,
         RefreshToken.ended_at.is_(None),
     )
-    row = session.scalars(select(RetailKey).where(RetailKey.id == key_id, lives)).first()
-    if row is None or row.revoked_at is not None:
-        return None
-    return Caller(row.id, row.organization_id, row.can_write)
+    query = select(RetailKey.organization_id, RetailKey.can_write).where(
+        RetailKey.id == key_id, RetailKey.revoked_at.is_(None), has_token
+    )
+    row = session.execute(query).first()
+    return None if row is None else Caller(key_id, row.organization_id, row.can_write)
 
 
 def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
