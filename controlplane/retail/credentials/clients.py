@@ -117,7 +117,12 @@ def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None
     same exchange of the API key are ended.
     """
     query = select(RefreshToken).where(RefreshToken.secret_hash == hash_secret(refresh_token))
-    row = session.scalars(query.with_for_update()).first()
+    row = session.scalars(query).first()
+    if row is None:
+        return None
+    # Refreshes with tokens of one key are serialized, so none adds a token while its family ends.
+    session.execute(select(RetailKey.id).where(RetailKey.id == row.key_id).with_for_update())
+    row = session.scalars(query.execution_options(populate_existing=True)).first()
     if row is None or row.ended_at is not None or row.expires_at <= now:
         return None
     if row.used_at is not None:
