@@ -91,8 +91,8 @@ COMMANDS: Final = (
             option("--name", "NAME", "name to show in lists (default: the e-mail address)",
                    default=""),
             option("--role", None, _ROLE, required=True, choices=ROLES),
-            flag("--known", "the address has an account in another organization, it is the account"
-                 " of this user, and it keeps its password"),
+            flag("--known", "add the account that the address has in another organization; make"
+                 " sure that it is this user's; it keeps its password"),
             _ACCESS, _PASSWORD, _EMAIL, _ORGANIZATION, DATABASE,
         ),
         (
