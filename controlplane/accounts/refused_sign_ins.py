@@ -32,4 +32,4 @@ class RefusedSignIns:
             self._left_out[user_id] += 1
             return None
         count = self._left_out.pop(user_id, 0)
-        return f"{reason}; {count} earlier attempts have no entry" if count else reason
+        return f"{reason}; earlier attempts without an entry: {count}" if count else reason

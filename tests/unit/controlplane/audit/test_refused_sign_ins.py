@@ -69,7 +69,7 @@ async def test_strangers_do_not_fill_the_log(proxied: RunningService) -> None:
     await strangers.attempt(NOBODY)
     last = entries(proxied)[-1]
     assert len(entries(proxied)) == ENTRIES_AT_ONCE + 1
-    assert last.detail.endswith("30 earlier attempts have no entry")
+    assert last.detail.endswith("earlier attempts without an entry: 30")
     assert (last.operation, last.outcome, last.actor_name) == ("session.sign_in", "refused", "")
 
 
