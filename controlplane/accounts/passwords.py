@@ -1,21 +1,30 @@
-"""Hashes and verifies passwords with argon2id (RFC 9106), in a few threads.
+"""Hashes and verifies passwords with argon2id (RFC 9106), in one thread.
 
 Verification is slow and takes memory on purpose. It also runs for unknown accounts, so that its
-duration does not reveal whether an account exists.
+duration does not reveal whether an account exists. Strangers can request it, so the thread has a
+lower priority than calls, and the queue before it is fair: networks take turns, and a user whose
+network is known comes first.
 """
 
 import asyncio
+import itertools
 import secrets
+import sys
 import unicodedata
 from base64 import b64encode
+from bisect import insort
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from argon2 import PasswordHasher, Type
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from controlplane.operation.errors import unavailable
+from controlplane.operation.niceness import lower_priority
 
 Result = TypeVar("Result")
 PASSWORD_MIN: Final = 12
@@ -24,39 +33,72 @@ PASSWORD_MAX: Final = 256
 
 Apart from the length, there are no rules for passwords, as NIST SP 800-63B recommends.
 """
-AT_ONCE: Final = 2
-WAITING_MAX: Final = 32
-"""Maximum number of calls that wait or run. Further calls are refused as unavailable."""
+WAITING_MAX: Final = 128
+"""Maximum number of calls that wait. If there are more, the last one in the queue is refused. A
+call that waits takes no memory for its hash."""
+NETWORK_CALLS_MAX: Final = 10
+"""Maximum number of calls of one network that wait or run. Further calls are refused. Sign-ins of a
+network do not reach it: `controlplane.accounts.throttle` permits ten unfinished ones. Joins may.
+"""
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
 
 
+@dataclass(order=True, slots=True)
+class _Job:
+    """A call in the queue. The job with the lowest ``rank`` is next."""
+
+    rank: tuple[bool, int, int]
+    network: str = field(compare=False)
+    work: Callable[[], Any] = field(compare=False)
+    result: "asyncio.Future[Any]" = field(compare=False)
+
+    @property
+    def is_known(self) -> bool:
+        return not self.rank[0]
+
+
 class Passwords:
-    """``verify`` and ``hash`` are used from one event loop; ``close`` ends the threads."""
+    """``verify`` and ``hash`` are used from one event loop; ``close`` ends the thread.
+
+    Their argument ``network`` is the network of the caller. ``is_known`` is whether the caller is
+    signed in, or has a session that was created in this network. An invitation is not enough: one
+    link can be used from many networks at once.
+    """
 
     def __init__(self, memory_kib: int, passes: int) -> None:
         self._hasher = hasher(memory_kib, passes)
         self._dummy_hash = _dummy_hash(memory_kib, passes)
-        self._threads = ThreadPoolExecutor(AT_ONCE, "passwords")
-        self._waiting = 0
+        # Only on Linux does a thread have a priority of its own.
+        initializer = lower_priority if sys.platform == "linux" else None
+        self._thread = ThreadPoolExecutor(1, "passwords", initializer)
+        self._waiting: list[_Job] = []
+        self._calls: Counter[str] = Counter()
+        self._arrivals = itertools.count()
+        self._is_running = False
 
-    async def verify(self, password_hash: str | None, password: str) -> bool:
+    async def verify(
+        self, password_hash: str | None, password: str, network: str, *, is_known: bool
+    ) -> bool:
         """Return whether the password is right. For an unknown account, ``password_hash`` is None.
 
-        Raises a refusal if too many verifications are waiting.
+        Raises a refusal if too many calls are waiting.
         """
         wanted = password_hash or self._dummy_hash
-        return await self._run(lambda: self._is_right(wanted, password))
+        return await self._run(lambda: self._is_right(wanted, password), network, is_known=is_known)
 
-    async def hash(self, password: str) -> str:
-        return await self._run(lambda: self._hasher.hash(_plain(password)))
+    async def hash(self, password: str, network: str, *, is_known: bool) -> str:
+        """Return the hash of a password. Raises a refusal if too many calls are waiting."""
+        return await self._run(
+            lambda: self._hasher.hash(_plain(password)), network, is_known=is_known
+        )
 
     def is_outdated(self, password_hash: str) -> bool:
         """Return whether the hash was made with parameters that differ from the current ones."""
         return self._hasher.check_needs_rehash(password_hash)
 
     def close(self) -> None:
-        self._threads.shutdown()
+        self._thread.shutdown()
 
     def _is_right(self, password_hash: str, password: str) -> bool:
         try:
@@ -64,23 +106,51 @@ class Passwords:
         except (VerificationError, InvalidHashError):
             return False
 
-    async def _run(self, work: Callable[[], Result]) -> Result:
-        if self._waiting >= WAITING_MAX:
-            raise unavailable("too many users are signing in at the moment. Try again later")
-        self._waiting += 1
+    async def _run(self, work: Callable[[], Result], network: str, *, is_known: bool) -> Result:
+        before = self._calls[network]
+        if before >= NETWORK_CALLS_MAX:
+            raise unavailable(
+                "too many users of your network are signing in at the moment. Try again later"
+            )
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        job = _Job((not is_known, before, next(self._arrivals)), network, work, result)
+        self._calls[network] += 1
+        insort(self._waiting, job)
+        if len(self._waiting) > WAITING_MAX:
+            busy = unavailable("too many users are signing in at the moment. Try again later")
+            self._waiting.pop().result.set_exception(busy)
+        self._start_next()
         try:
-            # If the caller is cancelled, the thread continues, and is counted until it ends.
-            task = asyncio.get_running_loop().run_in_executor(self._threads, work)
-            task.add_done_callback(self._done)
-        except BaseException:
-            self._waiting -= 1
-            raise
-        return await asyncio.shield(task)
+            return await result
+        finally:
+            self._leave(job)
 
-    def _done(self, task: "asyncio.Future[Result]") -> None:
-        self._waiting -= 1
-        if not task.cancelled():
-            task.exception()  # asyncio logs exceptions that are never retrieved
+    def _leave(self, job: _Job) -> None:
+        self._calls[job.network] -= 1
+        if not self._calls[job.network]:
+            del self._calls[job.network]
+        if job in self._waiting:  # its caller was cancelled
+            self._waiting.remove(job)
+
+    def _start_next(self) -> None:
+        if self._is_running or not self._waiting:
+            return
+        job = self._waiting.pop(0)
+        self._is_running = True
+        task = asyncio.get_running_loop().run_in_executor(self._thread, job.work)
+        task.add_done_callback(partial(self._finish, job))
+
+    def _finish(self, job: _Job, task: "asyncio.Future[Any]") -> None:
+        self._is_running = False
+        self._start_next()
+        # asyncio logs an error that is not retrieved, even if its caller was cancelled.
+        error = None if task.cancelled() else task.exception()
+        if task.cancelled() or job.result.done():
+            job.result.cancel()
+        elif error is not None:
+            job.result.set_exception(error)
+        else:
+            job.result.set_result(task.result())
 
 
 def hasher(memory_kib: int, passes: int) -> PasswordHasher:

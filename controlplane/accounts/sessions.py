@@ -13,6 +13,7 @@ from uuid import UUID
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
+from controlplane.accounts.throttle import network_of
 from controlplane.accounts.users import note_change
 from controlplane.operation.permissions import hash_secret
 from controlplane.storage.account_tables import SignInSession
@@ -69,6 +70,12 @@ def live(session: Session, user_id: UUID, now: datetime) -> Sequence[SignInSessi
     )
     order = (SignInSession.last_used_at.desc(), SignInSession.id)
     return session.scalars(query.order_by(*order)).all()
+
+
+def is_known_network(session: Session, user_id: UUID, address: str, now: datetime) -> bool:
+    """Return whether a valid session of the user was created in the network of ``address``."""
+    network = network_of(address)
+    return any(network_of(each.address) == network for each in live(session, user_id, now))
 
 
 def end(session: Session, session_id: UUID, user_id: UUID) -> bool:

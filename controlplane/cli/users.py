@@ -28,27 +28,30 @@ PASSWORD_FILE_MAX: Final = 4096
 
 
 def add(options: argparse.Namespace) -> int:
-    """Add a user to the organization. An existing user keeps the current password."""
+    """Add a user to the organization. With ``--known``, an existing user keeps the password."""
     email = _email(options)
     require_locations(options.location)
     name = options.name.strip() or email
     if len(name) > NAME_MAX or not name.isprintable():
         raise UsageError(f"a name has at most {NAME_MAX} printable characters")
-    is_known = in_database(options, lambda session: _is_known(session, options), may_create=True)
-    password_hash = "" if is_known else _new_password(options)
+    if options.known and options.password_file is not None:
+        raise UsageError(
+            "--known keeps the password of the account, so --password-file cannot be used",
+            "Set a new password with `venue-control users password`.",
+        )
+    in_database(options, lambda session: _known_user(session, options), may_create=True)
+    password_hash = "" if options.known else _new_password(options)
 
     def work(session: Session) -> None:
-        user = find_user(session, email)
-        if user is None:
-            user = users.add_user(
-                session, email=email, name=name, password_hash=password_hash, now=system_clock()
-            )
+        user = _known_user(session, options) or users.add_user(
+            session, email=email, name=name, password_hash=password_hash, now=system_clock()
+        )
         _set_membership(session, options, user, options.location)
         _note(session, options, "member.add", user, granted(options.role, options.location))
 
     in_database(options, work)
     _print_role(options, options.location)
-    if is_known:
+    if options.known:
         sys.stderr.write("The user exists already and keeps the password.\n")
     return 0
 
@@ -149,14 +152,33 @@ def _email(options: argparse.Namespace) -> str:
         raise UsageError(str(error)) from error
 
 
-def _is_known(session: Session, options: argparse.Namespace) -> bool:
+def _known_user(session: Session, options: argparse.Namespace) -> User | None:
+    """Return the user with the address, or None if there is none and ``--known`` is not given.
+
+    No address is verified: the owner of any organization can invite any address, and whoever uses
+    the link sets its password. So only the operator knows whose account it is.
+    """
     user = find_user(session, options.email)
-    if user is not None and session.get(Membership, (user.id, options.organization)) is not None:
+    if user is None:
+        if options.known:
+            raise UsageError(
+                f"there is no user with the address {options.email}",
+                "Leave out --known to create one.",
+            )
+        return None
+    organizations = [each.organization_id for each in users.memberships(session, user.id)]
+    if options.organization in organizations:
         raise UsageError(
             f"{user.email} is a member of {options.organization} already",
             "`venue-control users role` changes the role of a member.",
         )
-    return user is not None
+    if not options.known:
+        raise UsageError(
+            f"{user.email} has an account already, as a member of {', '.join(organizations)}",
+            "If it is the account of this user, repeat with --known. If not, or if you are not"
+            f" sure, first run: venue-control users password {user.email}",
+        )
+    return user
 
 
 def _user(session: Session, options: argparse.Namespace) -> User:

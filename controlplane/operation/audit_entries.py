@@ -93,27 +93,27 @@ COMMAND_LINE: Final = Actor("command_line", None, "command line", Credential("co
 
 def note(
     session: Session, actor: Actor, event: Event, *, organization_id: str | None, now: datetime
-) -> None:
-    """Add an entry to the log."""
-    session.add(
-        AuditEntry(
-            at=now,
-            organization_id=organization_id,
-            actor_kind=actor.kind,
-            actor_id=actor.id,
-            actor_name=_text(actor.name),
-            credential_kind=actor.credential.kind,
-            credential_id=actor.credential.id,
-            credential_hint=actor.credential.hint,
-            operation=event.operation,
-            subject_kind=event.subject.kind,
-            subject_id=_text(event.subject.id),
-            subject_name=_text(event.subject.name),
-            detail=_text(event.detail),
-            outcome=event.outcome,
-            address=actor.address,
-        )
+) -> AuditEntry:
+    """Add an entry to the log, and return it."""
+    entry = AuditEntry(
+        at=now,
+        organization_id=organization_id,
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        actor_name=_text(actor.name),
+        credential_kind=actor.credential.kind,
+        credential_id=actor.credential.id,
+        credential_hint=actor.credential.hint,
+        operation=event.operation,
+        subject_kind=event.subject.kind,
+        subject_id=_text(event.subject.id),
+        subject_name=_text(event.subject.name),
+        detail=_text(event.detail),
+        outcome=event.outcome,
+        address=actor.address,
     )
+    session.add(entry)
+    return entry
 
 
 def note_call(

@@ -10,7 +10,6 @@ import asyncio
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,9 +18,9 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from controlplane.operation.errors import Refusal, unavailable
+from controlplane.operation.niceness import lower_priority
 
 LARGE_BYTES = 65_536
-NICENESS = 10
 ATTEMPTS = 2
 
 Parse = Callable[[bytes], Any]
@@ -73,8 +72,7 @@ def _settle_in() -> None:
     """Lower the priority, ignore signals to the process group, and end with the service."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
-    if sys.platform != "win32":
-        os.nice(NICENESS)
+    lower_priority()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

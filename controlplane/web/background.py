@@ -21,7 +21,6 @@ from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
 from controlplane.remote_control.retention import delete_old, sweep
-from controlplane.retail.credentials import clients
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.core import Core
@@ -144,7 +143,7 @@ async def poll_changes(core: Core) -> None:
 
     def work(session: Session) -> Changes:
         return Changes(
-            revoked_keys(session) | clients.revoked_keys(session),
+            revoked_keys(session),
             versions(session, owners),
             keys_with_new_requests(session, since),
             has_due(session, now, settings),

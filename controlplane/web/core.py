@@ -14,6 +14,7 @@ from agent.wire.device_operations import Command
 from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.open_streams import OpenStreams
 from controlplane.accounts.passwords import Passwords
+from controlplane.accounts.refused_sign_ins import RefusedSignIns
 from controlplane.accounts.sign_in_links import SignInLinks
 from controlplane.clock import Clock
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
@@ -77,6 +78,7 @@ class Core:
         self.sign_in_links = SignInLinks()
         self.passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
         self.sign_ins = RateLimit(SIGN_INS_PER_S, SIGN_INS_BURST, monotonic)
+        self.refused_sign_ins = RefusedSignIns(monotonic)
         self.fairness = Fairness(settings, monotonic)
         self.metrics = Metrics()
         self.postgresql = database.postgresql

@@ -53,16 +53,13 @@ async def by_access_token(core: Core, request: Request, _writes: bool) -> Caller
         raise unauthenticated(REALM)
     try:
         keys = await core.signing_keys()
-        key_id = keys.access_tokens.client(token.strip(), core.clock())
+        key_id, family = keys.access_tokens.verify(token.strip(), core.clock())
     except InvalidTokenError:
         raise unauthenticated(REALM) from None
-    cached_as = f"retail {key_id}"
-    caller = core.keys.find(cached_as)
+    # Not cached, so that all tokens of a family end as soon as the use of a stolen one is detected.
+    caller = await core.read(partial(clients.caller_of, key_id=key_id, family=family))
     if caller is None:
-        caller = await core.read(partial(clients.caller_of, key_id=key_id))
-        if caller is None:
-            raise unauthenticated(REALM)
-        core.keys.keep(cached_as, caller)
+        raise unauthenticated(REALM)
     return caller
 
 
@@ -95,7 +92,7 @@ async def issue_tokens(
         raise unauthenticated(REALM)
     keys = await core.signing_keys()
     tokens = Tokens(
-        access_token=keys.access_tokens.issue(grant.key_id, now),
+        access_token=keys.access_tokens.issue(grant.key_id, grant.family, now),
         expires_in=ACCESS_TOKEN_S,
         refresh_token=grant.refresh_token,
     )

@@ -296,6 +296,7 @@ ACCOUNTS: Final = Story(
         control(f"keys revoke old {DB}", output="revoked"),
         control(f"users add --name Ada --role owner --location loc-0001 --password-file password"
                 f" ada@example.com --organization org-0001 {DB}"),
+        control(f"users add ada@example.com --known --role viewer --organization org-0002 {DB}"),
         control(f"users role ada@example.com viewer --location loc-0002 --organization org-0001"
                 f" {DB}"),
         control(f"users role ada@example.com manager --every-location {DB}"),

@@ -33,12 +33,21 @@ from controlplane.accounts.oauth.secrets import (
     REFRESH,
     new_secret,
 )
+from controlplane.operation.errors import invalid_request
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 PUBLIC: Final = ["none"]
 S256_LENGTH: Final = 43
 """Length of 32 bytes as base64url without padding."""
+_PROBLEMS: Final = {
+    "invalid_client": "The program is not registered, or its registration has ended.",
+    "unsupported_response_type": "The program requested a response type other than code.",
+    "invalid_target": "The program requested access to another service.",
+}
+_UNREGISTERED: Final = "The program has not registered the address for the reply."
+_NO_CHALLENGE: Final = "The program sent no code challenge with S256 (PKCE)."
+_UNSUPPORTED: Final = "The program requested something that this service does not support."
 
 
 class InvalidTargetError(OAuth2Error):  # type: ignore[misc]
@@ -151,25 +160,27 @@ class Server(AuthorizationServer):  # type: ignore[misc]
                 int(ACCESS_LIFETIME.total_seconds()),
             ),
         )
-        self._issuer_parameter = Issuer(issuer)
-        self._issuer_parameter(self)
+        Issuer(issuer)(self)
 
-    def check(self, oauth_request: OAuthRequest) -> OAuthClient | OAuthReply:
-        """Return the client that requests consent, or the reply that refuses the request."""
+    def check(self, oauth_request: OAuthRequest) -> OAuthClient:
+        """Return the client that requests consent. Raises a refusal for the user.
+
+        An invalid request is not returned to the client with a redirect: anyone can register a
+        client, so a link to this service could lead to any address (RFC 9700, 4.11).
+        """
         try:
             grant = self.get_consent_grant(oauth_request)
         except OAuth2Error as error:
-            reply: OAuthReply = self.handle_error_response(None, error)
-            self._issuer_parameter.add_issuer_parameter(self, reply)
-            return reply
+            raise invalid_request(_describe(error)) from error
         row: OAuthClient = grant.client.row
         return row
 
     def decide(self, oauth_request: OAuthRequest, user: ConsentingUser | None) -> OAuthReply:
-        """Return the redirect with a code, or with ``access_denied`` if ``user`` is None."""
-        checked = self.check(oauth_request)
-        if isinstance(checked, OAuthReply):
-            return checked
+        """Return the redirect with a code, or with ``access_denied`` if ``user`` is None.
+
+        Raises a refusal if the request is invalid.
+        """
+        self.check(oauth_request)
         request = self.create_oauth2_request(oauth_request)
         grant = self.get_authorization_grant(request)
         reply: OAuthReply = self.create_authorization_response(request, user, grant=grant)
@@ -242,6 +253,9 @@ class RefreshGrant(RefreshTokenGrant):  # type: ignore[misc]
         _require_resource(self.server.issuer, self.request)
         super().validate_token_request()
 
+    def _validate_token_scope(self, _token: Token) -> None:
+        """Accept any scope: no scopes are defined, so all are ignored (RFC 6749, 3.3 and 6)."""
+
     def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
         session, now = self.server.session, self.server.now
         pair = grants.take_refresh_token(session, refresh_token, now)
@@ -301,6 +315,13 @@ class Issuer(IssuerParameter):  # type: ignore[misc]
 
     def get_issuer(self) -> str:
         return self._issuer
+
+
+def _describe(error: OAuth2Error) -> str:
+    """Return a fixed text for users: the author of a link must not control text on our page."""
+    if error.error == InvalidRequestError.error:
+        return _NO_CHALLENGE if error.redirect_uri else _UNREGISTERED
+    return _PROBLEMS.get(error.error, _UNSUPPORTED)
 
 
 def _require_resource(issuer: str, request: Request) -> None:

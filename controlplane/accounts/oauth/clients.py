@@ -1,10 +1,13 @@
 """Registered OAuth clients (RFC 7591). Anyone can register one, so their number is limited.
 
+At the limit, clients that no user has authorized make room for new ones, so strangers cannot close
+the registration.
+
 All clients are public clients, which have no secret: a secret in every copy of a program would be
 public. Instead, PKCE binds a code to the client that requested it.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from sqlalchemy import delete, func, select
@@ -12,28 +15,22 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts.oauth.secrets import is_client_id, new_client_id
 from controlplane.operation.errors import unavailable
-from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
+from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant
 from controlplane.storage.statements import change_rows
 
 CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
 UNNAMED: Final = "A program without a name"
-UNUSED: Final = timedelta(days=90)
-"""If there are too many clients, each client whose last grant is older than this is deleted, unless
-a grant is still valid.
-"""
-NEVER_GRANTED: Final = timedelta(hours=1)
-"""If there are too many clients, each client that never had a grant and registered longer ago than
-this is deleted.
-"""
+DELETED_AT_ONCE: Final = 100
+"""Number of clients that are deleted together if there are too many."""
 
 
 def add_client(session: Session, name: str, redirect_uris: list[str], now: datetime) -> OAuthClient:
-    """Register a client. Raises a refusal if there are too many."""
+    """Register a client. Raises a refusal if there are too many clients with a valid grant."""
     if _count(session) >= CLIENTS_MAX:
-        _forget(session, now)
+        _make_room(session, now)
         if _count(session) >= CLIENTS_MAX:
-            raise unavailable("too many clients are registered. Try again later", wait_s=600)
+            raise unavailable("too many programs are registered. Try again later", wait_s=600)
     row = OAuthClient(
         id=new_client_id(), name=display_name(name), redirect_uris=redirect_uris, created_at=now
     )
@@ -56,10 +53,21 @@ def _count(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(OAuthClient)) or 0
 
 
-def _forget(session: Session, now: datetime) -> None:
-    """Delete clients without a recent grant, as `UNUSED` and `NEVER_GRANTED` define."""
-    in_use = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
-    is_old = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at) <= now - UNUSED
-    is_idle = OAuthClient.granted_at.is_(None) & (OAuthClient.created_at <= now - NEVER_GRANTED)
-    unused = delete(OAuthClient).where(OAuthClient.id.not_in(in_use), is_old | is_idle)
-    change_rows(session, unused)
+def _make_room(session: Session, now: datetime) -> None:
+    """Delete some clients: first the oldest that never had a grant, then those with the oldest.
+
+    Clients with a valid grant, or with a code that is not exchanged yet, are kept.
+    """
+    with_grant = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
+    with_code = select(OAuthCode.client_id).where(OAuthCode.expires_at > now)
+    had_grant = OAuthClient.granted_at.is_not(None)
+    last_used_at = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at)
+    unused = (
+        select(OAuthClient.id)
+        .where(OAuthClient.id.not_in(with_grant), OAuthClient.id.not_in(with_code))
+        .order_by(had_grant, last_used_at, OAuthClient.id)
+        .limit(DELETED_AT_ONCE)
+    )
+    change_rows(
+        session, delete(OAuthClient).where(OAuthClient.id.in_(session.scalars(unused).all()))
+    )

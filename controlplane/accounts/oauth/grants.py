@@ -6,7 +6,7 @@ Therefore two exchanges of one code are serialized, and no exchange happens whil
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -25,12 +25,19 @@ from controlplane.accounts.oauth.secrets import (
 )
 from controlplane.accounts.users import lock_user
 from controlplane.operation.permissions import hash_secret
-from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
+from controlplane.storage.oauth_tables import (
+    OAuthClient,
+    OAuthCode,
+    OAuthGrant,
+    OAuthToken,
+    TokenKind,
+)
 
 GRANTS_MAX: Final = 50
 """Maximum number of grants of one user. Beyond it, a new grant ends the least recently used one."""
 TOKENS_MAX: Final = 500
-"""Maximum number of tokens of one grant. The tokens that expire first are deleted."""
+"""Maximum number of tokens of each kind of one grant. The used ones that expire first are deleted.
+"""
 
 
 def add_code(
@@ -114,8 +121,12 @@ def add_tokens(
     session.execute(
         delete(OAuthToken).where(OAuthToken.grant_id == grant.id, OAuthToken.expires_at <= now)
     )
-    pairs = (("access", access, ACCESS_LIFETIME), ("refresh", refresh, REFRESH_LIFETIME))
+    pairs: tuple[tuple[TokenKind, str, timedelta], ...] = (
+        ("access", access, ACCESS_LIFETIME),
+        ("refresh", refresh, REFRESH_LIFETIME),
+    )
     for kind, token, lifetime in pairs:
+        _delete_oldest(session, grant, kind)
         session.add(
             OAuthToken(
                 token_hash=hash_secret(token), grant_id=grant.id, kind=kind,
@@ -124,8 +135,15 @@ def add_tokens(
         )  # fmt: skip
     grant.last_used_at, grant.expires_at = now, now + REFRESH_LIFETIME
     session.flush()
-    oldest = select(OAuthToken.token_hash).where(OAuthToken.grant_id == grant.id)
-    beyond = session.scalars(oldest.order_by(OAuthToken.expires_at.desc()).offset(TOKENS_MAX)).all()
+
+
+def _delete_oldest(session: Session, grant: OAuthGrant, kind: TokenKind) -> None:
+    """Make room for one more token of the grant."""
+    kept_first = (OAuthToken.used_at.is_not(None), OAuthToken.expires_at.desc())
+    query = select(OAuthToken.token_hash).where(
+        OAuthToken.grant_id == grant.id, OAuthToken.kind == kind
+    )
+    beyond = session.scalars(query.order_by(*kept_first).offset(TOKENS_MAX - 1)).all()
     session.execute(delete(OAuthToken).where(OAuthToken.token_hash.in_(beyond)))
 
 

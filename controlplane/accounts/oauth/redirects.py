@@ -1,5 +1,8 @@
-"""Redirect URIs: https, or http with a loopback address for a program on the user's computer.
+"""Redirect URIs: https, or for a program on the user's computer http with a loopback address, or a
+private-use scheme.
 
+Any program may claim a private-use scheme at the system. Therefore it must be a reversed domain
+name (RFC 8252, 7.1 and 8.4). PKCE, which every client needs, protects the code from other programs.
 Redirect URIs are compared as text (RFC 9700, 4.1.3). The exception is the port of a loopback
 address, which differs each time the program starts (RFC 8252, 7.3). A URI that browsers might parse
 differently, for example with a user name or a backslash, is not accepted.
@@ -10,6 +13,8 @@ from typing import Final
 
 URI_MAX: Final = 512
 URIS_MAX: Final = 10
+KNOWN_SCHEMES: Final = ("cursor", "vscode", "vscode-insiders", "windsurf")
+"""Schemes of common desktop clients of the agent protocol that are not reversed domain names."""
 _REST: Final = r"(?:/[A-Za-z0-9\-._~%!$&'()*+,;=:@/]*)?(?:\?[A-Za-z0-9\-._~%!$&'()*+,;=:@/?]*)?"
 _LOOPBACK: Final = re.compile(
     rf"http://(?P<host>127\.0\.0\.1|\[::1\]|localhost)(?::[0-9]{{1,5}})?(?P<rest>{_REST})"
@@ -18,10 +23,14 @@ _HTTPS: Final = re.compile(
     rf"https://(?P<host>(?:[a-z0-9](?:[a-z0-9\-]*[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9\-]*[a-z0-9])?)"
     rf"(?P<port>:[0-9]{{1,5}})?(?P<rest>{_REST})"
 )
+_PRIVATE: Final = re.compile(
+    rf"(?P<scheme>[a-z][a-z0-9\-]*(?:\.[a-z0-9\-]+)+|{'|'.join(KNOWN_SCHEMES)})"
+    rf":(?://[A-Za-z0-9\-._]+|(?=/(?!/))){_REST}"
+)
 
 
 def is_redirect_uri(uri: str) -> bool:
-    fits = _LOOPBACK.fullmatch(uri) or _HTTPS.fullmatch(uri)
+    fits = _LOOPBACK.fullmatch(uri) or _HTTPS.fullmatch(uri) or _PRIVATE.fullmatch(uri)
     return len(uri) <= URI_MAX and fits is not None
 
 
@@ -36,7 +45,7 @@ def is_same(uri: str, registered: str) -> bool:
 
 
 def host_of(uri: str) -> str | None:
-    """Return the host of a redirect URI, None for a loopback address."""
+    """Return the host of a redirect URI, None for a program on the user's computer."""
     match = _HTTPS.fullmatch(uri)
     return None if match is None else match["host"] + (match["port"] or "")
 
@@ -50,6 +59,8 @@ def form_source(uri: str) -> str:
     host = host_of(uri)
     if host is not None:
         return f"https://{host}"
+    if (private := _PRIVATE.fullmatch(uri)) is not None:
+        return f"{private['scheme']}:"
     match = _LOOPBACK.fullmatch(uri)
     if match is None or match["host"] == "[::1]":
         return "http:"

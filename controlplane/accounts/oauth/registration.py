@@ -34,13 +34,17 @@ def registration_request(oauth_request: OAuthRequest, body: Mapping[str, Any]) -
 
 class Claims(ClientMetadataClaims):  # type: ignore[misc]
     def validate_redirect_uris(self) -> None:
+        """Keep the supported redirect URIs. The reply states which these are (RFC 7591, 3.2.1)."""
         uris = self.get("redirect_uris")
         if not isinstance(uris, list) or not 1 <= len(uris) <= URIS_MAX:
             raise InvalidRedirectURIError(f"'redirect_uris' must contain 1 to {URIS_MAX} addresses")
-        if not all(isinstance(each, str) and is_redirect_uri(each) for each in uris):
+        supported = [each for each in uris if isinstance(each, str) and is_redirect_uri(each)]
+        if not supported:
             raise InvalidRedirectURIError(
-                "redirect URIs must use https, or http with 127.0.0.1, [::1] or localhost"
+                "redirect URIs must use https, http with 127.0.0.1, [::1] or localhost, or a"
+                " reversed domain name as in com.example.app:/callback"
             )
+        self["redirect_uris"] = supported
 
 
 class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]

@@ -91,11 +91,14 @@ COMMANDS: Final = (
             option("--name", "NAME", "name to show in lists (default: the e-mail address)",
                    default=""),
             option("--role", None, _ROLE, required=True, choices=ROLES),
+            flag("--known", "add the account that the address has in another organization; make"
+                 " sure that it is this user's; it keeps its password"),
             _ACCESS, _PASSWORD, _EMAIL, _ORGANIZATION, DATABASE,
         ),
         (
             'venue-control users add ada@example.com --name "Ada" --role owner',
             "venue-control users add bob@example.com --role viewer --location loc-0001",
+            "venue-control users add bob@example.com --known --role viewer --organization org-0002",
         ),
     ),
     Command(

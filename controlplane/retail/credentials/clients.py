@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 from uuid import UUID
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.operation.caller import Caller
@@ -33,9 +33,13 @@ _ALPHABET: Final = string.ascii_letters + string.digits
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Access for the client with the API key ``key_id``. ``refresh_token`` renews the access."""
+    """Access for the client with the API key ``key_id``. ``refresh_token`` renews the access.
+
+    ``family`` is the same for all tokens from one exchange of the API key.
+    """
 
     key_id: UUID
+    family: UUID
     refresh_token: str
 
 
@@ -71,7 +75,7 @@ def list_keys(session: Session) -> Sequence[RetailKey]:
 def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
     """Revoke a key. Return whether it exists.
 
-    Its refresh tokens become invalid at once, and its access tokens within seconds.
+    Its tokens become invalid at once.
     """
     row = session.get(RetailKey, key_id)
     if row is None:
@@ -81,17 +85,18 @@ def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
     return True
 
 
-def revoked_keys(session: Session) -> frozenset[UUID]:
-    query = select(RetailKey.id).where(RetailKey.revoked_at.is_not(None))
-    return frozenset(session.scalars(query))
-
-
-def caller_of(session: Session, key_id: UUID) -> Caller | None:
-    """Return the caller of an API key, or None if the key is unknown or revoked."""
-    row = session.get(RetailKey, key_id)
-    if row is None or row.revoked_at is not None:
-        return None
-    return Caller(row.id, row.organization_id, row.can_write)
+def caller_of(session: Session, key_id: UUID, family: UUID) -> Caller | None:
+    """Return the caller of an access token, or None if its API key or its family has ended."""
+    has_token = exists().where(
+        RefreshToken.family == family,
+        RefreshToken.key_id == key_id,
+        RefreshToken.ended_at.is_(None),
+    )
+    query = select(RetailKey.organization_id, RetailKey.can_write).where(
+        RetailKey.id == key_id, RetailKey.revoked_at.is_(None), has_token
+    )
+    row = session.execute(query).first()
+    return None if row is None else Caller(key_id, row.organization_id, row.can_write)
 
 
 def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
@@ -108,18 +113,23 @@ def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
 def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None:
     """Return access for a refresh token, or None if the token is not valid.
 
-    If the token was used before, one of its two users has a stolen copy. Then all refresh tokens
-    from the same exchange of the API key are ended.
+    If the token was used before, one of its two users has a stolen copy. Then all tokens from the
+    same exchange of the API key are ended.
     """
     query = select(RefreshToken).where(RefreshToken.secret_hash == hash_secret(refresh_token))
-    row = session.scalars(query.with_for_update()).first()
+    row = session.scalars(query).first()
+    if row is None:
+        return None
+    # Refreshes with tokens of one key are serialized, so none adds a token while its family ends.
+    session.execute(select(RetailKey.id).where(RetailKey.id == row.key_id).with_for_update())
+    row = session.scalars(query.execution_options(populate_existing=True)).first()
     if row is None or row.ended_at is not None or row.expires_at <= now:
         return None
     if row.used_at is not None:
         family = update(RefreshToken).where(RefreshToken.family == row.family)
         session.execute(family.values(ended_at=now))
         return None
-    if caller_of(session, row.key_id) is None:
+    if caller_of(session, row.key_id, row.family) is None:
         return None
     row.used_at = now
     return _grant(session, row.key_id, row.family, now)
@@ -139,4 +149,4 @@ def _grant(session: Session, key_id: UUID, family: UUID, now: datetime) -> Grant
             expires_at=now + REFRESH_LIFETIME,
         )
     )
-    return Grant(key_id, token)
+    return Grant(key_id, family, token)

@@ -26,7 +26,7 @@ SECRET_BYTES: Final = 32
 ALGORITHM: Final = "EdDSA"
 AUDIENCE: Final = "retail"
 ISSUER: Final = "venue-control"
-_CLAIMS: Final = ("iss", "aud", "sub", "iat", "exp", "jti")
+_CLAIMS: Final = ("iss", "aud", "sub", "iat", "exp", "jti", "sid")
 
 
 class InvalidTokenError(Exception):
@@ -43,8 +43,11 @@ class AccessTokens:
     current: str
     signing: Mapping[str, Ed25519PrivateKey]
 
-    def issue(self, key_id: UUID, now: datetime) -> str:
-        """Return a token for the client with an API key, valid for `ACCESS_TOKEN_S` seconds."""
+    def issue(self, key_id: UUID, family: UUID, now: datetime) -> str:
+        """Return a token for the client with an API key, valid for `ACCESS_TOKEN_S` seconds.
+
+        ``family`` identifies the exchange of the API key that the token stems from.
+        """
         claims = {
             "iss": ISSUER,
             "aud": AUDIENCE,
@@ -52,12 +55,13 @@ class AccessTokens:
             "iat": now,
             "exp": now + timedelta(seconds=ACCESS_TOKEN_S),
             "jti": uuid.uuid4().hex,
+            "sid": str(family),
         }
         signer = self.signing[self.current]
         return jwt.encode(claims, signer, ALGORITHM, headers={"kid": self.current})
 
-    def client(self, token: str, now: datetime) -> UUID:
-        """Return the id of the API key that a token was issued for. Raises InvalidTokenError."""
+    def verify(self, token: str, now: datetime) -> tuple[UUID, UUID]:
+        """Return the id of the API key and the family of a token. Raises InvalidTokenError."""
         try:
             signer = self.signing.get(jwt.get_unverified_header(token).get("kid", ""))
             if signer is None:
@@ -78,7 +82,7 @@ class AccessTokens:
             )
             if not claims["iat"] <= now.timestamp() < claims["exp"]:
                 raise InvalidTokenError
-            return UUID(claims["sub"])
+            return UUID(claims["sub"]), UUID(claims["sid"])
         except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
             raise InvalidTokenError from error
 

@@ -80,17 +80,20 @@ async def join(core: Core, request: Request) -> Response:
         return row.email, users.find_user(session, row.email)
 
     email, user = await core.read(find)
-    attempt = None
+    attempt, network = None, throttle.network_of(address)
     if user is None:
         require_new(body.password, "password")
-        password_hash = await core.passwords.hash(body.password)
+        password_hash = await core.passwords.hash(body.password, network, is_known=False)
     else:
         password_hash = user.password_hash
         attempt = await begin_attempt(core, email, address)
-        if not await core.passwords.verify(password_hash, body.password):
+        if not await core.passwords.verify(password_hash, body.password, network, is_known=False):
             refused = partial(_note_refused, code=body.code, user=user, address=address, now=now)
             await core.write(refused)
-            raise wrong_password("the address has an account: enter the password of the account")
+            raise wrong_password(
+                "the address has an account: enter the password of the account. If you do not know"
+                " it, ask the operator of the service to set a new one"
+            )
 
     def work(session: Session) -> JoinReply:
         row = _find_invitation(session, body.code, now, lock=True)

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,7 +28,7 @@ from controlplane.accounts.messages import (
 )
 from controlplane.accounts.names import organization_records
 from controlplane.accounts.passwords import require_good
-from controlplane.accounts.throttle import Try
+from controlplane.accounts.throttle import Try, network_of
 from controlplane.accounts.users import find_user, memberships, note_change
 from controlplane.operation import permissions
 from controlplane.operation.audit_entries import (
@@ -46,6 +46,7 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, forbidden, invalid_field
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
+from controlplane.storage.audit_tables import AuditEntry
 from controlplane.web.accounts import cookies
 from controlplane.web.admission import (
     Handler,
@@ -112,14 +113,17 @@ async def change_password(core: Core, request: Request) -> Response:
     user = await core.read(lambda session: session.get_one(User, caller.owner_id))
     address, now = address_of(core, request), core.clock()
     attempt = await begin_attempt(core, user.email, address)
-    if not await core.passwords.verify(user.password_hash, body.old_password):
+    network = network_of(address)
+    if not await core.passwords.verify(
+        user.password_hash, body.old_password, network, is_known=True
+    ):
         refusal = wrong_password("the old password is wrong")
         event = Event("password.change", user_subject(user), refusal.detail, "refused")
         await core.write(
             lambda session: note_call(session, caller, event, address=address, now=now)
         )
         raise refusal
-    password_hash = await core.passwords.hash(body.new_password)
+    password_hash = await core.passwords.hash(body.new_password, network, is_known=True)
 
     def work(session: Session) -> PasswordChangeReply:
         row = session.get_one(User, user.id, with_for_update=True)
@@ -151,7 +155,7 @@ def count_attempt(core: Core, request: Request) -> str:
     Raises a refusal if the limit of attempts is reached.
     """
     address = address_of(core, request)
-    if wait_s := core.sign_ins.take(address):
+    if wait_s := core.sign_ins.take(network_of(address)):
         raise too_many_attempts(spread(wait_s))
     return address
 
@@ -177,36 +181,50 @@ async def begin_session(
     """Return the token of a new session, and the reply. Raises a refusal if the sign-in fails."""
     address = address_of(core, request)
     attempt = await begin_attempt(core, body.email, address)
-    user = await core.read(lambda session: find_user(session, body.email))
-    known = None if user is None else user.password_hash
-    is_right = await core.passwords.verify(known, body.password)
+    now = core.clock()
+
+    def find(session: Session) -> tuple[User | None, bool]:
+        user = find_user(session, body.email)
+        # The queries are the same for known and unknown e-mail addresses.
+        user_id = uuid4() if user is None else user.id
+        return user, sessions.is_known_network(session, user_id, address, now)
+
+    user, is_known = await core.read(find)
+    is_right = await core.passwords.verify(
+        None if user is None else user.password_hash,
+        body.password,
+        network_of(address),
+        is_known=is_known,
+    )
     try:
         if user is None or not is_right:
             raise sign_in_failed()
         return await _open_session(core, request, user, body.password, attempt)
     except Refusal as refusal:
-        await _note_refused(core, body.email, address, refusal.detail)
+        await _note_refused(core, user, address, refusal.detail)
         raise
 
 
-async def _note_refused(core: Core, email: str, address: str, reason: str) -> None:
-    """Add a refused attempt to the audit log.
+async def _note_refused(core: Core, user: User | None, address: str, reason: str) -> None:
+    """Add a refused attempt to the audit log, unless there were too many.
 
-    The queries are the same for known and unknown e-mail addresses, so that both take the same
-    time. An unknown address is not logged, because users sometimes type their password into the
-    wrong field.
-    Attempts beyond the limit are not logged either, because they would fill the log.
+    The statements are the same for known and unknown e-mail addresses, and with and without an
+    entry, so that all take the same time. An unknown address is not logged, because users sometimes
+    type their password into the wrong field.
     """
     now = core.clock()
+    detail = core.refused_sign_ins.describe(None if user is None else user.id, reason)
 
     def work(session: Session) -> None:
-        user = find_user(session, email)
         unknown = Actor("unknown", None, "", address=address)
         actor = unknown if user is None else user_actor(user, address=address)
         of = memberships(session, uuid4() if user is None else user.id)
-        event = Event("session.sign_in", Subject("session", ""), reason, "refused")
+        event = Event("session.sign_in", Subject("session", ""), detail or reason, "refused")
         organization_id = of[0].organization_id if of else None
-        note(session, actor, event, organization_id=organization_id, now=now)
+        entry = note(session, actor, event, organization_id=organization_id, now=now)
+        session.flush()
+        unwanted = entry.position if detail is None else 0
+        session.execute(delete(AuditEntry).where(AuditEntry.position == unwanted))
 
     await core.write(work)
 
@@ -218,7 +236,9 @@ async def _open_session(
     agent = request.headers.get("user-agent", "")
     address = address_of(core, request)
     verified = user.password_hash
-    better = await core.passwords.hash(password) if core.passwords.is_outdated(verified) else None
+    better = None
+    if core.passwords.is_outdated(verified):
+        better = await core.passwords.hash(password, network_of(address), is_known=True)
 
     def work(session: Session) -> tuple[str, SignInReply]:
         row = session.get(User, user.id, with_for_update=True)

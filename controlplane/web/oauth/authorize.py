@@ -45,12 +45,6 @@ _PROBLEMS: Final = {
     "no_membership": "This account is a member of no organization.",
 }
 
-_ERRORS: Final = {
-    "invalid_client": "The program is not registered, or its registration has ended.",
-    "invalid_request": "The program has not registered the address for the reply.",
-}
-_UNKNOWN: Final = "The program requested something that this service does not support."
-
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -64,15 +58,13 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
     """Show the page for ``GET``. Handle the decision of the user for ``POST``."""
     require_method(request, "GET", "POST")
     issuer = issuer_of(core, request)
-    count(core, request, limit)
+    count(core, request, limit, "too many pages were opened")
     return await (_show if request.method == "GET" else _decide)(core, request, issuer)
 
 
 async def _show(core: Core, request: Request, issuer: str) -> Response:
     oauth_request = _oauth_request("GET", issuer, request.url.query)
     view = await find_view(core, oauth_request, cookies.token_of(core, request))
-    if isinstance(view, OAuthReply):
-        return to_client(view)
     if view.consent is None:
         return sign_in_page(oauth_request.query, client=view.client)
     return consent_page(view.consent)
@@ -112,8 +104,6 @@ async def sign_in(core: Core, request: Request) -> Response:
         token, _ = await begin_session(core, request, parse_part(SignInRequest, body))
     except Refusal as refusal:
         view = await find_view(core, oauth_request, None)
-        if isinstance(view, OAuthReply):
-            return to_client(view)
         return sign_in_page(
             oauth_request.query,
             client=view.client,
@@ -125,18 +115,14 @@ async def sign_in(core: Core, request: Request) -> Response:
     return _again(oauth_request, cookies.cookie(core, request, token))
 
 
-async def find_view(
-    core: Core, oauth_request: OAuthRequest, token: str | None
-) -> View | OAuthReply:
-    """Return the view for a request of a client, or the reply that refuses the request."""
+async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) -> View:
+    """Return the view for a request of a client. Raises a refusal if the request is invalid."""
     now = core.clock()
 
-    def work(session: Session) -> View | OAuthReply:
+    def work(session: Session) -> View:
         from controlplane.accounts.oauth.authorization_server import Server
 
         client = Server(session, now, oauth_request.issuer).check(oauth_request)
-        if isinstance(client, OAuthReply):
-            return client
         session_match = token and permissions.of_session(
             session, permissions.hash_secret(token), now
         )
@@ -148,14 +134,11 @@ async def find_view(
 
 
 def to_client(reply: OAuthReply) -> Response:
-    """Redirect the browser to the client with the reply.
+    """Redirect the browser to the client with the reply to a decision.
 
     The status is 303, because a browser must not send the form on to the client (RFC 9700, 4.12).
-    Raises a refusal if the reply has no address of the client.
     """
-    if reply.location is None:
-        # Only fixed texts are used: the author of a link must not control text on our page.
-        raise invalid_request(_ERRORS.get(str(reply.body.get("error")), _UNKNOWN))
+    assert reply.location is not None  # noqa: S101 - the request of the client is valid
     return Response(status_code=HTTPStatus.SEE_OTHER, headers={"location": reply.location})
 
 
@@ -188,9 +171,7 @@ async def _answer(
 
         assert caller.owner_id is not None  # noqa: S101 - a session has a user
         server = Server(session, now, oauth_request.issuer)
-        checked = server.check(oauth_request)
-        if isinstance(checked, OAuthReply):
-            return checked
+        client = server.check(oauth_request)
         user = None
         if organization_id is not None:
             lock_user(session, caller.owner_id)
@@ -198,7 +179,7 @@ async def _answer(
             if organization_id not in of:
                 raise invalid_request("you are not a member of the organization")
             user = ConsentingUser(caller.owner_id, organization_id)
-            event = Event("grant.create", Subject("client", checked.id, checked.name))
+            event = Event("grant.create", Subject("client", client.id, client.name))
             note_call(
                 session, caller, event,
                 address=address, now=now, organization_id=organization_id,

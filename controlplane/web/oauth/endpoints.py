@@ -74,7 +74,7 @@ async def register(limit: RateLimit, core: Core, request: Request) -> Response:
     """Register a client by its own description (RFC 7591). No credential is required."""
     require_method(request, "POST")
     oauth_request = OAuthRequest("POST", issuer_of(core, request), request.url.path, {})
-    count(core, request, limit)
+    count(core, request, limit, "too many programs were registered")
     require_media_type(request.headers)
     body = parse_json(await read_body(core, request, REGISTRATION_MAX_BYTES))
 

@@ -42,10 +42,15 @@ def issuer_of(core: Core, request: Request) -> str:
     return origin
 
 
-def count(core: Core, request: Request, limit: RateLimit) -> None:
-    """Count a call from a network address. Raises a refusal if the limit is reached."""
+def count(
+    core: Core, request: Request, limit: RateLimit, problem: str = "too many requests"
+) -> None:
+    """Count a call from a network address. Raises a refusal if the limit is reached.
+
+    ``problem`` is the beginning of the refusal's text.
+    """
     if wait_s := limit.take(network_of(address_of(core, request))):
-        raise rate_limited(spread(wait_s))
+        raise rate_limited(spread(wait_s), f"{problem} from this network address")
 
 
 async def read_form(core: Core, request: Request) -> str:

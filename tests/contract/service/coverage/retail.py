@@ -239,9 +239,10 @@ RETAIL: Final = (
             ),
             row(
                 "a refresh token is valid for 30 days and can be used once; a second use ends all"
-                " refresh tokens of the same exchange",
+                " tokens of the same exchange, also its access tokens",
                 TOKENS + "test_a_refresh_token_runs_out",
                 TOKENS + "test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family",
+                TOKENS + "test_no_access_token_outlives_its_family",
             ),
             row(
                 "a cursor is valid for 24 hours, for the same company, listing, filters and order;"

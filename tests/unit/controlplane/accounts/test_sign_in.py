@@ -15,6 +15,7 @@ from controlplane.settings import Settings
 from controlplane.storage.account_tables import SignInFailure, SignInSession, User
 from controlplane.storage.database import Database
 from controlplane.web.accounts import cookies
+from controlplane.web.core import SIGN_INS_BURST
 from tests.unit.controlplane.accounts.people import (
     COOKIE,
     OVERVIEW,
@@ -149,9 +150,9 @@ async def test_an_unknown_address_costs_the_same_hash(
     verified: list[str] = []
     verify = service.core.passwords.verify
 
-    async def noted(password_hash: str | None, password: str) -> bool:
+    async def noted(password_hash: str | None, *arguments: Any, **named: Any) -> bool:
         verified.append(password_hash or "")
-        return await verify(password_hash, password)
+        return await verify(password_hash, *arguments, **named)
 
     monkeypatch.setattr(service.core.passwords, "verify", noted)
     await Browser(service).sign_in(password="not this one, no")
@@ -179,11 +180,12 @@ async def test_the_real_numbers_are_argon2id_with_nineteen_mebibytes() -> None:
     settings = Settings()
     passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
     try:
-        made = await passwords.hash("e\u0301tude in c minor")
+        network = {"network": "192.0.2.1", "is_known": False}
+        made = await passwords.hash("e\u0301tude in c minor", **network)
         assert made.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
-        assert await passwords.verify(made, "\u00e9tude in c minor")
-        assert not await passwords.verify(made, "etude in c minor")
-        assert not await passwords.verify(None, "etude in c minor")
+        assert await passwords.verify(made, "\u00e9tude in c minor", **network)
+        assert not await passwords.verify(made, "etude in c minor", **network)
+        assert not await passwords.verify(None, "etude in c minor", **network)
     finally:
         passwords.close()
 
@@ -210,12 +212,15 @@ async def test_an_old_password_hash_is_replaced_at_sign_in(
 async def test_only_so_many_hashes_wait_at_once() -> None:
     passwords = Passwords(memory_kib=8, passes=1)
     try:
-        wanted = [passwords.verify(None, "x") for _ in range(WAITING_MAX + 3)]
+        wanted = [
+            passwords.verify(None, "x", f"192.0.2.{at}", is_known=False)
+            for at in range(1 + WAITING_MAX + 3)  # one runs
+        ]
         answers = await asyncio.gather(*wanted, return_exceptions=True)
         refused = [each for each in answers if isinstance(each, Refusal)]
         assert len(refused) == 3
         assert {each.status for each in refused} == {503}
-        assert await passwords.verify(None, "x") is False
+        assert await passwords.verify(None, "x", "192.0.2.1", is_known=False) is False
     finally:
         passwords.close()
 
@@ -293,6 +298,21 @@ async def test_a_flood_is_refused_before_the_database(service: RunningService) -
     statuses = {(await Browser(service).sign_in("x@example.com")).status_code for _ in range(40)}
     assert statuses == {401, 429}
     assert service.core.sign_ins.take("127.0.0.1") > 0
+
+
+@pytest.mark.parametrize(
+    "settings", [Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)]
+)
+async def test_a_flood_of_one_ipv6_network_is_one_flood(service: RunningService) -> None:
+    """A provider assigns a /64 to each customer, so a caller can use any number of addresses."""
+    body = {"code": "x"}
+    replies = [
+        await Browser(service).post(
+            "/api/auth/invitation", body, x_forwarded_for=f"2001:db8::{at:x}"
+        )
+        for at in range(SIGN_INS_BURST + 1)
+    ]
+    assert [each.status_code for each in replies] == [404] * SIGN_INS_BURST + [429]
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_a_user_of_another_organization_keeps_the_password(
 ) -> None:
     main([*ADD, *secret])
     before = stored(database)[0]
-    assert main([*ADD, "--organization", "org-2"]) == 0
+    assert main([*ADD, "--organization", "org-2", "--known"]) == 0
     assert "keeps the password" in capsys.readouterr().err
     assert stored(database) == (before, [("org-0001", "owner", []), ("org-2", "owner", [])])
     assert main([*ADD, *secret]) == 2

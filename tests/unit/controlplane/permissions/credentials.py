@@ -130,7 +130,11 @@ class Maker:
             can_write=can_write, now=self.now,
         )  # fmt: skip
         signers = signing_keys.create(self.session, self.now)
-        return key_id, secret, signers.access_tokens.issue(key_id, self.now - ago)
+        self.session.flush()
+        grant = clients.exchange(self.session, secret, self.now - ago)
+        assert grant is not None
+        access = signers.access_tokens.issue(key_id, grant.family, self.now - ago)
+        return key_id, secret, access
 
     def invitation(self, user: UUID, organization: str = DEFAULT_ORGANIZATION) -> UUID:
         row, _ = invitations.invite(

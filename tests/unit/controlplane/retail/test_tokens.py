@@ -116,6 +116,9 @@ def forged(service: RunningService, **changes: Any) -> str:
     keys = service.database.read(signing_keys.load)
     assert keys is not None
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
+    family = service.database.read(
+        lambda session: session.scalars(select(RefreshToken.family)).first()
+    )
     now = service.clock()
     claims = {
         "iss": ISSUER,
@@ -124,6 +127,7 @@ def forged(service: RunningService, **changes: Any) -> str:
         "iat": now,
         "exp": now + timedelta(hours=1),
         "jti": "1",
+        "sid": str(family),
     }
     tokens = keys.access_tokens
     wanted = {name: value for name, value in (claims | changes).items() if value is not None}
@@ -145,6 +149,8 @@ def forged(service: RunningService, **changes: Any) -> str:
         {"exp": datetime(2020, 1, 1, tzinfo=UTC)},
         {"iat": datetime(2030, 1, 1, tzinfo=UTC)},
         {"jti": None},
+        {"sid": None},
+        {"sid": str(UUID(int=7))},
     ],
 )
 async def test_a_token_with_wrong_claims_is_refused(
@@ -200,17 +206,14 @@ async def test_revoking_an_api_key_ends_its_tokens(service: RunningService) -> N
 
 
 @pytest.mark.parametrize("settings", [Settings(rate_per_s=0)])
-async def test_a_revoked_api_key_leaves_the_cache_with_the_next_poll(
-    service: RunningService,
-) -> None:
+async def test_a_revoked_api_key_is_refused_at_once(service: RunningService) -> None:
+    """Tokens of the retail API are not cached, even if API keys of the facade are."""
     access = await access_of(service, new_key(service))
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
     await poll_changes(service.core)
     assert (await fees(service, access)).status_code == 200
-    assert service.core.keys.find(f"retail {key_id}") is not None
     now = service.clock()
     service.database.write(lambda session: clients.revoke_key(session, key_id, now))
-    await poll_changes(service.core)
     assert_unauthenticated(await fees(service, access))
 
 
@@ -224,6 +227,19 @@ async def test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family(
     assert_unauthenticated(await refresh(service, first))
     assert_unauthenticated(await refresh(service, third))
     assert (await refresh(service, other)).status_code == 200
+
+
+async def test_no_access_token_outlives_its_family(service: RunningService) -> None:
+    """A refresh does not end earlier access tokens. The end of the family ends all of them."""
+    key = new_key(service)
+    first, other = (await exchange(service, key)).json(), (await exchange(service, key)).json()
+    second = (await refresh(service, first["refresh_token"])).json()
+    family = [first["access_token"], second["access_token"]]
+    assert [(await fees(service, each)).status_code for each in family] == [200, 200]
+    assert_unauthenticated(await refresh(service, first["refresh_token"]))
+    for each in family:
+        assert_unauthenticated(await fees(service, each))
+    assert (await fees(service, other["access_token"])).status_code == 200
 
 
 async def test_a_refresh_token_runs_out(service: RunningService) -> None:

@@ -235,6 +235,16 @@ def test_the_unit_permits_enough_open_files_for_a_fleet() -> None:
     assert files > Settings().streams_max + 10_000
 
 
+def test_the_unit_permits_a_lower_priority() -> None:
+    """Passwords and large bodies are processed with a lower priority (setpriority(2))."""
+    filters = [
+        line.partition("=")[2]
+        for line in (RESOURCES / UNIT).read_text().splitlines()
+        if line.startswith("SystemCallFilter=")
+    ]
+    assert filters[-1] == "setpriority"  # after the filter that refuses @resources
+
+
 @pytest.mark.needs("systemd-analyze")
 def test_the_unit_is_sandboxed_and_systemd_finds_no_fault(tmp_path: Path) -> None:
     unit = tmp_path / UNIT

@@ -14,9 +14,10 @@ from http import HTTPStatus
 import pytest
 
 from agent.wire import routes
-from controlplane.operation.body_reader import LARGE_BYTES, NICENESS, BodyReader
+from controlplane.operation.body_reader import LARGE_BYTES, BodyReader
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
+from controlplane.operation.niceness import NICENESS, lower_priority
 from controlplane.settings import Settings
 from controlplane.web.admission import SHORT_BYTES, parse_charged
 from controlplane.web.background import poll_changes
@@ -47,6 +48,16 @@ async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: 
     assert first == second != os.getpid()
     least_urgent = 19
     assert (await reader.read(niceness, b""))[0] == min(os.nice(0) + NICENESS, least_urgent)
+
+
+def test_a_sandbox_may_refuse_the_lower_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the error reached the process that parses bodies, no large body could be read."""
+
+    def refuse(_increment: int) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "nice", refuse)
+    lower_priority()
 
 
 async def test_the_duration_is_returned(reader: BodyReader) -> None:

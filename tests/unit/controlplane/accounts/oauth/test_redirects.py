@@ -56,6 +56,17 @@ async def test_no_browser_is_sent_to_an_address_that_was_not_registered(
         "http://localhost.evil.example/",
         "http://192.168.0.1/",
         "myapp://callback",
+        "com.example.app:callback",
+        "com.example.app:///callback",
+        "com.example.app:",
+        "com.example.app://user@host/callback",
+        "com.example.app:/callback#part",
+        "com.example.app:/call back",
+        "Com.Example.App:/callback",
+        ".com.example.app:/callback",
+        "com..app:/callback",
+        "cursor:callback",
+        "javascript://cursor/%0aalert(1)",
         "data:text/html,x",
         "https://",
         "https://agent.example/" + "x" * 500,
@@ -68,6 +79,89 @@ async def test_an_invalid_redirect_uri_is_not_registered(
     reply = await Program(service).register(redirect_uris=[uri])
     assert reply.status_code == 400
     assert reply.json()["error"] == "invalid_redirect_uri"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "com.example.app:/oauth2redirect/example-provider",
+        "com.example.desk-app://callback?from=browser",
+        "com.example.app:/",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+    ],
+)
+async def test_a_desktop_program_gets_its_code_by_its_private_scheme(
+    service: RunningService, uri: str
+) -> None:
+    """A program without a listener claims a scheme at the system (RFC 8252, 7.1). If another
+    program claims it as well, that program cannot use the code without the verifier of PKCE.
+    """
+    make_user(service)
+    program, visitor = Program(service, uri), Visitor(service)
+    assert (await program.register()).json()["redirect_uris"] == [uri]
+    await visitor.sign_in(program.query(), "ada@example.com")
+    page = await visitor.get(f"{BASE}/authorize?{program.query()}")
+    assert "a program on this computer" in page.text
+    scheme = uri.partition(":")[0]
+    assert f"form-action 'self' {scheme}:;" in page.headers["content-security-policy"]
+    reply = await visitor.decide(program.query())
+    assert reply.headers["location"].startswith(f"{uri}{'&' if '?' in uri else '?'}code=")
+    code = parameters_of(reply)["code"]
+    assert (await program.exchange(code, code_verifier="w" * 64)).status_code == 400
+    assert (await program.exchange(code)).status_code == 200
+    for other in (uri + "/x", uri.replace(scheme, "com.example.other"), uri + "&x=1"):
+        refused = await visitor.get(f"{BASE}/authorize?{program.query(redirect_uri=other)}")
+        assert refused.status_code == 400
+
+
+async def test_one_unsupported_address_does_not_refuse_the_others(service: RunningService) -> None:
+    """The reply states which addresses are registered (RFC 7591, 3.2.1)."""
+    make_user(service)
+    good = ["https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"]
+    bad = ["myapp://callback", "http://agent.example/", "javascript:alert(1)", 7]
+    program, visitor = Program(service, good[1]), Visitor(service)
+    reply = await program.register(redirect_uris=[bad[0], good[0], *bad[1:], good[1]])
+    assert (reply.status_code, reply.json()["redirect_uris"]) == (201, good)
+    await visitor.sign_in(program.query(), "ada@example.com")
+    code = parameters_of(await visitor.decide(program.query()))["code"]
+    assert (await program.exchange(code)).status_code == 200
+    page = await visitor.get(f"{BASE}/authorize?{program.query(redirect_uri=bad[0])}")
+    assert page.status_code == 400
+    refused = await program.register(redirect_uris=bad)
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_redirect_uri")
+    assert "com.example.app:/" in refused.json()["error_description"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"response_type": "token"}, "response type"),
+        ({"response_type": None}, "response type"),
+        ({"code_challenge": None}, "code challenge"),
+        ({"code_challenge_method": "plain"}, "code challenge"),
+        ({"resource": "https://other.example/"}, "another service"),
+    ],
+)
+async def test_only_a_decision_sends_a_browser_to_a_registered_address(
+    service: RunningService, asking: Asking, changes: dict[str, str | None], problem: str
+) -> None:
+    """Anyone can register an address. If a link to this service led there at once, it would be an
+    open redirect (RFC 9700, 4.11).
+    """
+    program, visitor = asking
+    stranger, query = Visitor(service), program.query(**changes)
+    replies = [
+        await stranger.get(f"{BASE}/authorize?{query}"),
+        await visitor.get(f"{BASE}/authorize?{query}"),
+        await stranger.sign_in(query, "ada@example.com", "not this one, no"),
+    ]
+    for reply in replies:
+        assert reply.status_code == 400
+        assert "location" not in reply.headers
+        assert "cannot be connected" in reply.text
+        assert problem in reply.text
+        assert "agent.example" not in reply.text
+        assert "form-action 'none'" in reply.headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])

@@ -11,13 +11,31 @@ from tests.unit.controlplane.accounts.oauth.program import (
     REDIRECT,
     Asking,
     Program,
+    Visitor,
 )
 from tests.unit.controlplane.running_service import RunningService
 
 
 async def test_registrations_are_few_for_an_address(service: RunningService) -> None:
-    statuses = [(await Program(service).register()).status_code for _ in range(11)]
-    assert statuses == [201] * 10 + [429]
+    replies = [await Program(service).register() for _ in range(11)]
+    assert [each.status_code for each in replies] == [201] * 10 + [429]
+    wait_s = replies[-1].headers["retry-after"]
+    assert replies[-1].json() == {
+        "error": "temporarily_unavailable",
+        "error_description": "too many programs were registered from this network address:"
+        f" wait {wait_s} s",
+    }
+
+
+async def test_pages_are_bounded_for_an_address(service: RunningService) -> None:
+    visitor = Visitor(service)
+    pages = [await visitor.get(f"{BASE}/authorize?{Program(service).query()}") for _ in range(62)]
+    assert pages[0].status_code == 400
+    assert pages[-1].status_code == 429
+    wait_s = pages[-1].headers["retry-after"]
+    assert f"Too many pages were opened from this network address: wait {wait_s} s" in (
+        pages[-1].text
+    )
 
 
 async def test_exchanges_are_bounded_for_an_address(service: RunningService) -> None:
@@ -26,6 +44,10 @@ async def test_exchanges_are_bounded_for_an_address(service: RunningService) -> 
     assert replies[0].json()["error"] == "invalid_client"
     assert replies[-1].status_code == 429
     assert replies[-1].json()["error"] == "temporarily_unavailable"
+    assert (
+        "too many requests from this network address: wait"
+        in (replies[-1].json()["error_description"])
+    )
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from controlplane.accounts import users
+from controlplane.accounts.oauth import grants
+from controlplane.accounts.oauth.secrets import REFRESH_LIFETIME
+from controlplane.storage.oauth_tables import OAuthToken
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
@@ -34,6 +38,82 @@ async def test_a_reused_refresh_token_revokes_its_family(
     for each in (first, second, third):
         assert await reads(service, each["access_token"]) is None
         assert (await program.refresh(each["refresh_token"])).status_code == 400
+
+
+ENDS = ("reuse", "revocation", "password", "membership", "profile", "room", "expiry")
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_no_access_token_outlives_its_family(
+    service: RunningService, asking: Asking, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """A refresh does not end earlier access tokens, because calls may be under way with them. The
+    end of the grant ends all of them, whatever caused it.
+    """
+    user = make_user(service)
+    make_user(service, organization_id="org-2")
+    program = asking[0]
+    first = (await program.exchange(await code_of(asking))).json()
+    second = (await program.refresh(first["refresh_token"])).json()
+    issued = [first["access_token"], second["access_token"]]
+    assert all([await reads(service, each) for each in issued])
+    if end == "reuse":
+        assert (await program.refresh(first["refresh_token"])).status_code == 400
+    elif end == "revocation":
+        assert (await program.revoke(second["refresh_token"])).status_code == 200
+    elif end == "password":
+        service.database.write(_new_password)
+    elif end == "membership":
+        remove(service, user, "org-0001")
+    elif end == "profile":
+        service.database.write(
+            lambda session: [
+                grants.end(session, each)
+                for each, _ in grants.of_user(session, user.id, service.clock())
+            ]
+        )
+    elif end == "room":
+        monkeypatch.setattr(grants, "GRANTS_MAX", 1)
+        assert (await program.exchange(await code_of(asking))).status_code == 200
+    else:
+        service.clock.advance(REFRESH_LIFETIME.total_seconds())
+    assert [await reads(service, each) for each in issued] == [None, None]
+
+
+async def test_a_program_that_refreshes_for_months_keeps_its_access(
+    service: RunningService, asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Used refresh tokens are kept for 30 days. The tokens that were issued last are never the ones
+    that are deleted to limit their number.
+    """
+    monkeypatch.setattr(grants, "TOKENS_MAX", 4)
+    program = asking[0]
+    tokens = (await program.exchange(await code_of(asking))).json()
+    for _ in range(8):
+        service.clock.advance(3600)
+        tokens = (await program.refresh(tokens["refresh_token"])).json()
+        assert await reads(service, tokens["access_token"])
+    for _ in range(8):  # several refreshes at the same time
+        tokens = (await program.refresh(tokens["refresh_token"])).json()
+        assert await reads(service, tokens["access_token"])
+    count = select(func.count()).select_from(OAuthToken)
+    assert service.database.read(lambda session: session.scalar(count)) <= 8
+
+
+@pytest.mark.parametrize("scope", ["read", "read write"])
+async def test_a_refresh_may_name_the_requested_scope(
+    service: RunningService, asking: Asking, scope: str
+) -> None:
+    """No scopes are defined, so the service ignores them in every request (RFC 6749, 3.3 and 6)."""
+    program = asking[0]
+    code = await code_of(asking, scope="read write")
+    tokens = (await program.exchange(code)).json()
+    reply = await program.refresh(tokens["refresh_token"], scope=scope)
+    assert reply.status_code == 200
+    assert "scope" not in reply.json()
+    caller = await reads(service, reply.json()["access_token"])
+    assert caller is not None
+    assert caller.can_write is False
 
 
 async def test_two_refreshes_at_once_end_the_family(
@@ -85,8 +165,9 @@ async def test_neither_a_session_nor_its_cookie_is_a_token(
 @pytest.mark.parametrize("resource", [f"{ISSUER}/api/mcp/v2", "https://other.example/api/mcp/v1"])
 async def test_a_token_for_another_resource_is_not_given(asking: Asking, resource: str) -> None:
     program, visitor = asking
-    redirect = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
-    assert parameters_of(redirect)["error"] == "invalid_target"
+    page = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
+    assert page.status_code == 400
+    assert "another service" in page.text
     code = await code_of(asking)
     refused = await program.exchange(code, resource=resource)
     assert refused.json()["error"] == "invalid_target"
@@ -114,11 +195,12 @@ async def test_a_new_password_ends_them_all(service: RunningService) -> None:
     make_user(service)
     program, _, tokens = await let_read(service)
 
-    def work(session: Any) -> None:
-        user = users.find_user(session, "ada@example.com")
-        assert user is not None
-        users.set_password(session, user, "another")
-
-    service.database.write(work)
+    service.database.write(_new_password)
     assert await reads(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
+
+
+def _new_password(session: Any) -> None:
+    user = users.find_user(session, "ada@example.com")
+    assert user is not None
+    users.set_password(session, user, "another")

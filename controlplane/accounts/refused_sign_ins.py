@@ -1,0 +1,35 @@
+"""Limits the audit entries of refused sign-ins, because strangers cause them.
+
+Each account has its own limit. All addresses without an account share one, because a stranger can
+invent any number of them. Attempts without an entry are counted in the next entry.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from controlplane.operation.fairness import RateLimit
+
+ENTRIES_AT_ONCE: Final = 20
+ENTRY_EVERY_S: Final = 3600
+"""Time in seconds after which one more entry is written."""
+
+
+class RefusedSignIns:
+    """Use it from the event loop only. ``monotonic`` returns seconds."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._limit = RateLimit(1 / ENTRY_EVERY_S, ENTRIES_AT_ONCE, monotonic)
+        self._left_out: Counter[UUID | None] = Counter()
+
+    def describe(self, user_id: UUID | None, reason: str) -> str | None:
+        """Return the text of the entry, or None if the attempt gets no entry.
+
+        ``user_id`` is None if the address has no account.
+        """
+        if self._limit.take(user_id):
+            self._left_out[user_id] += 1
+            return None
+        count = self._left_out.pop(user_id, 0)
+        return f"{reason}; earlier attempts without an entry: {count}" if count else reason

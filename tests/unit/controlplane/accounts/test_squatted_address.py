@@ -1,0 +1,169 @@
+"""Tests of an attack: the owner of one organization creates an account with the address of another
+organization's user, and waits until that organization adds the address.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy.orm import Session
+
+from controlplane.accounts import users
+from controlplane.accounts.users import find_user, memberships
+from controlplane.cli import users as users_command
+from controlplane.cli.main import main
+from controlplane.settings import Settings
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, PASSWORD, Browser, make_user
+from tests.unit.controlplane.accounts.test_members import JOIN, MEMBERS
+from tests.unit.controlplane.running_service import RunningService
+
+CHIEF = "ceo@a.example"
+ATTACKERS = "the attacker's password"
+Run = Callable[..., int]
+
+
+@pytest.fixture
+def control(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., int]:
+    """Run `venue-control users` on the database of the service. ``@`` is a file with PASSWORD."""
+    quick = Settings(argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES)
+    monkeypatch.setattr(users_command, "Settings", lambda: quick)
+    file = tmp_path / "password"
+    file.write_text(PASSWORD)
+    url = service.database._engine.url.render_as_string(hide_password=False)
+
+    def run(*words: str) -> int:
+        named = [str(file) if word == "@" else word for word in words]
+        return main(["users", *named, "--database", url])
+
+    return run
+
+
+async def invite(service: RunningService, owner: str, organization_id: str) -> str:
+    """Return the code of an invitation of the chief by an owner."""
+    make_user(service, owner, organization_id=organization_id)
+    browser = Browser(service)
+    assert (await browser.sign_in(owner)).status_code == 200
+    body = {"email": CHIEF, "role": "viewer", "locations": []}
+    path: str = (await browser.post(f"{MEMBERS}/invite", body)).json()["path"]
+    return path.rpartition("/")[2]
+
+
+async def join(service: RunningService, code: str, password: str) -> int:
+    body = {"code": code, "name": "Chief", "password": password}
+    return (await Browser(service).post(JOIN, body)).status_code
+
+
+async def squat(service: RunningService) -> None:
+    code = await invite(service, "eve@b.example", "org-b")
+    assert await join(service, code, ATTACKERS) == 200
+
+
+def organizations(service: RunningService) -> list[str]:
+    def work(session: Session) -> list[str]:
+        user = find_user(session, CHIEF)
+        if user is None:
+            return []
+        return sorted(each.organization_id for each in memberships(session, user.id))
+
+    return service.database.read(work)
+
+
+ADD = ("add", CHIEF, "--organization", "org-a", "--role", "owner")
+
+
+async def test_the_operator_does_not_add_an_account_of_another_organization_unknowingly(
+    service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await squat(service)
+    assert await asyncio.to_thread(control, *ADD, "--password-file", "@") == 2
+    problem, hint = capsys.readouterr().err.splitlines()
+    assert CHIEF in problem
+    assert "org-b" in problem
+    assert "--known" in hint
+    assert "users password" in hint
+    assert organizations(service) == ["org-b"]
+    assert (await Browser(service).sign_in(CHIEF, ATTACKERS)).json()["organizationId"] == "org-b"
+
+
+async def test_an_account_that_the_operator_knows_is_added_with_its_password(
+    service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_user(service, CHIEF, organization_id="org-b")
+    assert await asyncio.to_thread(control, *ADD, "--known", "--password-file", "@") == 2
+    assert "--known" in capsys.readouterr().err
+    assert organizations(service) == ["org-b"]
+    assert await asyncio.to_thread(control, *ADD, "--known") == 0
+    assert organizations(service) == ["org-a", "org-b"]
+
+
+async def test_no_account_is_created_for_an_address_that_should_be_known(
+    service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await asyncio.to_thread(control, *ADD, "--known") == 2
+    assert "Leave out --known" in capsys.readouterr().err
+    assert organizations(service) == []
+
+
+async def test_an_account_that_is_created_during_the_prompt_is_not_added(
+    service: RunningService, control: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address is free when the command starts, and taken when the password is entered."""
+    hashed = users_command.hashed
+
+    def take_meanwhile(*arguments: object) -> str:
+        make_user(service, CHIEF, organization_id="org-b")
+        return hashed(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(users_command, "hashed", take_meanwhile)
+    assert await asyncio.to_thread(control, *ADD, "--password-file", "@") == 2
+    assert organizations(service) == ["org-b"]
+
+
+async def test_after_a_new_password_the_address_joins_its_own_organization(
+    service: RunningService, control: Run
+) -> None:
+    """The operator sets a new password, so the account belongs to its user alone."""
+    await squat(service)
+    attacker = Browser(service)
+    await attacker.sign_in(CHIEF, ATTACKERS)
+    code = await invite(service, "ada@a.example", "org-a")
+    assert await join(service, code, PASSWORD) == 403
+    assert organizations(service) == ["org-b"]
+    assert await asyncio.to_thread(control, "password", CHIEF, "--password-file", "@") == 0
+    assert (await attacker.post("/console/api/profile")).status_code == 401
+    assert (await attacker.sign_in(CHIEF, ATTACKERS)).status_code == 401
+    assert await join(service, code, ATTACKERS) == 403
+    assert await join(service, code, PASSWORD) == 200
+    assert organizations(service) == ["org-a", "org-b"]
+
+
+async def test_without_the_foreign_membership_the_address_is_free(
+    service: RunningService, control: Run
+) -> None:
+    """The operator ends the membership in the attacker's organization, so the account ends."""
+    await squat(service)
+    assert await asyncio.to_thread(control, "remove", CHIEF, "--organization", "org-b") == 0
+    assert organizations(service) == []
+    assert await asyncio.to_thread(control, *ADD, "--password-file", "@") == 0
+    assert organizations(service) == ["org-a"]
+    assert (await Browser(service).sign_in(CHIEF, ATTACKERS)).status_code == 401
+    assert (await Browser(service).sign_in(CHIEF)).status_code == 200
+
+
+async def test_a_link_of_the_other_organization_does_not_change_the_password(
+    service: RunningService,
+) -> None:
+    """The holder of a link must enter the password of the account, whoever created it."""
+    await squat(service)
+    code = await invite(service, "ada@a.example", "org-a")
+    body = {"code": code, "name": "Chief", "password": PASSWORD}
+    refused = await Browser(service).post(JOIN, body)
+    assert (refused.status_code, refused.json()["code"]) == (403, "wrong_password")
+    assert "operator" in refused.json()["detail"]
+    assert (await Browser(service).sign_in(CHIEF, PASSWORD)).status_code == 401
+    user = service.database.read(lambda session: users.find_user(session, CHIEF))
+    assert user is not None
+    assert organizations(service) == ["org-b"]

@@ -1,0 +1,117 @@
+"""Tests of the audit entries that strangers cause: their number is limited."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from sqlalchemy import event, select
+
+from controlplane.accounts.refused_sign_ins import ENTRIES_AT_ONCE, ENTRY_EVERY_S
+from controlplane.accounts.throttle import FAILURES_MAX, WINDOW
+from controlplane.settings import Settings
+from controlplane.storage.audit_tables import AuditEntry
+from controlplane.storage.database import Database
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
+from tests.unit.controlplane.running_service import RunningService, running_service
+
+ADA, NOBODY = "ada@example.com", "nobody@example.com"
+
+
+@pytest.fixture
+async def proxied(database: Database) -> AsyncIterator[RunningService]:
+    """A service behind a proxy, so that each attempt can come from another network."""
+    settings = Settings(
+        argon2_memory_kib=MEMORY_KIB,
+        argon2_passes=PASSES,
+        refusal_delay_s=0,
+        trusted_proxies=frozenset({"127.0.0.1"}),
+    )
+    async with running_service(database, settings) as service:
+        yield service
+
+
+def entries(service: RunningService) -> list[AuditEntry]:
+    def work(session: Any) -> list[AuditEntry]:
+        return list(session.scalars(select(AuditEntry).order_by(AuditEntry.position)))
+
+    return service.database.read(work)
+
+
+class Strangers:
+    """Callers with wrong passwords. Each attempt comes from another network."""
+
+    def __init__(self, service: RunningService) -> None:
+        self._service = service
+        self._networks = 0
+
+    async def attempt(self, email: str) -> None:
+        self._networks += 1
+        network = f"10.0.{self._networks // 250}.{self._networks % 250}"
+        browser = Browser(self._service)
+        reply = await browser.sign_in(email, "not this one, no", x_forwarded_for=network)
+        assert reply.status_code == 401, reply.text
+
+    async def attempts(self, email: str, count: int) -> None:
+        """Try as often as the limit of an account permits."""
+        for at in range(1, count + 1):
+            await self.attempt(email)
+            if at % FAILURES_MAX == 0:
+                self._service.clock.advance(WINDOW.total_seconds())
+
+
+async def test_strangers_do_not_fill_the_log(proxied: RunningService) -> None:
+    strangers = Strangers(proxied)
+    for at in range(ENTRIES_AT_ONCE + 30):
+        await strangers.attempt(f"{at}@example.com")
+    assert len(entries(proxied)) == ENTRIES_AT_ONCE
+    proxied.clock.advance(ENTRY_EVERY_S)
+    await strangers.attempt(NOBODY)
+    await strangers.attempt(NOBODY)
+    last = entries(proxied)[-1]
+    assert len(entries(proxied)) == ENTRIES_AT_ONCE + 1
+    assert last.detail.endswith("earlier attempts without an entry: 30")
+    assert (last.operation, last.outcome, last.actor_name) == ("session.sign_in", "refused", "")
+
+
+async def test_each_account_has_its_own_entries(proxied: RunningService) -> None:
+    """An attack on one account does not hide the attempts at another one."""
+    make_user(proxied)
+    make_user(proxied, "eve@example.com", organization_id="org-2")
+    strangers = Strangers(proxied)
+    await strangers.attempts(ADA, ENTRIES_AT_ONCE + 5 * FAILURES_MAX)
+    of_ada = len(entries(proxied))
+    assert ENTRIES_AT_ONCE <= of_ada < ENTRIES_AT_ONCE + 5
+    await strangers.attempt(NOBODY)
+    await strangers.attempt("eve@example.com")
+    assert (await Browser(proxied).sign_in()).status_code == 200
+    assert [(each.actor_name, each.outcome) for each in entries(proxied)[of_ada:]] == [
+        ("", "refused"), ("eve@example.com", "refused"), (ADA, "done"),
+    ]  # fmt: skip
+
+
+async def test_a_missing_entry_does_not_reveal_an_account(proxied: RunningService) -> None:
+    """An attempt causes the same statements whether the account exists and whether it is logged."""
+    make_user(proxied)
+    strangers = Strangers(proxied)
+    statements: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    async def statements_of(email: str) -> list[str]:
+        statements.clear()
+        await strangers.attempt(email)
+        return list(statements)
+
+    event.listen(proxied.database._engine, "before_cursor_execute", note)
+    try:
+        known, unknown = await statements_of(ADA), await statements_of(NOBODY)
+        for at in range(ENTRIES_AT_ONCE):
+            await strangers.attempt(f"{at}@example.com")
+        count = len(entries(proxied))
+        not_logged = await statements_of(NOBODY)
+        assert len(entries(proxied)) == count
+    finally:
+        event.remove(proxied.database._engine, "before_cursor_execute", note)
+    assert known == unknown == not_logged
+    assert any(each.startswith("INSERT INTO audit_entries") for each in known)

@@ -1,0 +1,64 @@
+"""Tests of concurrent refreshes on PostgreSQL, where transactions run at the same time."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.orm import Session
+
+from controlplane.retail.credentials import clients
+from controlplane.retail.credentials.clients import Grant
+from controlplane.storage.database import Database
+from tests.postgresql import new_database
+from tests.unit.controlplane.running_service import FakeClock
+
+pytestmark = pytest.mark.needs("postgresql")
+WAITING = text(
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with new_database() as url:
+        opened = Database(url)
+        yield opened
+        opened.close()
+
+
+async def test_no_token_is_issued_while_its_family_ends(database: Database) -> None:
+    """A stolen token is used again during a refresh that is not committed yet."""
+    clock = FakeClock()
+
+    def grant(session: Session) -> Grant:
+        _, api_key = clients.create_key(
+            session, name="till", organization_id="org-0001", environment="test",
+            can_write=False, now=clock(),
+        )  # fmt: skip
+        session.flush()
+        first = clients.exchange(session, api_key, clock())
+        assert first is not None
+        return first
+
+    def refresh(token: str) -> Grant | None:
+        return database.write(lambda session: clients.refresh(session, token, clock()))
+
+    def is_anyone_waiting() -> bool:
+        return database.read(lambda session: session.scalars(WAITING).one()) > 0
+
+    first = database.write(grant)
+    second = refresh(first.refresh_token)
+    assert second is not None
+    with Session(database._engine) as session, session.begin():
+        third = clients.refresh(session, second.refresh_token, clock())
+        session.flush()
+        reuse = asyncio.create_task(asyncio.to_thread(refresh, first.refresh_token))
+        while not await asyncio.to_thread(is_anyone_waiting):
+            assert not reuse.done()
+    assert await reuse is None
+    assert third is not None
+    assert refresh(third.refresh_token) is None
+    caller = database.read(lambda session: clients.caller_of(session, first.key_id, first.family))
+    assert caller is None
