@@ -13,16 +13,13 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
 from controlplane.operation.storable_text import STORABLE
-from controlplane.retail.barcodes import mistake_in
-from controlplane.retail.limits import CODES_MAX, CURSOR_MAX
+from controlplane.retail.limits import CODES_MAX, CURSOR_MAX, PRICE_MAX
 from controlplane.retail.texts import FREE_KEYS_SCHEMA, LINES, mistake_in_free_data
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]
@@ -76,8 +73,8 @@ class ReplyModel(Model):
 class Money(RequestModel):
     """An amount. ``value`` is in minor units of the currency. The contract has one currency."""
 
-    value: Annotated[int, Field(ge=0, le=2**63 - 1), WHOLE]
-    currency_code: Currency = "AED"
+    value: Annotated[int, Field(ge=0, le=PRICE_MAX), WHOLE]
+    currency_code: Currency
 
 
 class ExternalData(Model):
@@ -110,13 +107,6 @@ class Code(RequestModel):
 
 class GivenCode(Code):
     value: Annotated[str, _text(4, 128), *STORABLE]
-
-    @field_validator("value")
-    @classmethod
-    def _require_a_code_of_its_type(cls, value: str, info: ValidationInfo) -> str:
-        if mistake := mistake_in(info.data.get("type", ""), value):
-            raise PydanticCustomError("barcode", "{mistake}", {"mistake": mistake})
-        return value
 
 
 class Uom(ReplyModel):
@@ -167,7 +157,7 @@ class GivenVat(RequestModel):
 class GivenVariation(RequestModel):
     name: Absent[Annotated[VariationName, *STORABLE]] = None
     description: Absent[GivenDescription] = None
-    external_data: Absent[GivenExternalData] = None
+    external_data: GivenExternalData | None = None
     status: VariationStatus = "active"
     default_price: Absent[Money] = None
     codes: Annotated[tuple[GivenCode, ...], MaxItems(CODES_MAX)] = ()
@@ -191,7 +181,7 @@ class GivenGood(RequestModel):
 
     name: Annotated[GoodName, *STORABLE]
     description: Absent[GivenDescription] = None
-    external_data: Absent[GivenExternalData] = None
+    external_data: GivenExternalData | None = None
     category_id: Uuid | None = None
     uom_id: Uuid
     vat: GivenVat
