@@ -211,8 +211,8 @@ def _rpc_error(refusal: Refusal) -> Exception:
         return ToolError(f"{fields}. Change the named arguments and call again.")
     if refusal.code == "invalid_cursor":
         return ToolError(
-            "The cursor belongs to a call with other arguments, or is older than 24 hours."
-            " Leave cursor out to start from the beginning."
+            "invalid_cursor: the cursor belongs to a call with other arguments, or is older than 24"
+            " hours. Leave cursor out to start from the beginning."
         )
     return refusal
 

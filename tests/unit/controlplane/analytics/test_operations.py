@@ -144,12 +144,13 @@ async def test_a_mistake_is_named(
         ({"period": "custom"}, "from"),
         ({"period": "custom", "from": "2026-01-01"}, "to"),
         ({"period": "custom", "from": "2026-01-02", "to": "2026-01-01"}, "to"),
-        ({"period": "custom", "from": "2026-01-01", "to": "2026-04-03"}, "to"),
+        ({"period": "custom", "from": "2026-01-01", "to": "2027-01-02"}, "to"),
         ({"period": "custom", "from": "2026-1-1", "to": "2026-01-01"}, "from"),
         ({"period": "custom", "from": "2026-01-01", "to": "2026-02-30"}, "to"),
         ({"period": "custom", "from": "2026-01-01T00:00:00Z", "to": "2026-02-20"}, "from"),
         ({"period": "custom", "from": 1, "to": "2026-02-20"}, "from"),
-        ({"from": "2026-01-01"}, "from"),
+        ({"from": "yesterday"}, "from"),
+        ({"period": "last7", "to": "2026-02-30"}, "to"),
         ({"locationMode": "some"}, "locationMode"),
     ],
 )
@@ -159,6 +160,33 @@ async def test_a_mistake_in_the_period_is_named(
     refused = await ask(merchant, path, **wrong)
     assert refused.status_code == 400
     assert list(refused.json()["errors"]) == [field]
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+async def test_a_year_is_served(merchant: RunningService, path: str) -> None:
+    year = {"period": "custom", "from": "2025-11-20", "to": "2026-11-20"}
+    reply = await ask(merchant, path, locationMode="all", **year)
+    assert reply.status_code == 200, reply.text
+    validate(reply.json(), REPLIES[path])
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+@pytest.mark.parametrize(
+    "dates",
+    [
+        {"from": "2026-01-01"},
+        {"to": "2026-01-01"},
+        {"from": "2026-01-02", "to": "2026-01-01"},
+        {"from": "2020-01-01", "to": "2026-01-01"},
+    ],
+)
+async def test_dates_are_ignored_in_other_periods(
+    merchant: RunningService, path: str, dates: dict[str, str]
+) -> None:
+    for period in ({}, {"period": "last7"}):
+        plain = await ask(merchant, path, **period)
+        dated = await ask(merchant, path, **period, **dates)
+        assert (dated.status_code, dated.content) == (200, plain.content)
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
