@@ -40,7 +40,7 @@ VAT = "vat"
 
 
 def good(context: RequestContext, parameters: wire.GoodQuery) -> wire.Good:
-    """Return one good with its variations."""
+    """Return one good with its variations. A price in a currency other than AED is left out."""
     query = select(Good).where(
         Good.id == parameters.good_id, Good.organization_id == context.organization_id
     )
@@ -51,7 +51,9 @@ def good(context: RequestContext, parameters: wire.GoodQuery) -> wire.Good:
 
 
 def goods(context: RequestContext, parameters: wire.PageQuery) -> wire.GoodPage:
-    """Return a page of goods, in the order of their creation."""
+    """Return a page of goods, in the order of their creation. A price in a currency other than AED
+    is left out.
+    """
     rows, cursor = page_of(context, Good, parameters.cursor)
     return wire.GoodPage(cursor=cursor, items=tuple(_replies(context, rows)))
 
