@@ -215,7 +215,7 @@ def _of_date(group: GroupBy, local_date: date) -> Any:
 
 def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
     sums: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    buckets_by_currency = buckets(question.locations, question.reader.hours(question.stretches))
+    buckets_by_currency = buckets(question.locations, question.hours())
     for currency, of_currency in buckets_by_currency.items():
         for bucket in of_currency:
             values = (_of_bucket(each, bucket) for each in groups)
