@@ -39,10 +39,10 @@ class Assistant:
         return await self.call("query_sales", groupBy=list(groups), **named, **more)
 
     async def records(self, dataset: str, limit: int = 100, **filters: Any) -> list[Json]:
-        found = await self.call(
+        page = await self.call(
             "read_business_records", dataset=dataset, filters=filters, limit=limit
         )
-        rows: list[Json] = found["rows"]
+        rows: list[Json] = page["rows"]
         return rows
 
 
@@ -113,63 +113,63 @@ def item_sums(entries: list[Entry], attribute: str, value: str) -> dict[Any, int
 # ---------------------------------------------------------------------------- periods
 
 
-async def net_of_yesterday(ask: Assistant) -> Any:
-    return of_totals(await ask.call("query_sales", period="yesterday"), "netCents")
+async def net_of_yesterday(assistant: Assistant) -> Any:
+    return of_totals(await assistant.call("query_sales", period="yesterday"), "netCents")
 
 
-async def year_against_year(ask: Assistant) -> Any:
+async def year_against_year(assistant: Assistant) -> Any:
     years = []
     for year in (2026, 2025):
         days = (date(year, 1, 1), TODAY.replace(year=year))
-        years.append(of_totals(await ask.sales(days, metrics=["netCents"]), "netCents"))
+        years.append(of_totals(await assistant.sales(days, metrics=["netCents"]), "netCents"))
     return years
 
 
-async def net_by_month(ask: Assistant) -> Any:
-    return of_rows(await ask.sales(YEAR, "month"), "netCents")
+async def net_by_month(assistant: Assistant) -> Any:
+    return of_rows(await assistant.sales(YEAR, "month"), "netCents")
 
 
-async def best_month(ask: Assistant) -> Any:
-    return best(await net_by_month(ask))
+async def best_month(assistant: Assistant) -> Any:
+    return best(await net_by_month(assistant))
 
 
-async def location_by_day(ask: Assistant) -> Any:
-    result = await ask.call(
+async def location_by_day(assistant: Assistant) -> Any:
+    result = await assistant.call(
         "query_sales", period="last7", groupBy=["location", "day"], metrics=["netCents"]
     )
     return of_rows(result, "netCents")
 
 
-async def busiest_hour(ask: Assistant) -> Any:
-    return best(of_rows(await ask.sales(MONTH, "hour", metrics=["saleCount"]), "saleCount"))
+async def busiest_hour(assistant: Assistant) -> Any:
+    return best(of_rows(await assistant.sales(MONTH, "hour", metrics=["saleCount"]), "saleCount"))
 
 
-async def best_weekday(ask: Assistant) -> Any:
-    return best(of_rows(await ask.sales(YEAR, "weekday"), "netCents"))
+async def best_weekday(assistant: Assistant) -> Any:
+    return best(of_rows(await assistant.sales(YEAR, "weekday"), "netCents"))
 
 
 # ---------------------------------------------------------------------------- goods, people, ways
 
 
-async def top_of_the_euro_venue(ask: Assistant) -> Any:
-    context = await ask.call("business_context")
+async def top_of_the_euro_venue(assistant: Assistant) -> Any:
+    context = await assistant.call("business_context")
     (venue,) = [each for each in context["locations"] if each["currency"] == "EUR"]
-    result = await ask.sales(
+    result = await assistant.sales(
         MONTH, "item", locations=[venue["locationId"]], currency=venue["currency"], limit=3
     )
     return [(row["group"]["item"], row["metrics"]["netCents"]) for row in result["rows"]]
 
 
-async def top_of_each_currency(ask: Assistant) -> Any:
-    result = await ask.sales(MONTH, "item", metrics=["netCents"], limit=1)
+async def top_of_each_currency(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "item", metrics=["netCents"], limit=1)
     return {
         row["currency"]: (row["group"]["item"], row["metrics"]["netCents"])
         for row in result["rows"]
     }
 
 
-async def before_noon(ask: Assistant) -> Any:
-    result = await ask.sales(MONTH, "hour", "item", metrics=["quantityMilli"], limit=500)
+async def before_noon(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "hour", "item", metrics=["quantityMilli"], limit=500)
     assert result["omittedCount"] == 0
     sums: dict[Any, int] = defaultdict(int)
     for row in result["rows"]:
@@ -178,13 +178,13 @@ async def before_noon(ask: Assistant) -> Any:
     return {key: value for key, value in sums.items() if value}
 
 
-async def best_category(ask: Assistant) -> Any:
-    result = await ask.sales(MONTH, "category", metrics=["netCents"], limit=1)
+async def best_category(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "category", metrics=["netCents"], limit=1)
     return {row["currency"]: (row["label"], row["metrics"]["netCents"]) for row in result["rows"]}
 
 
-async def best_employee(ask: Assistant) -> Any:
-    result = await ask.sales(MONTH, "employee", metrics=["saleCents"], limit=500)
+async def best_employee(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "employee", metrics=["saleCents"], limit=500)
     known = [row for row in result["rows"] if row["group"]["employee"] is not None]
     return best(
         {
@@ -194,16 +194,16 @@ async def best_employee(ask: Assistant) -> Any:
     )
 
 
-async def share_of_cards(ask: Assistant) -> Any:
-    sales = of_rows(await ask.sales(MONTH, "paymentType", metrics=["saleCents"]), "saleCents")
+async def share_of_cards(assistant: Assistant) -> Any:
+    sales = of_rows(await assistant.sales(MONTH, "paymentType", metrics=["saleCents"]), "saleCents")
     whole: dict[str, int] = defaultdict(int)
     for (code, _), cents in sales.items():
         whole[code] += cents
     return {code: sales.get((code, "card"), 0) / cents for code, cents in whole.items() if cents}
 
 
-async def best_location(ask: Assistant) -> Any:
-    result = await ask.sales(MONTH, "location", currency="AED", limit=1)
+async def best_location(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "location", currency="AED", limit=1)
     (row,) = result["rows"]
     return row["label"], row["metrics"]["netCents"]
 
@@ -211,28 +211,28 @@ async def best_location(ask: Assistant) -> Any:
 # ---------------------------------------------------------------------------- sums
 
 
-async def refunds(ask: Assistant) -> Any:
-    result = await ask.sales(MONTH, metrics=["refundCount", "refundAmountCents"])
+async def refunds(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, metrics=["refundCount", "refundAmountCents"])
     counts = of_totals(result, "refundCount")
     return {code: (counts[code], cents)
             for code, cents in of_totals(result, "refundAmountCents").items()}  # fmt: skip
 
 
-async def average_sale(ask: Assistant) -> Any:
-    return of_totals(await ask.sales(MONTH, metrics=["averageSaleCents"]), "averageSaleCents")
+async def average_sale(assistant: Assistant) -> Any:
+    return of_totals(await assistant.sales(MONTH, metrics=["averageSaleCents"]), "averageSaleCents")
 
 
-async def known_vat(ask: Assistant) -> Any:
+async def known_vat(assistant: Assistant) -> Any:
     days = (date(2026, 10, 1), date(2026, 10, 31))
-    return of_totals(await ask.sales(days, metrics=["knownVatCents"]), "knownVatCents")
+    return of_totals(await assistant.sales(days, metrics=["knownVatCents"]), "knownVatCents")
 
 
-async def discounts(ask: Assistant) -> Any:
-    return of_totals(await ask.sales(MONTH, metrics=["discountCents"]), "discountCents")
+async def discounts(assistant: Assistant) -> Any:
+    return of_totals(await assistant.sales(MONTH, metrics=["discountCents"]), "discountCents")
 
 
-async def unknown_articles(ask: Assistant) -> Any:
-    result = await ask.sales(YEAR)
+async def unknown_articles(assistant: Assistant) -> Any:
+    result = await assistant.sales(YEAR)
     return {
         each["currency"]: each["coverage"]["missingSaleSnapshotCount"] for each in result["totals"]
     }
@@ -242,19 +242,19 @@ async def unknown_articles(ask: Assistant) -> Any:
 
 
 def receipt_by_number(number: str) -> Callable[[Assistant], Awaitable[Any]]:
-    async def answer(ask: Assistant) -> Any:
-        (row,) = await ask.records("sales", number=number)
+    async def answer(assistant: Assistant) -> Any:
+        (row,) = await assistant.records("sales", number=number)
         return row["saleCents"], row["currency"], len(row["lines"])
 
     return answer
 
 
 def receipt_by_ticket(ticket: str) -> Callable[[Assistant], Awaitable[Any]]:
-    async def answer(ask: Assistant) -> Any:
-        context = await ask.call("business_context")
+    async def answer(assistant: Assistant) -> Any:
+        context = await assistant.call("business_context")
         venue = next(each for each in context["locations"] if each["locationId"] == "loc-0001")
         midnight = datetime.combine(TODAY - timedelta(days=1), time(), ZoneInfo(venue["timeZone"]))
-        (row,) = await ask.records(
+        (row,) = await assistant.records(
             "sales",
             ticketNumber=ticket,
             locations=[venue["locationId"]],
@@ -265,19 +265,19 @@ def receipt_by_ticket(ticket: str) -> Callable[[Assistant], Awaitable[Any]]:
     return answer
 
 
-async def last_report(ask: Assistant) -> Any:
-    (report,) = await ask.records("deviceReports", limit=1)
+async def last_report(assistant: Assistant) -> Any:
+    (report,) = await assistant.records("deviceReports", limit=1)
     return report["headline"], [each["sentences"] for each in report["findings"]]
 
 
-async def not_offered(ask: Assistant) -> Any:
-    rows = (await ask.call("read_catalog", status="inactive", limit=100))["rows"]
+async def not_offered(assistant: Assistant) -> Any:
+    rows = (await assistant.call("read_catalog", status="inactive", limit=100))["rows"]
     return sorted(row["name"] for row in rows)
 
 
 def price_by_code(code: str) -> Callable[[Assistant], Awaitable[Any]]:
-    async def answer(ask: Assistant) -> Any:
-        (good,) = (await ask.call("read_catalog", search=code))["rows"]
+    async def answer(assistant: Assistant) -> Any:
+        (good,) = (await assistant.call("read_catalog", search=code))["rows"]
         return [
             (each["priceCents"], each["currency"])
             for each in good["variations"]

@@ -71,7 +71,7 @@ class RawRows:
         return [dict(row) for row in self._connection.execute(f"SELECT * FROM {name}")]
 
     def _entries(self) -> Iterator[Entry]:
-        places = {row["position"]: row for row in self.locations}
+        venues = {row["position"]: row for row in self.locations}
         employees = {row["position"]: row["id"] for row in self._table("employees")}
         snapshots = {row["position"]: row for row in self._table("line_snapshots")}
         lines: dict[int, dict[int, Row]] = defaultdict(dict)
@@ -82,10 +82,10 @@ class RawRows:
             parts[part["refund"]].append(part)
 
         def entry(row: Row, at: int, net: int, *, is_sale: bool, items: list[Item]) -> Entry:
-            place = places[row["location"]]
-            local = (EPOCH + timedelta(microseconds=at)).astimezone(_zone(place["zone"]))
+            venue = venues[row["location"]]
+            local = (EPOCH + timedelta(microseconds=at)).astimezone(_zone(venue["zone"]))
             return Entry(
-                is_sale, local, place["id"], row["currency"], employees.get(row["employee"]),
+                is_sale, local, venue["id"], row["currency"], employees.get(row["employee"]),
                 row["payment_type"], net, row, tuple(items),
             )  # fmt: skip
 

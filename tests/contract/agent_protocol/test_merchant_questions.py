@@ -69,8 +69,8 @@ class PublishedTools:
 
 async def test_a_merchant_gets_right_answers_in_few_calls(merchant: Served, tmp_path: Path) -> None:
     raw = RawRows(tmp_path / "service.db")
-    asked = questions(raw)
-    assert len(asked) >= 20
+    every_question = questions(raw)
+    assert len(every_question) >= 20
     assert {each.currency for each in raw.entries} == {"AED", "EUR"}
     await send_report(merchant)
     headers = {"authorization": f"Bearer {merchant.api_key}"}
@@ -80,12 +80,12 @@ async def test_a_merchant_gets_right_answers_in_few_calls(merchant: Served, tmp_
     ):
         tools = PublishedTools(client, list((await client.list_tools()).tools))
         wrong = {}
-        found = Question(
+        last = Question(
             "What did the last device report find?",
             last_report,
             lambda _: (f"{MOVED} And 1 more finding.", [[MOVED], [UNREACHED]]),
         )
-        for question in (*asked, found):
+        for question in (*every_question, last):
             assistant = Assistant(tools.call)
             expected = question.recount(raw)
             answer = await question.answer(assistant)
