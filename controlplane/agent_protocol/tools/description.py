@@ -101,7 +101,7 @@ _ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "catalog": ("read_catalog", GoodRow),
 }
 _FILTERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "salesFigures": ("locations", "period", "from", "to", "currency"),
+    "salesFigures": ("locations", "period", "from", "to", "hours", "currency"),
     "catalog": ("search", "category", "status"),
     **{name: source.filters for name, source in SOURCES.items()},
 }
@@ -114,7 +114,8 @@ _FIGURES_EXAMPLES: Final = (
     ("What was the net of each month of the last year?",
      {"from": "2025-11-01", "to": "2026-10-31", "groupBy": ["month"], "metrics": ["netCents"]}),
     ("Which goods are sold before noon?",
-     {"period": "last7", "groupBy": ["hour", "item"], "metrics": ["quantityMilli"], "limit": 500}),
+     {"period": "last7", "hours": list(range(12)), "groupBy": ["item"],
+      "metrics": ["netCents", "quantityMilli"]}),
     ("At which hours is the venue busy?",
      {"period": "thisMonth", "groupBy": ["weekday", "hour"], "metrics": ["saleCount"],
       "limit": 200}),

@@ -19,6 +19,7 @@ from controlplane.agent_protocol.tools.sales_groups import (
     METRICS,
     Group,
     GroupBy,
+    Hours,
     Metric,
     base_of,
 )
@@ -33,7 +34,9 @@ from controlplane.analytics.messages import FullDate
 from controlplane.analytics.parts import figures_part
 from controlplane.analytics.question import Question, days_of
 from controlplane.analytics.reading import Reader
-from controlplane.figures.records import Coverage, Window
+from controlplane.analytics.single_sales import DAYS_MAX as DAYS_MAX_OF_SALES
+from controlplane.figures.local_time import HOURS
+from controlplane.figures.records import Coverage, LocalHour, Window
 from controlplane.figures.windows import DAYS_MAX, Period
 from controlplane.figures.windows import Question as PeriodQuery
 
@@ -69,6 +72,11 @@ class QuerySalesArguments(Exact):
         default=None,
         alias="to",
         description=f"last local day, inclusive; at most {DAYS_MAX} days in one call",
+    )
+    hours: Absent[Annotated[tuple[LocalHour, ...], MaxItems(HOURS)]] = Field(
+        default=None,
+        description="count only these local hours of the day: 0 to 11 are the hours before noon;"
+        f" default: all; at most {DAYS_MAX_OF_SALES} days",
     )
     currency: Absent[Currency] = Field(
         default=None, description="ISO 4217 code: return only this currency; default: all"
@@ -111,18 +119,19 @@ class SalesAnswer(Tolerant):
     )
     omitted_count: Count = Field(description="number of rows beyond the limit, of all currencies")
     totals: Array[SalesTotal] = Field(
-        description="totals of the whole period by currency, including omitted rows"
+        description="totals of the period and hours by currency, including omitted rows"
     )
     windows: Array[Window]
 
 
 def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[str, SalesAnswer]:
     groups = tuple(dict.fromkeys(arguments.group_by or ()))
-    metrics = _metrics(groups, arguments.metrics)
+    hours = None if arguments.hours is None else frozenset(arguments.hours)
+    metrics = _metrics(groups, hours, arguments.metrics)
     question = _question(context, arguments)
     rows = [
         each
-        for each in sales_groups.groups_of(question, context, groups)
+        for each in sales_groups.groups_of(question, context, groups, hours)
         if arguments.currency in {None, each.currency}
     ]
     rows.sort(key=partial(_place, groups))
@@ -132,7 +141,7 @@ def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[s
         omitted_count=len(rows) - len(listed),
         totals=tuple(
             each
-            for each in _totals(question, metrics)
+            for each in _totals(question, context, metrics, hours)
             if arguments.currency in {None, each.currency}
         ),
         windows=question.windows,
@@ -157,8 +166,10 @@ def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
     return Question(days, Reader(context.session, context.caller.organization_id))
 
 
-def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> tuple[Metric, ...]:
-    base = base_of(groups)
+def _metrics(
+    groups: tuple[GroupBy, ...], hours: Hours, wanted: tuple[Metric, ...] | None
+) -> tuple[Metric, ...]:
+    base = base_of(groups, hours)
     if wanted is None:
         return base.default
     if strange := [each for each in wanted if each not in base.metrics]:
@@ -170,16 +181,20 @@ def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> 
     return tuple(dict.fromkeys(wanted))
 
 
-def _totals(question: Question, metrics: tuple[Metric, ...]) -> tuple[SalesTotal, ...]:
+def _totals(
+    question: Question, context: ToolContext, metrics: tuple[Metric, ...], hours: Hours
+) -> tuple[SalesTotal, ...]:
+    if hours is None:
+        figures = {each.currency: each.figures for each in figures_part(question)}
+    else:
+        figures = sales_groups.figures_of_hours(question, context, hours)
     return tuple(
         SalesTotal(
-            currency=each.currency,
-            metrics={
-                name: value for name, value in to_plain(each.figures).items() if name in metrics
-            },
-            coverage=each.figures.coverage,
+            currency=currency,
+            metrics={name: value for name, value in to_plain(each).items() if name in metrics},
+            coverage=each.coverage,
         )
-        for each in figures_part(question)
+        for currency, each in figures.items()
     )
 
 

@@ -4,7 +4,7 @@ They are computed by the same pure functions as the figures, buckets and items o
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -17,11 +17,13 @@ from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError
 from controlplane.analytics import single_sales
 from controlplane.analytics.question import Question
+from controlplane.analytics.reading import Part, SumsByColumns
 from controlplane.figures.buckets import buckets
 from controlplane.figures.financial import figures
 from controlplane.figures.items import Ranked, item, rank
 from controlplane.figures.local_time import date_of
 from controlplane.figures.money import ratio
+from controlplane.figures.records import Figures
 from controlplane.figures.sums import DaySums, ItemSums, plus
 from controlplane.storage.merchant.catalog_tables import Category
 from controlplane.storage.merchant.merchant_tables import Employee, Location
@@ -115,42 +117,82 @@ class Group:
     label: str | None = None
 
 
-def base_of(groups: Sequence[GroupBy]) -> Base:
+Hours = Collection[int] | None
+"""The local hours of the day to count; None means all."""
+Singles = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
+"""Takes the type of sums and columns, and yields sums of single sales. None: rollups are read."""
+
+
+def base_of(groups: Sequence[GroupBy], hours: Hours = None) -> Base:
     """Return the metrics of a combination of groupings."""
     if any(each in BY_ARTICLE for each in groups):
         return _ARTICLES
-    return _HOURS if "hour" in groups and not reads_sales(groups) else _DAYS
+    return _HOURS if "hour" in groups and not reads_sales(groups, hours) else _DAYS
 
 
-def reads_sales(groups: Sequence[GroupBy]) -> bool:
+def reads_sales(groups: Sequence[GroupBy], hours: Hours) -> bool:
     """Return whether no rollup has these groupings, so that single sales must be read."""
     by_hour = ("paymentType", "employee", *BY_ARTICLE)
-    return "employee" in groups or ("hour" in groups and any(each in by_hour for each in groups))
+    is_mixed = "hour" in groups and any(each in by_hour for each in groups)
+    return hours is not None or "employee" in groups or is_mixed
 
 
-def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
+def groups_of(
+    question: Question, context: ToolContext, groups: Sequence[GroupBy], hours: Hours = None
+) -> list[Group]:
     """Return the groups that have sales or refunds. They are not sorted."""
-    _require_short(question, groups)
+    singles = None
+    if reads_sales(groups, hours):
+        _require_short(question, groups)
+        singles = partial(_single_sales, question, context, hours)
     ids = {location.position: location.location_id for location in question.locations}
-    base = base_of(groups)
+    base = base_of(groups, hours)
     if base is _HOURS:
         rows = _by_hour(question, groups)
     elif base is _ARTICLES:
-        rows = _by_article(question, context, groups, ids)
+        rows = _by_article(question, groups, ids, singles)
     else:
-        rows = _by_day(question, context, groups, ids)
+        rows = _by_day(question, groups, ids, singles)
     names = _names(context, groups)
     for group in rows:
         group.label = group.label or _label(names, group.key)
     return rows
 
 
+def figures_of_hours(
+    question: Question, context: ToolContext, hours: Collection[int]
+) -> dict[str, Figures]:
+    """Return the figures of these local hours of the day, by currency."""
+    sums: defaultdict[str, DaySums] = defaultdict(DaySums)
+    for currency, _, part in _single_sales(question, context, hours, DaySums, ()):
+        sums[currency] = plus(sums[currency], part)
+    fallbacks = sum(location.clock.fell_back for location in question.locations)
+    return {currency: figures(part, {}, fallbacks) for currency, part in sorted(sums.items())}
+
+
+def _single_sales(
+    question: Question,
+    context: ToolContext,
+    hours: Hours,
+    of: type[Part],
+    columns: Sequence[str],
+) -> Iterator[SumsByColumns[Part]]:
+    """Yield sums of single sales, by currency and at least these columns."""
+    if hours is not None:
+        columns = tuple(dict.fromkeys((*columns, "hour")))
+    organization_id = context.caller.organization_id
+    rows = single_sales.sums_of_sales(
+        context.session, organization_id, of, question.stretches, columns
+    )
+    return (row for row in rows if hours is None or row[1]["hour"] in hours)
+
+
 def _require_short(question: Question, groups: Sequence[GroupBy]) -> None:
     days_max = single_sales.DAYS_MAX
-    if reads_sales(groups) and any(days.count > days_max for days in question.days.values()):
+    if any(days.count > days_max for days in question.days.values()):
         raise ToolError(
-            f"A query by {' and '.join(groups)} covers at most {days_max} days, because it reads"
-            " single sales. Make a call for each part of the period."
+            f"A query by {' and '.join(groups) or 'hours'} covers at most {days_max} days, because"
+            " it reads single sales. Make a call for each part of the period."
         )
 
 
@@ -158,13 +200,11 @@ def _require_short(question: Question, groups: Sequence[GroupBy]) -> None:
 
 
 def _by_day(
-    question: Question, context: ToolContext, groups: Sequence[GroupBy], ids: Mapping[int, str]
+    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], singles: Singles
 ) -> list[Group]:
     columns = _columns(groups)
-    if reads_sales(groups):
-        rows = single_sales.sums_of_sales(
-            context.session, context.caller.organization_id, DaySums, question.stretches, columns
-        )
+    if singles is not None:
+        rows = singles(DaySums, columns)
     else:
         rows = question.reader.days(question.stretches, columns)
     sums: defaultdict[tuple[Any, ...], DaySums] = defaultdict(DaySums)
@@ -248,18 +288,12 @@ def _of_bucket(group: GroupBy, bucket: Any) -> Any:
 
 
 def _by_article(
-    question: Question, context: ToolContext, groups: Sequence[GroupBy], ids: Mapping[int, str]
+    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], singles: Singles
 ) -> list[Group]:
     columns = _columns(groups)
     sums: defaultdict[tuple[Any, ...], dict[int, ItemSums]] = defaultdict(dict)
-    if reads_sales(groups):
-        rows_by_columns = single_sales.sums_of_sales(
-            context.session,
-            context.caller.organization_id,
-            ItemSums,
-            question.stretches,
-            ("snapshot", *columns),
-        )
+    if singles is not None:
+        rows_by_columns = singles(ItemSums, ("snapshot", *columns))
     elif columns:
         rows_by_columns = question.reader.item_days(question.stretches, columns)
     else:

@@ -18,6 +18,7 @@ TODAY: Final = date(2026, 11, 20)
 MONTH: Final = (TODAY - timedelta(days=29), TODAY)
 """The last 30 days."""
 YEAR: Final = (date(2025, 12, 1), TODAY)
+WEEK: Final = (TODAY - timedelta(days=6), TODAY)
 NOON: Final = 12
 
 
@@ -169,12 +170,16 @@ async def top_of_each_currency(assistant: Assistant) -> Any:
 
 
 async def before_noon(assistant: Assistant) -> Any:
-    result = await assistant.sales(MONTH, "hour", "item", metrics=["quantityMilli"], limit=500)
-    assert result["omittedCount"] == 0
-    sums: dict[Any, int] = defaultdict(int)
-    for row in result["rows"]:
-        if row["group"]["hour"] < NOON:
-            sums[row["currency"], row["group"]["item"]] += row["metrics"]["quantityMilli"]
+    result = await assistant.sales(
+        MONTH, "item", hours=list(range(NOON)), metrics=["quantityMilli"], limit=500
+    )
+    sums = of_rows(result, "quantityMilli")
+    return {key: value for key, value in sums.items() if value}
+
+
+async def hours_of_articles(assistant: Assistant) -> Any:
+    result = await assistant.sales(WEEK, "item", "hour", metrics=["quantityMilli"], limit=500)
+    sums = of_rows(result, "quantityMilli")
     return {key: value for key, value in sums.items() if value}
 
 
@@ -353,6 +358,14 @@ def recounted_before_noon(raw: RawRows) -> Any:
     return {key: value for key, value in sums.items() if value}
 
 
+def recounted_hours(raw: RawRows) -> Any:
+    sums: dict[Any, int] = defaultdict(int)
+    for each in raw.of(*WEEK):
+        for item in each.items:
+            sums[each.currency, item.key, each.local.hour] += item.quantity_milli
+    return {key: value for key, value in sums.items() if value}
+
+
 def recounted_vat(raw: RawRows) -> Any:
     entries = raw.of(date(2026, 10, 1), date(2026, 10, 31))
     return added(
@@ -376,7 +389,6 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
     receipt = some_receipt(raw)
     code = max(row["value"] for row in raw.codes)
     yesterday = (TODAY - timedelta(days=1), TODAY - timedelta(days=1))
-    week = (TODAY - timedelta(days=6), TODAY)
     months = by_currency_and(lambda each: each.local.strftime("%Y-%m"))
     return (
         Question("What did we earn yesterday?", net_of_yesterday,
@@ -394,7 +406,7 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
         Question("How did each location do on each of the last seven days?", location_by_day,
                  lambda raw: added(
                      [each for each in raw.entries
-                      if in_last_days(raw, each, len_of(week))],
+                      if in_last_days(raw, each, len_of(WEEK))],
                      lambda each: (each.currency, each.location, each.local.date().isoformat()),
                      net)),
         Question("At which hour are most sales made?", busiest_hour,
@@ -410,6 +422,7 @@ def questions(raw: RawRows) -> tuple[Question, ...]:
         Question("What is the best article of each currency?", top_of_each_currency,
                  lambda raw: best(item_sums(raw.of(*MONTH), "key", "net"))),
         Question("What do we sell before noon?", before_noon, recounted_before_noon),
+        Question("At which hours is each article sold?", hours_of_articles, recounted_hours),
         Question("Which category earns most?", best_category, recounted_categories),
         Question("Who sells most?", best_employee, recounted_employees),
         Question("Which share of the sales is paid by card?", share_of_cards, recounted_shares),

@@ -30,6 +30,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     *(("query_sales", {"period": "last7", "groupBy": each, "limit": 500}) for each in GROUPS),
     ("query_sales", {"from": "2025-11-21", "to": "2026-11-20", "groupBy": ["month"]}),
     ("query_sales", {"period": "last7", "groupBy": ["item"], "currency": "EUR", "limit": 3}),
+    ("query_sales", {"period": "last7", "groupBy": ["item"], "hours": [7, 8, 9, 10, 11]}),
     *(("read_business_records", {"dataset": each, "limit": 100}) for each in (
         "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
         "deviceReports")),

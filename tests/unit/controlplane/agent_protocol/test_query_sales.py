@@ -215,6 +215,43 @@ async def test_one_currency_can_be_selected(agent: Agent) -> None:
     assert (none["rows"], none["totals"]) == ([], [])
 
 
+@pytest.mark.parametrize("groups", [[], ["item"], ["hour"], ["day"], ["employee"], ["location"]])
+async def test_hours_of_the_day_can_be_selected(agent: Agent, groups: list[str]) -> None:
+    pair = [*groups, "hour"] if groups not in ([], ["hour"]) else ["hour"]
+    whole = await agent.call("query_sales", **MONTH, groupBy=pair, limit=500)
+    pieces = [whole]
+    if whole["omittedCount"]:
+        days = [f"2026-11-{day:02}" for day in range(1, 19)]
+        days += [f"2026-10-{day}" for day in range(20, 32)]
+        pieces = [
+            await agent.call(
+                "query_sales", groupBy=pair, limit=500, **{"from": day, "to": day}
+            )
+            for day in days
+        ]  # fmt: skip
+    morning = await agent.call(
+        "query_sales", **MONTH, groupBy=groups, hours=list(range(12)), limit=500
+    )
+    assert morning["omittedCount"] == 0
+    expected: defaultdict[Any, int] = defaultdict(int)
+    for piece in pieces:
+        assert piece["omittedCount"] == 0
+        for row in piece["rows"]:
+            if row["group"]["hour"] < 12:
+                key = (row["currency"], *(row["group"][each] for each in groups))
+                expected[key] += row["metrics"]["netCents"]
+    results = {
+        (row["currency"], *row["group"].values()): row["metrics"]["netCents"]
+        for row in morning["rows"]
+    }
+    assert {key: value for key, value in results.items() if value} == {
+        key: value for key, value in expected.items() if value
+    }
+    assert added(morning["rows"], "netCents") == {
+        each["currency"]: each["metrics"]["netCents"] for each in morning["totals"]
+    }
+
+
 async def test_the_schema_describes_the_order_and_the_limit() -> None:
     tool = TOOLS["query_sales"]
     order = tool.output_schema["properties"]["rows"]["description"]
@@ -242,6 +279,8 @@ async def test_a_key_that_is_cut_sees_its_locations_only(agent: Agent) -> None:
         ({"from": "2026-01-01", "to": "2026-06-01", "groupBy": ["employee"]}, "at most 92 days"),
         ({"from": "2026-01-01", "to": "2026-06-01", "groupBy": ["item", "hour"]},
          "item and hour covers at most 92 days"),
+        ({"from": "2026-01-01", "to": "2026-06-01", "hours": [1]}, "by hours covers at most 92"),
+        ({"hours": [24]}, "hours.0 must be at most 23"),
         ({"currency": "euro"}, "currency must"),
         ({"from": "yesterday", "to": "2026-06-01"}, "from must be a date such as 2026-11-20"),
         ({"groupBy": ["day", "hour", "item"]}, "at most 2 entries"),
