@@ -53,6 +53,10 @@ Exponent = Annotated[int, Field(ge=0, le=3)]
 Percentage = Annotated[float, Field(ge=0, le=100, strict=False)]
 
 
+LEFT_OUT = Field(exclude_if=lambda value: value is None)
+"""An optional field that can be null. A client leaves it out."""
+
+
 def _require_one(value: Any) -> Any:
     # This runs before the elements are validated: pydantic counts the valid elements only.
     if isinstance(value, list | tuple) and not value:
@@ -157,7 +161,7 @@ class GivenVat(RequestModel):
 class GivenVariation(RequestModel):
     name: Absent[Annotated[VariationName, *STORABLE]] = None
     description: Absent[GivenDescription] = None
-    external_data: GivenExternalData | None = None
+    external_data: Annotated[GivenExternalData | None, LEFT_OUT] = None
     status: VariationStatus = "active"
     default_price: Absent[Money] = None
     codes: Annotated[tuple[GivenCode, ...], MaxItems(CODES_MAX)] = ()
@@ -181,7 +185,7 @@ class GivenGood(RequestModel):
 
     name: Annotated[GoodName, *STORABLE]
     description: Absent[GivenDescription] = None
-    external_data: GivenExternalData | None = None
+    external_data: Annotated[GivenExternalData | None, LEFT_OUT] = None
     category_id: Uuid | None = None
     uom_id: Uuid
     vat: GivenVat
