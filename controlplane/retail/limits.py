@@ -11,7 +11,5 @@ CODES_MAX: Final = 20
 CURSOR_MAX: Final = 128
 PAGE_SIZE: Final = 20
 ACCESS_TOKEN_S: Final = 3600
-PRICE_MAX: Final = 2**63 - 1
-"""Largest amount of money: int64 in the contract. Each interface with prices returns it."""
 CURRENCY: Final = "AED"
 """The only currency of the contract. Sales in other currencies are not listed."""

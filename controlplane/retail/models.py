@@ -18,8 +18,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
+from controlplane.operation.records import PRICE_MAX
 from controlplane.operation.storable_text import STORABLE
-from controlplane.retail.limits import CODES_MAX, CURSOR_MAX, PRICE_MAX
+from controlplane.retail.limits import CODES_MAX, CURSOR_MAX
 from controlplane.retail.texts import FREE_KEYS_SCHEMA, LINES, mistake_in_free_data
 
 CodeType = Literal["ean_8", "ean_13", "itf_14", "upc_a", "sku", "other"]

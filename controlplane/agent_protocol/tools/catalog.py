@@ -13,8 +13,7 @@ from agent.wire.text import Cursor, Utf16Length
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, tool
 from controlplane.operation.errors import not_found
 from controlplane.operation.paging import Order, listing_of, page
-from controlplane.operation.records import record_of
-from controlplane.retail.limits import PRICE_MAX
+from controlplane.operation.records import PRICE_MAX, record_of
 from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCode, GoodVariation
 from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 
