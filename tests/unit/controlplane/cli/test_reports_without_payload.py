@@ -67,7 +67,7 @@ def test_the_headline_of_a_result_names_the_reason(
         ({"outcome": "completed", "failureReason": None}, "its outcome is completed"),
     ],
 )
-def test_a_report_without_a_payload_is_not_shown(
+def test_a_report_without_a_payload_cannot_be_displayed(
     client: OperationsClient,
     reply: dict[str, Any],
     changes: dict[str, Any],
