@@ -55,7 +55,7 @@ class LocationQuery(Exact):
 
 
 class FiguresQuery(LocationQuery):
-    """``from`` and ``to`` are the first and last local date. Only the period custom has them."""
+    """``from`` and ``to`` are the first and last local date. Only the period custom uses them."""
 
     period: Period = "today"
     first: Absent[FullDate] = Field(default=None, alias="from")

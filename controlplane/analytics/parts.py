@@ -19,7 +19,7 @@ def period(question: Question) -> messages.FiguresPeriod:
 
 
 def summary_period(question: Question) -> messages.SummaryPeriod:
-    by_currency = buckets(question.locations, question.reader.hours(question.stretches))
+    by_currency = buckets(question.locations, question.hours())
     return messages.SummaryPeriod(
         windows=question.windows,
         currencies=tuple(
@@ -33,7 +33,7 @@ def summary_period(question: Question) -> messages.SummaryPeriod:
 
 
 def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
-    by_currency = buckets(question.locations, question.reader.hours(question.stretches))
+    by_currency = buckets(question.locations, question.hours())
     # The models are not validated, because there can be tens of thousands of buckets.
     return tuple(
         messages.CurrencyBuckets.model_construct(

@@ -1,20 +1,27 @@
 """A query for figures: the locations and local days that a caller requests."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import ColumnElement, select
 
 from controlplane.analytics.messages import FiguresQuery, NarrowedQuery
 from controlplane.analytics.reading import Reader, Stretch, stretches
+from controlplane.figures.buckets import HourRow
 from controlplane.figures.financial import QueryLocation, window
 from controlplane.figures.local_time import clock_of
 from controlplane.figures.records import Window
-from controlplane.figures.windows import Days, PeriodError, period_days
+from controlplane.figures.windows import DAYS_MAX, Days, PeriodError, period_days
 from controlplane.figures.windows import Question as PeriodQuery
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import invalid_field, not_found
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
+
+LOCATION_DAYS_MAX: Final = 50 * DAYS_MAX
+"""Maximum number of days of all locations for which hours are listed."""
+HOURLY_DAYS_MAX: Final = 92
+"""Number of days for which hours are listed for any number of locations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,21 @@ class Question:
     @property
     def stretches(self) -> list[Stretch]:
         return stretches(self.days)
+
+    def hours(self) -> Iterator[HourRow]:
+        """Yield the hours of the locations. Raises a refusal if there may be too many.
+
+        A year of 50 locations has a quarter of a million hours, which take two seconds.
+        """
+        count = len(self.days)
+        days_max = max(HOURLY_DAYS_MAX, LOCATION_DAYS_MAX // max(1, count))
+        if any(days.count > days_max for days in self.days.values()):
+            raise invalid_field(
+                "to",
+                f"must be less than {days_max} days after from: hours of {count} locations are"
+                " listed. Query fewer days or fewer locations",
+            )
+        return self.reader.hours(self.stretches)
 
     @property
     def previous(self) -> "Question":

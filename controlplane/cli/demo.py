@@ -101,7 +101,8 @@ def _show(report: ReportDetail) -> None:
     """Print the duration and the counts of a report, its outcome and its most severe findings."""
     payload = report.payload
     if payload is None:
-        _print(f"The {report.kind} report {report.outcome}: {report.failure_reason}")
+        reason = report.failure_reason or "it has no content"
+        _print(f"The {report.kind} report {report.outcome}: {reason}")
         return
     headline = headline_of(payload)
     facts = {fact.label: fact.value for fact in headline.facts}

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
+from agent.wire import device_operations, routes
 from agent.wire import operator_operations as operators
-from agent.wire import routes
 from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.analytics import messages as figures
 from controlplane.analytics import routes as figures_at
 from controlplane.client.calls import ServiceCalls
+from controlplane.devices.requests.messages import CommandList
 from controlplane.support import messages as support
 from controlplane.support import routes as support_at
 
@@ -37,7 +38,29 @@ class Operation(Generic[Body, Reply]):
 
 
 class OperationsClient(ServiceCalls):
-    """The operations of an operator."""
+    """Every operation of the facade: those of devices, of operators, of support and for figures."""
+
+    challenge = Operation(
+        routes.CHALLENGE, device_operations.ChallengeRequest, device_operations.ChallengeReply
+    )
+    enroll = Operation(
+        routes.ENROLL,
+        device_operations.EnrollRequest,
+        device_operations.EnrollmentRecord,
+        is_repeatable=False,
+    )
+    heartbeat = Operation(
+        routes.HEARTBEAT, device_operations.HeartbeatRequest, device_operations.HeartbeatReply
+    )
+    acknowledge = Operation(
+        routes.ACKNOWLEDGE, device_operations.AcknowledgeRequest, device_operations.AcknowledgeReply
+    )
+    submit_result = Operation(
+        routes.SUBMIT_RESULT,
+        device_operations.SubmitResultRequest,
+        device_operations.SubmitResultReply,
+    )
+    on_commands = Operation(routes.ON_COMMANDS, device_operations.EmptyRequest, CommandList)
 
     device = Operation(
         routes.DEVICE_DETAIL, operators.DeviceDetailRequest, operators.DeviceDetailReply
@@ -72,6 +95,14 @@ class OperationsClient(ServiceCalls):
     support_inspect = Operation(support_at.INSPECT, support.TokenRequest, support.Inspection)
     support_confirm = Operation(support_at.CONFIRM, support.ConfirmRequest, support.Link)
     support_disconnect = Operation(support_at.DISCONNECT, support.TokenRequest, support.Link)
+
+    def current(self) -> device_operations.EnrollmentRecord | None:
+        """Return the device that is bound with this API key, or None."""
+        reply: Any = device_operations.EnrollmentRecord | None  # a union is not a type for mypy
+        record: device_operations.EnrollmentRecord | None = self.post(
+            routes.CURRENT, device_operations.EmptyRequest(), reply
+        )
+        return record
 
     def support_contact(self) -> support.Contact:
         return self.post(support_at.CONTACT, None, support.Contact)

@@ -60,6 +60,6 @@ function frame(page, name) {
 
 function without(detail) {
   const reason = detail.failureReason ? `: ${detail.failureReason.replace("-", " ")}` : "";
-  return element("div", { class: "sheet" },
-    element("p", { class: "empty" }, `The device could report nothing${reason}.`));
+  const what = detail.outcome === "failed" ? "The device could report nothing" : "The report has no content that can be shown";
+  return element("div", { class: "sheet" }, element("p", { class: "empty" }, `${what}${reason}.`));
 }

@@ -3,7 +3,8 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
@@ -18,6 +19,8 @@ from controlplane.settings import Settings
 from controlplane.storage import tables
 
 PROTOCOL_VERSION: Final = 1
+EMPTY: Final = "null"
+"""The stored value of a report without content."""
 
 
 def is_online(device: tables.Device, now: datetime, settings: Settings) -> bool:
@@ -51,6 +54,28 @@ def report_summary(report: tables.Report) -> ReportSummary:
 
 
 def payload_of(report: tables.Report) -> ReportPayload | None:
-    """Return the content of a report, or None if the report has no content."""
+    """Return the payload of a report, or None if its stored value is no payload."""
     value = json.loads(report.payload)
-    return None if value is None else validate(value, PAYLOADS[report.kind])
+    return validate(value, PAYLOADS[report.kind]) if is_payload(value) else None
+
+
+def has_payload(report: tables.Report) -> bool:
+    return is_payload(json.loads(report.payload))
+
+
+def is_payload(value: Any) -> bool:
+    """Return whether a value is a payload: an object with at least one field of a payload.
+
+    The contract permits any value as the report of `submitResult`. A payload must fit the contract.
+    Any other value is stored, and the report is shown as a report without a payload.
+    """
+    return isinstance(value, dict) and not payload_fields().isdisjoint(value)
+
+
+@cache
+def payload_fields() -> frozenset[str]:
+    """Return the names of the fields of both payloads."""
+    models = PAYLOADS.values()
+    return frozenset(
+        field.alias or name for model in models for name, field in model.model_fields.items()
+    )

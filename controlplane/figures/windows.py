@@ -7,7 +7,7 @@ from typing import Final, Literal
 from controlplane.figures.local_time import HOURS, Clock, date_of, day_of, hour_of
 
 Period = Literal["today", "yesterday", "last7", "thisMonth", "custom"]
-DAYS_MAX: Final = 92
+DAYS_MAX: Final = 366
 DATE_MIN: Final = date(1971, 1, 1)
 DATE_MAX: Final = date(2999, 12, 31)
 
@@ -28,6 +28,10 @@ class Days:
     last: int
 
     @property
+    def count(self) -> int:
+        return self.last - self.first + 1
+
+    @property
     def previous(self) -> "Days":
         """Return the same number of days, directly before the first day."""
         return Days(2 * self.first - self.last - 1, self.first - 1)
@@ -40,32 +44,17 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The requested period. ``first`` and ``last`` are set only for the period custom."""
+    """The requested period. Only the period custom uses ``first`` and ``last``."""
 
     period: Period = "today"
     first: date | None = None
     last: date | None = None
 
 
-def check(question: Question) -> None:
-    """Check the period. Raises PeriodError."""
-    if question.period != "custom":
-        for field, given in (("from", question.first), ("to", question.last)):
-            if given is not None:
-                raise PeriodError(field, "is for the period custom only")
-        return
-    first, last = _required("from", question.first), _required("to", question.last)
-    if first > last:
-        raise PeriodError("to", "must not be before from")
-    if (last - first).days >= DAYS_MAX:
-        raise PeriodError("to", f"must be less than {DAYS_MAX} days after from")
-
-
 def period_days(question: Question, clock: Clock, now: datetime) -> Days:
     """Return the local days of a period in the time zone of ``clock``. Raises PeriodError."""
-    check(question)
-    if question.first is not None and question.last is not None:
-        return Days(day_of(question.first), day_of(question.last))
+    if question.period == "custom":
+        return _custom_days(question)
     today = hour_of(now, clock.zone) // HOURS
     first, last = {
         "today": (today, today),
@@ -73,6 +62,15 @@ def period_days(question: Question, clock: Clock, now: datetime) -> Days:
         "last7": (today - 6, today),
     }.get(question.period, (day_of(date_of(today).replace(day=1)), today))
     return Days(first, last)
+
+
+def _custom_days(question: Question) -> Days:
+    first, last = _required("from", question.first), _required("to", question.last)
+    if first > last:
+        raise PeriodError("to", "must not be before from")
+    if (last - first).days >= DAYS_MAX:
+        raise PeriodError("to", f"must be less than {DAYS_MAX} days after from")
+    return Days(day_of(first), day_of(last))
 
 
 def _required(field: str, given: date | None) -> date:

@@ -23,6 +23,9 @@ StreamOf = Literal["commands", "console"]
 AGAIN_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
+FREE_S = 0.25
+"""Processor seconds of a call for figures that are not charged to its key. Most calls take a tenth
+of this."""
 BUCKETS_MAX = 65_536
 """Maximum number of buckets. If there are more, the least recently used bucket is dropped, and its
 key starts with a full bucket again."""

@@ -136,12 +136,15 @@ class Procedure(Operation):
         requires_session: whether it requires a signed-in user, of any role.
         judges_role: whether ``run`` checks the role of a signed-in user itself, because the body
             names the organization. An API key still needs a write grant if ``writes`` is set.
+        free_s: processor seconds of a call that are free; the caller is charged for further ones.
+            None means that no processor time is charged.
     """
 
     parse: Callable[[bytes], Any]
     run: Run
     requires_session: bool = False
     judges_role: bool = False
+    free_s: float | None = None
 
 
 def procedure(

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Select, and_, or_
 from agent.wire.base import Model
 from agent.wire.codec import to_plain
 from controlplane.operation.context import RequestContext
-from controlplane.operation.cursors import SortKey
+from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.storage.merchant.columns import from_microseconds, microseconds
 
 
@@ -30,10 +30,13 @@ class Order:
     value_at: Callable[[SortKey], Any] = lambda sort_key: from_microseconds(sort_key.value)
 
     def after(self, sort_key: SortKey) -> ColumnElement[bool]:
-        """Return the condition for the rows after ``sort_key``."""
+        """Return the condition for the rows after ``sort_key``. Raises ``invalid_cursor``."""
         if self.column is None:
             return self._beyond(self.position, sort_key.position)
-        value = self.value_at(sort_key)
+        try:
+            value = self.value_at(sort_key)
+        except OverflowError:  # no row has a time that no datetime can represent
+            raise invalid_cursor() from None
         is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))
         # The bound is implied by the second condition, but with it the database can start at the
         # right position of the index.

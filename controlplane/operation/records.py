@@ -1,9 +1,11 @@
 """Converts rows of the database to records of the wire."""
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from agent.wire.base import Model
 
+PRICE_MAX: Final = 2**63 - 1
+"""Largest price: int64 in the retail API. Each interface with prices returns it."""
 Record = TypeVar("Record", bound=Model)
 
 

@@ -1,5 +1,9 @@
 """Submission of reports by devices, with or without a request.
 
+The report can be any value (contract: submitResult). An object with a field of a payload must be a
+payload of its kind, within all limits. Any other value is stored as it is, and the report is listed
+and shown as a report without a payload.
+
 A repeated submission gets the same reply. A submission with a known report id and different content
 is refused. Both are checked before the binding, so that a device whose binding has ended still
 learns that its report arrived.
@@ -7,7 +11,9 @@ learns that its report arrived.
 
 import hashlib
 import json
+import math
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
@@ -19,6 +25,7 @@ from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.vocabulary import Kind, Outcome
 from controlplane.devices.overview.summaries import Summary, summary_of
 from controlplane.devices.priority import record_report
+from controlplane.devices.records import is_payload, payload_fields
 from controlplane.devices.requests import lifecycle
 from controlplane.devices.requests.delivery import refusal_of, request_of
 from controlplane.devices.requests.expiry import expire_due
@@ -28,7 +35,8 @@ from controlplane.operation.errors import conflict, invalid_field
 from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report, Request
 
-_NULL: Final = {"type": "null"}
+DEPTH_MAX: Final = 64
+"""Maximum depth of lists and objects in a report that is no payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,7 @@ class Submission:
     Attributes:
         body: the body without the report. A large body is parsed in a separate process, and the
             report would have to be passed back.
-        payload: the report as canonical JSON, or ``null``.
+        payload: the report as canonical JSON, or ``null`` if there is none.
     """
 
     body: SubmitResultRequest
@@ -50,12 +58,14 @@ class Submission:
 
 def parse_submission(content: bytes) -> Submission:
     body = parse_part(SubmitResultRequest, parse_json(content))
-    report = _report_of(body)
+    report = _payload_of(body)
     require_unique_keys(content)
-    payload = canonical_json(None if report is None else to_plain(report))
-    body_hash = _sha256(canonical_json(to_plain(body)))
+    payload = canonical_json(body.report if report is None else to_plain(report))
     rest = body.model_copy(update={"report": None})
-    return Submission(rest, body_hash, payload, _sha256(payload), summary_of(report))
+    body_hash = _sha256(canonical_json(to_plain(rest) | {"report": body.report}))
+    is_empty = body.report is None and body.outcome == "failed"
+    summary = summary_of(report, is_empty=is_empty)
+    return Submission(rest, body_hash, payload, _sha256(payload), summary)
 
 
 def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
@@ -96,15 +106,37 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
     return report
 
 
-def _report_of(body: SubmitResultRequest) -> ReportPayload | None:
-    """Return the report as a model of its kind, or None."""
+def _payload_of(body: SubmitResultRequest) -> ReportPayload | None:
+    """Return the report as a model of its kind, or None if it is no payload."""
     if body.failure_reason is not None and body.outcome == "completed":
         raise invalid_field("failureReason", "is given, but the outcome is completed")
-    if body.report is None:
-        if body.outcome != "failed":
-            raise invalid_field("report", f"is missing, but the outcome is {body.outcome}")
-        return None
-    return parse_part(PAYLOADS[body.kind], body.report, "report")
+    if is_payload(body.report):
+        return parse_part(PAYLOADS[body.kind], body.report, "report")
+    _require_storable(body.report)
+    return None
+
+
+def _require_storable(value: Any) -> None:
+    """Refuse a report that cannot be stored as text and read again."""
+    level = [value]
+    for _ in range(DEPTH_MAX + 1):
+        if any(isinstance(each, float) and not math.isfinite(each) for each in level):
+            raise invalid_field("report", "must not contain a number that is too large")
+        level = [inner for each in level for inner in _parts(each)]
+        if not level:
+            break
+    else:
+        raise invalid_field("report", f"must not be deeper than {DEPTH_MAX} lists and objects")
+    try:
+        canonical_json(value).decode()
+    except UnicodeDecodeError:
+        raise invalid_field("report", "must not contain a lone surrogate") from None
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _finish_request(
@@ -174,18 +206,22 @@ def _sha256(data: bytes) -> str:
 
 def _shape(model: dict[str, Any], kind: Kind, outcome: Outcome) -> dict[str, Any]:
     payload = {"$ref": f"#/components/schemas/{PAYLOADS[kind].__name__}"}
+    fields = [{"required": [name]} for name in sorted(payload_fields())]
     properties = model["properties"] | {
         "kind": {"const": kind},
         "outcome": {"const": outcome},
-        "report": {"oneOf": [payload, _NULL]} if outcome == "failed" else payload,
+        "report": {
+            "description": "An object with a field of a payload must be a payload. Any other value"
+            " is stored, and the report has no payload.",
+            "oneOf": [payload, {"not": {"type": "object", "anyOf": fields}}],
+        },
     }
     if outcome == "completed":
         del properties["failureReason"]
-    required = [*model["required"], *(() if outcome == "failed" else ("report",))]
     return {
         "type": "object",
         "title": f"{outcome} {kind} report",
         "properties": properties,
-        "required": required,
+        "required": model["required"],
         "additionalProperties": False,
     }

@@ -14,7 +14,10 @@ def check_digit(digits: str) -> str:
 
 
 def mistake_in(kind: str, value: str) -> str | None:
-    """Describe the mistake in a code. Return None for a valid code and for an unknown kind."""
+    """Describe the mistake in a code. Return None for a valid code and for an unknown kind.
+
+    The contract limits only the length of a code, so a code with a mistake is not refused.
+    """
     length = LENGTHS.get(kind)
     if length is None:
         return None

@@ -1,5 +1,6 @@
 """Goods, categories, units of measure and fees of a company."""
 
+import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import validation_error
 from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
+from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.limits import CURRENCY
 from controlplane.retail.listing import page_by_name, page_of
 from controlplane.retail.parts import (
@@ -33,11 +35,12 @@ from controlplane.storage.merchant.catalog_tables import (
 )
 from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 
+log = logging.getLogger(__name__)
 VAT = "vat"
 
 
 def good(context: RequestContext, parameters: wire.GoodQuery) -> wire.Good:
-    """Return one good with its variations."""
+    """Return one good with its variations. A price in a currency other than AED is left out."""
     query = select(Good).where(
         Good.id == parameters.good_id, Good.organization_id == context.organization_id
     )
@@ -48,7 +51,9 @@ def good(context: RequestContext, parameters: wire.GoodQuery) -> wire.Good:
 
 
 def goods(context: RequestContext, parameters: wire.PageQuery) -> wire.GoodPage:
-    """Return a page of goods, in the order of their creation."""
+    """Return a page of goods, in the order of their creation. A price in a currency other than AED
+    is left out.
+    """
     rows, cursor = page_of(context, Good, parameters.cursor)
     return wire.GoodPage(cursor=cursor, items=tuple(_replies(context, rows)))
 
@@ -78,7 +83,9 @@ def fees(context: RequestContext, parameters: wire.PageQuery) -> wire.FeePage:
 
 
 def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
-    """Create a good with its variations. Ids of external data are unique in the company."""
+    """Create a good with its variations. Ids of external data are unique in the company. Any listed
+    fee can be the VAT. A code with a wrong check digit is accepted; the service logs a warning.
+    """
     _require_valid(context, given)
     row = Good(
         id=uuid.uuid4(),
@@ -105,6 +112,8 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
         taken.append((each.external_data, "variation", variation.id))
     _take_external_ids(context, taken)
     context.session.flush()
+    for doubt in _doubts_about(context, given):
+        log.warning("good %s: %s", row.id, doubt)
     return next(_replies(context, [row]))
 
 
@@ -117,12 +126,10 @@ def _require_valid(context: RequestContext, given: wire.GivenGood) -> None:
     for name, table, value in (
         ("category_id", Category, given.category_id),
         ("uom_id", UnitOfMeasure, given.uom_id),
+        ("vat.fee_item_id", FeeItem, given.vat.fee_item_id),
     ):
         if value is not None and not _exists(context, table.id == value, table.organization_id):
             errors[name] = ("there is no record with this id",)
-    is_vat = (FeeItem.id == given.vat.fee_item_id) & (FeeItem.kind == VAT)
-    if not _exists(context, is_vat, FeeItem.organization_id):
-        errors["vat.fee_item_id"] = ("there is no VAT fee with this id",)
     errors.update(_mistakes_in_variations(given.variations))
     if errors:
         raise validation_error(errors)
@@ -142,6 +149,22 @@ def _mistakes_in_variations(
             yield f"{where}.name", ("is required if a good has several variations",)
         if len(variations) == 1 and variation.name is not None:
             yield f"{where}.name", ("must be left out if a good has one variation",)
+
+
+def _doubts_about(context: RequestContext, given: wire.GivenGood) -> Iterator[str]:
+    """Yield sentences about values that the contract permits, but that are probably wrong."""
+    if not given.name.strip():
+        yield "name is blank"
+    fee = context.session.get(FeeItem, given.vat.fee_item_id)
+    if fee is not None and fee.kind != VAT:
+        yield "vat.fee_item_id is the id of a fee that is no VAT"
+    for place, variation in enumerate(given.variations):
+        where = f"variations[{place}]"
+        if variation.name is not None and not variation.name.strip():
+            yield f"{where}.name is blank"
+        for number, code in enumerate(variation.codes):
+            if mistake := mistake_in(code.type, code.value):
+                yield f"{where}.codes[{number}].value {mistake}"
 
 
 def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> GoodVariation:

@@ -13,15 +13,13 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
-    ValidationInfo,
-    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
 from agent.wire.base import WHOLE, Absent, Array, MaxItems, Model, Timestamp, Uuid
+from controlplane.operation.records import PRICE_MAX
 from controlplane.operation.storable_text import STORABLE
-from controlplane.retail.barcodes import mistake_in
 from controlplane.retail.limits import CODES_MAX, CURSOR_MAX
 from controlplane.retail.texts import FREE_KEYS_SCHEMA, LINES, mistake_in_free_data
 
@@ -56,6 +54,10 @@ Exponent = Annotated[int, Field(ge=0, le=3)]
 Percentage = Annotated[float, Field(ge=0, le=100, strict=False)]
 
 
+LEFT_OUT = Field(exclude_if=lambda value: value is None)
+"""An optional field that can be null. A client leaves it out."""
+
+
 def _require_one(value: Any) -> Any:
     # This runs before the elements are validated: pydantic counts the valid elements only.
     if isinstance(value, list | tuple) and not value:
@@ -76,8 +78,8 @@ class ReplyModel(Model):
 class Money(RequestModel):
     """An amount. ``value`` is in minor units of the currency. The contract has one currency."""
 
-    value: Annotated[int, Field(ge=0, le=2**63 - 1), WHOLE]
-    currency_code: Currency = "AED"
+    value: Annotated[int, Field(ge=0, le=PRICE_MAX), WHOLE]
+    currency_code: Currency
 
 
 class ExternalData(Model):
@@ -110,13 +112,6 @@ class Code(RequestModel):
 
 class GivenCode(Code):
     value: Annotated[str, _text(4, 128), *STORABLE]
-
-    @field_validator("value")
-    @classmethod
-    def _require_a_code_of_its_type(cls, value: str, info: ValidationInfo) -> str:
-        if mistake := mistake_in(info.data.get("type", ""), value):
-            raise PydanticCustomError("barcode", "{mistake}", {"mistake": mistake})
-        return value
 
 
 class Uom(ReplyModel):
@@ -167,7 +162,7 @@ class GivenVat(RequestModel):
 class GivenVariation(RequestModel):
     name: Absent[Annotated[VariationName, *STORABLE]] = None
     description: Absent[GivenDescription] = None
-    external_data: Absent[GivenExternalData] = None
+    external_data: Annotated[GivenExternalData | None, LEFT_OUT] = None
     status: VariationStatus = "active"
     default_price: Absent[Money] = None
     codes: Annotated[tuple[GivenCode, ...], MaxItems(CODES_MAX)] = ()
@@ -191,7 +186,7 @@ class GivenGood(RequestModel):
 
     name: Annotated[GoodName, *STORABLE]
     description: Absent[GivenDescription] = None
-    external_data: Absent[GivenExternalData] = None
+    external_data: Annotated[GivenExternalData | None, LEFT_OUT] = None
     category_id: Uuid | None = None
     uom_id: Uuid
     vat: GivenVat

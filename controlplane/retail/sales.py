@@ -25,7 +25,9 @@ COMPLETED: Final = "completed"
 
 
 def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
-    """Return one completed sale. A sale that the list of sales omits is refused with 404."""
+    """Return one completed sale. A sale in a currency other than AED is refused with 404, because
+    the list of sales omits it.
+    """
     try:
         sale_id = UUID(parameters.sale_id)
     except ValueError:
@@ -43,8 +45,10 @@ def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
 
 
 def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage:
-    """Return a page of completed sales. Sales with the same sort value are in the order of their
-    creation. The next page begins after the last sale of this page, even if that sale has changed.
+    """Return a page of completed sales in AED, the only currency of this API. Sales in other
+    currencies are not listed; the figures of the facade and of the agent protocol contain them, by
+    currency. Sales with the same sort value are in the order of their creation. The next page
+    begins after the last sale of this page, even if that sale has changed.
     """
     name, _, direction = parameters.sort.rpartition("_")
     order = Order(Sale.position, _COLUMNS[name], is_descending=direction == "desc")

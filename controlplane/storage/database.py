@@ -10,13 +10,15 @@ Settings of SQLite:
 - synchronous=FULL, because a device deletes its copy of a report once the service has confirmed it.
 - BEGIN IMMEDIATE for transactions that write. A transaction that starts with a read and then writes
   cannot wait for the lock of another writer: SQLite refuses it at once.
+- A transaction waits at most ``busy_timeout_s`` for the lock of another program. After that, later
+  transactions do not wait, until one gets the lock: otherwise each of them would occupy a thread.
 """
 
 import os
 import sqlite3
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,7 +42,9 @@ SERIALIZATION_STATES = frozenset({"40001", "40P01"})
 
 
 class DatabaseBusyError(Exception):
-    """A transaction conflicted with other writers in each of its `WRITE_ATTEMPTS` attempts."""
+    """A transaction got no lock in time, or conflicted with other writers in each of its
+    `WRITE_ATTEMPTS` attempts.
+    """
 
 
 class Database:
@@ -48,12 +52,15 @@ class Database:
 
     Args:
         url: A database URL of SQLAlchemy, or the path of an SQLite file.
+        busy_timeout_s: How long a transaction waits for SQLite's lock.
     """
 
     postgresql: URL | None = None
     """The URL of a PostgreSQL database, which passes messages between processes. None on SQLite."""
 
-    def __init__(self, url: str, *, connections: int = 8) -> None:
+    def __init__(
+        self, url: str, *, connections: int = 8, busy_timeout_s: float = BUSY_TIMEOUT_S
+    ) -> None:
         parsed = parse_url(url)
         self._is_sqlite = parsed.get_backend_name() == "sqlite"
         if parsed.get_backend_name() == "postgresql":
@@ -62,12 +69,12 @@ class Database:
             if not parsed.database or parsed.database == ":memory:":
                 raise ArgumentError("an SQLite database needs the path of a file")
             _make_private(Path(parsed.database))
-        self._engine = _open(parsed, connections)
+        self._busy_timeout_s = busy_timeout_s
+        self._is_locked = False
+        self._engine = self._open(parsed, connections)
         # SQLite waits for its lock by polling at growing intervals, so a thread can wait for a long
         # time. Threads of one process therefore take this lock first, which is fairer.
-        self._turn: AbstractContextManager[object] = (
-            threading.Lock() if self._is_sqlite else nullcontext()
-        )
+        self._turn = threading.Lock()
         self._writer = self._engine.execution_options(venue_writes=True)
         try:
             self._make_tables()
@@ -76,7 +83,8 @@ class Database:
             raise
 
     def read(self, work: Callable[[Session], Result]) -> Result:
-        with Session(self._engine, expire_on_commit=False) as session:
+        """Run ``work`` in a transaction that only reads. Raises what ``work`` raises."""
+        with self._lock_errors(), Session(self._engine, expire_on_commit=False) as session:
             return work(session)
 
     def write(self, work: Callable[[Session], Result]) -> Result:
@@ -96,11 +104,62 @@ class Database:
 
     def _write_once(self, work: Callable[[Session], Result]) -> Result:
         with (
-            self._turn,
+            self._take_turn(),
+            self._lock_errors(),
             Session(self._writer, expire_on_commit=False) as session,
             session.begin(),
         ):
+            session.connection()  # takes the lock
+            self._is_locked = False
             return work(session)
+
+    @contextmanager
+    def _take_turn(self) -> Iterator[None]:
+        """Wait for the other threads of this process that write to SQLite."""
+        if not self._is_sqlite:
+            yield
+            return
+        if not self._turn.acquire(timeout=self._patience_s):
+            raise DatabaseBusyError("the database is busy: try again")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    @contextmanager
+    def _lock_errors(self) -> Iterator[None]:
+        """Raise DatabaseBusyError if another program kept SQLite's lock for too long."""
+        try:
+            yield
+        except (OperationalError, sqlite3.OperationalError) as error:
+            if not _is_lock(error):
+                raise
+            self._is_locked = True
+            message = "the database is locked by another program: try again"
+            raise DatabaseBusyError(message) from error
+
+    @property
+    def _patience_s(self) -> float:
+        """Return how long a transaction waits for a lock."""
+        return 0 if self._is_locked else self._busy_timeout_s
+
+    def _open(self, url: URL, connections: int) -> Engine:
+        if not self._is_sqlite:
+            return create_engine(url, pool_size=connections, max_overflow=2, pool_pre_ping=True)
+        engine = create_engine(
+            url,
+            pool_size=connections,
+            max_overflow=2,
+            connect_args={"timeout": self._busy_timeout_s, "check_same_thread": False},
+        )
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", self._begin_sqlite)
+        return engine
+
+    def _begin_sqlite(self, connection: Any) -> None:
+        writes = connection.get_execution_options().get("venue_writes", False)
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(self._patience_s * 1000)}")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     def _make_tables(self) -> None:
         with self._writer.begin() as connection:
@@ -124,20 +183,6 @@ def sqlite_file(text: str) -> Path | None:
     return Path(url.database or "") if is_file else None
 
 
-def _open(url: URL, connections: int) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_size=connections, max_overflow=2, pool_pre_ping=True)
-    engine = create_engine(
-        url,
-        pool_size=connections,
-        max_overflow=2,
-        connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
-    )
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     # The driver must not BEGIN by itself: _begin_sqlite does.
     connection.isolation_level = None
@@ -145,15 +190,14 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
         connection.execute(f"PRAGMA {pragma}").close()
 
 
-def _begin_sqlite(connection: Any) -> None:
-    writes = connection.get_execution_options().get("venue_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+def _is_lock(error: Exception) -> bool:
+    """Return whether SQLite could not get a lock (https://www.sqlite.org/rescode.html)."""
+    code = getattr(getattr(error, "orig", error), "sqlite_errorcode", 0)
+    return code & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def _is_collision(error: DBAPIError) -> bool:
     if isinstance(error, IntegrityError):
-        return True
-    if isinstance(error, OperationalError) and "database is locked" in str(error.orig):
         return True
     return getattr(error.orig, "sqlstate", None) in SERIALIZATION_STATES
 

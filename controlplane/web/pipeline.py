@@ -91,6 +91,7 @@ class Endpoint:
                 encode,
                 arguments=arguments,
                 writes=row.writes,
+                free_s=row.free_s,
                 page_size=preferred_page_size(request.headers.getlist("prefer")),
                 address=address_of(core, request),
             )

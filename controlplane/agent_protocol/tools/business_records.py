@@ -8,9 +8,12 @@ from sqlalchemy import Select, select
 
 from agent.wire.operator_operations import RemoteRequest
 from controlplane.agent_protocol.tools.record_models import (
+    FINDINGS_MAX,
     BusinessRecords,
     Dataset,
+    DeviceReportRecord,
     EmployeeRecord,
+    FindingRecord,
     PointOfSaleRecord,
     ReadBusinessRecordsArguments,
     Record,
@@ -18,8 +21,9 @@ from controlplane.agent_protocol.tools.record_models import (
 )
 from controlplane.agent_protocol.tools.sale_records import refund_records, sale_records
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, named_locations, tool
+from controlplane.devices.overview.summaries import findings_in
 from controlplane.devices.reading import show_due_as_expired
-from controlplane.devices.records import device_records, report_summary
+from controlplane.devices.records import device_records
 from controlplane.figures.financial import QueryLocation
 from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import record_of
@@ -162,7 +166,14 @@ def _requests(context: ToolContext, rows: Sequence[Request], _ids: Any) -> Itera
 
 
 def _reports(_context: ToolContext, rows: Sequence[Report], _ids: Any) -> Iterable[Record]:
-    return (report_summary(row) for row in rows)
+    for row in rows:
+        findings = None
+        if len(rows) <= FINDINGS_MAX:
+            findings = tuple(
+                record_of(FindingRecord, each, more_count=each.more, fix=each.advice)
+                for each in findings_in(row)
+            )
+        yield record_of(DeviceReportRecord, row, report_id=row.id, findings=findings)
 
 
 SOURCES: Final[Mapping[Dataset, Source]] = {
@@ -176,6 +187,8 @@ SOURCES: Final[Mapping[Dataset, Source]] = {
             "paymentType": Sale.payment_type,
             "employeeId": Sale.employee,
             "status": Sale.status,
+            "number": Sale.number,
+            "ticketNumber": Sale.ticket_number,
         },
     ),
     "refunds": Source(
@@ -234,5 +247,6 @@ READ_BUSINESS_RECORDS = tool(
     "Business records",
     "Pages of single records: sales with their lines, refunds, employees, points of sale, devices,"
     " and the requests and reports of devices. Sales, refunds, requests and reports are listed"
-    " newest first. For sums use query_sales.",
+    " newest first. A receipt is found by its number or ticketNumber. What a device report found is"
+    f" in its findings: set limit to at most {FINDINGS_MAX}. For sums use query_sales.",
 )

@@ -11,10 +11,9 @@ from sqlalchemy import or_, select
 from agent.wire.base import Absent, Array, Exact, Tolerant, Uuid
 from agent.wire.text import Cursor, Utf16Length
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError, tool
-from controlplane.figures.records import Cents
 from controlplane.operation.errors import not_found
 from controlplane.operation.paging import Order, listing_of, page
-from controlplane.operation.records import record_of
+from controlplane.operation.records import PRICE_MAX, record_of
 from controlplane.storage.merchant.catalog_tables import Category, Good, GoodCode, GoodVariation
 from controlplane.storage.merchant.merchant_tables import UnitOfMeasure
 
@@ -47,7 +46,9 @@ class VariationRow(Tolerant):
     variation_id: Uuid
     name: str | None
     status: str
-    price_cents: Cents | None = Field(description="null: the price is entered at the sale")
+    price_cents: Annotated[int, Field(ge=0, le=PRICE_MAX)] | None = Field(
+        description="null: the price is entered at the sale"
+    )
     currency: str | None
     codes: Array[CodeRow]
 

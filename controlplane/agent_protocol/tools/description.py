@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, Field
 
 from agent.wire.base import Absent, Array, Exact, Tolerant
-from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
+from agent.wire.operator_operations import Device, RemoteRequest
 from controlplane.agent_protocol.tools.business_context import OrganizationContext
 from controlplane.agent_protocol.tools.business_records import SOURCES
 from controlplane.agent_protocol.tools.catalog import GoodRow
@@ -19,12 +19,13 @@ from controlplane.agent_protocol.tools.merchant_data import (
 )
 from controlplane.agent_protocol.tools.query_sales import SalesRow
 from controlplane.agent_protocol.tools.record_models import (
+    DeviceReportRecord,
     EmployeeRecord,
     PointOfSaleRecord,
     RefundRecord,
     SaleRecord,
 )
-from controlplane.agent_protocol.tools.sales_groups import METRICS, NOT_BESIDE, GroupBy
+from controlplane.agent_protocol.tools.sales_groups import GROUPINGS, METRICS
 from controlplane.agent_protocol.tools.tool import ToolContext, schema_of, tool
 
 DatasetName = Literal[
@@ -46,7 +47,7 @@ class FieldDescription(Tolerant):
 
 class Grouping(Tolerant):
     name: str
-    not_beside: Array[str] = Field(description="groupings that cannot be combined with it")
+    description: str
 
 
 class MetricDescription(Tolerant):
@@ -91,7 +92,7 @@ _ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "pointsOfSale": (_RECORDS, PointOfSaleRecord),
     "devices": (_RECORDS, Device),
     "deviceRequests": (_RECORDS, RemoteRequest),
-    "deviceReports": (_RECORDS, ReportSummary),
+    "deviceReports": (_RECORDS, DeviceReportRecord),
     "organization": (_MERCHANT, OrganizationContext),
     "locations": (_MERCHANT, LocationRow),
     "fees": (_MERCHANT, FeeRow),
@@ -100,7 +101,7 @@ _ROWS: Final[Mapping[DatasetName, tuple[str, type[BaseModel]]]] = {
     "catalog": ("read_catalog", GoodRow),
 }
 _FILTERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "salesFigures": ("locations", "period", "from", "to"),
+    "salesFigures": ("locations", "period", "from", "to", "hours", "currency"),
     "catalog": ("search", "category", "status"),
     **{name: source.filters for name, source in SOURCES.items()},
 }
@@ -110,6 +111,11 @@ _FIGURES_EXAMPLES: Final = (
       "limit": 10}),
     ("How did each location do in October, day by day?",
      {"from": "2026-10-01", "to": "2026-10-31", "groupBy": ["location", "day"], "limit": 500}),
+    ("What was the net of each month of the last year?",
+     {"from": "2025-11-01", "to": "2026-10-31", "groupBy": ["month"], "metrics": ["netCents"]}),
+    ("Which goods are sold before noon?",
+     {"period": "last7", "hours": list(range(12)), "groupBy": ["item"],
+      "metrics": ["netCents", "quantityMilli"]}),
     ("At which hours is the venue busy?",
      {"period": "thisMonth", "groupBy": ["weekday", "hour"], "metrics": ["saleCount"],
       "limit": 200}),
@@ -130,8 +136,8 @@ def _described(name: DatasetName) -> DatasetDescription:
         fields=tuple(_fields(row)),
         filters=_FILTERS.get(name, ()),
         groupings=tuple(
-            Grouping(name=each, not_beside=tuple(sorted(NOT_BESIDE.get(each, ()))))
-            for each in (GroupBy.__args__ if is_figures else ())  # type: ignore[attr-defined]
+            Grouping(name=each, description=text)
+            for each, text in (GROUPINGS.items() if is_figures else ())
         ),
         metrics=tuple(
             MetricDescription(name=each, description=text)
@@ -148,6 +154,11 @@ def _examples(name: DatasetName) -> tuple[tuple[str, Json], ...]:
         return _FIGURES_EXAMPLES
     if name == "catalog":
         return _CATALOG_EXAMPLES
+    if name == "sales":
+        receipt = {"number": "0001-261120-00042"}
+        return (("Show a receipt", {"dataset": name, "filters": receipt}),)
+    if name == "deviceReports":
+        return (("What did the newest report find?", {"dataset": name, "limit": 1}),)
     if name in SOURCES:
         return ((f"The first {name}", {"dataset": name, "limit": 10}),)
     return ((f"All of {name}", {"section": name}),)

@@ -1,9 +1,14 @@
 """query_sales: grouped figures of a period, computed from the same sums as the dashboard."""
 
+import re
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
 from agent.wire.base import Absent, Array, Count, Exact, MaxItems, Number, Tolerant
 from agent.wire.codec import to_plain
@@ -14,6 +19,7 @@ from controlplane.agent_protocol.tools.sales_groups import (
     METRICS,
     Group,
     GroupBy,
+    Hours,
     Metric,
     base_of,
 )
@@ -28,14 +34,28 @@ from controlplane.analytics.messages import FullDate
 from controlplane.analytics.parts import figures_part
 from controlplane.analytics.question import Question, days_of
 from controlplane.analytics.reading import Reader
-from controlplane.figures.records import Coverage, Window
-from controlplane.figures.windows import Period
+from controlplane.analytics.single_sales import DAYS_MAX as DAYS_MAX_OF_SALES
+from controlplane.figures.local_time import HOURS
+from controlplane.figures.records import Coverage, LocalHour, Window
+from controlplane.figures.windows import DAYS_MAX, Period
 from controlplane.figures.windows import Question as PeriodQuery
 
 ROWS_MAX: Final = 500
 ROWS_USUAL: Final = 100
 GROUPS_MAX: Final = 2
 GroupValue = str | int | None
+_CODE: Final = re.compile("[A-Z]{3}")
+
+
+def _check_currency(value: str) -> str:
+    if not _CODE.fullmatch(value):
+        raise PydanticCustomError("currency", "must be an ISO 4217 code such as AED")
+    return value
+
+
+Currency = Annotated[
+    str, AfterValidator(_check_currency), Field(json_schema_extra={"pattern": "^[A-Z]{3}$"})
+]
 
 
 class QuerySalesArguments(Exact):
@@ -49,7 +69,17 @@ class QuerySalesArguments(Exact):
         default=None, alias="from", description="first local day, YYYY-MM-DD; needs `to`"
     )
     last: Absent[FullDate] = Field(
-        default=None, alias="to", description="last local day, inclusive; at most 92 days"
+        default=None,
+        alias="to",
+        description=f"last local day, inclusive; at most {DAYS_MAX} days in one call",
+    )
+    hours: Absent[Annotated[tuple[LocalHour, ...], MaxItems(HOURS)]] = Field(
+        default=None,
+        description="count only these local hours of the day: 0 to 11 are the hours before noon;"
+        f" default: all; at most {DAYS_MAX_OF_SALES} days",
+    )
+    currency: Absent[Currency] = Field(
+        default=None, description="ISO 4217 code: return only this currency; default: all"
     )
     group_by: Absent[Annotated[tuple[GroupBy, ...], MaxItems(GROUPS_MAX)]] = Field(
         default=None, description="at most two; default: one row for each currency"
@@ -57,14 +87,17 @@ class QuerySalesArguments(Exact):
     metrics: Absent[Annotated[tuple[Metric, ...], MaxItems(len(METRICS))]] = Field(
         default=None, description="default: a selection that depends on groupBy"
     )
-    limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = ROWS_USUAL
+    limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = Field(
+        default=ROWS_USUAL,
+        description="maximum number of rows of each currency: the first in the order of `rows`",
+    )
 
 
 class SalesRow(Tolerant):
     currency: str
     group: dict[str, GroupValue] = Field(
-        description="by groupBy: a local date, hour 0-23, weekday 1-7 (1 Monday) or an id;"
-        " null: not known"
+        description="by groupBy: a local month YYYY-MM, date YYYY-MM-DD, hour 0-23, weekday 1-7"
+        " (1 Monday), a word or an id; null: not known"
     )
     label: str | None = Field(description="name of the group, if it has one")
     metrics: dict[str, Number | None] = Field(
@@ -79,28 +112,47 @@ class SalesTotal(Tolerant):
 
 
 class SalesAnswer(Tolerant):
-    """Rows are sorted by time if they are grouped by time, then by net sales, greatest first."""
-
-    rows: Array[SalesRow]
-    omitted_count: Count = Field(description="number of rows beyond the limit")
-    totals: Array[SalesTotal] = Field(description="totals of the whole period, by currency")
+    rows: Array[SalesRow] = Field(
+        description="sorted by currency; within a currency by time if they are grouped by month,"
+        " day, weekday or hour; then by netCents, highest first. Amounts of different currencies"
+        " cannot be compared."
+    )
+    omitted_count: Count = Field(description="number of rows beyond the limit, of all currencies")
+    totals: Array[SalesTotal] = Field(
+        description="totals of the period and hours by currency, including omitted rows"
+    )
     windows: Array[Window]
 
 
 def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[str, SalesAnswer]:
     groups = tuple(dict.fromkeys(arguments.group_by or ()))
-    metrics = _metrics(groups, arguments.metrics)
+    hours = None if arguments.hours is None else frozenset(arguments.hours)
+    metrics = _metrics(groups, hours, arguments.metrics)
     question = _question(context, arguments)
-    result = sales_groups.groups_of(question, context, groups)
-    rows = sorted(result, key=partial(_place, groups))
-    listed = [_row(each, groups, metrics) for each in rows[: arguments.limit]]
+    rows = [
+        each
+        for each in sales_groups.groups_of(question, context, groups, hours)
+        if arguments.currency in {None, each.currency}
+    ]
+    rows.sort(key=partial(_place, groups))
+    listed = tuple(_row(each, groups, metrics) for each in _first(rows, arguments.limit))
     answer = SalesAnswer(
-        rows=tuple(listed),
+        rows=listed,
         omitted_count=len(rows) - len(listed),
-        totals=_totals(question, metrics),
+        totals=tuple(
+            each
+            for each in _totals(question, context, metrics, hours)
+            if arguments.currency in {None, each.currency}
+        ),
         windows=question.windows,
     )
     return _summary(answer), answer
+
+
+def _first(rows: Iterable[Group], limit: int) -> Iterator[Group]:
+    """Yield the first ``limit`` rows of each currency. ``rows`` are sorted by currency."""
+    for _, of_currency in groupby(rows, attrgetter("currency")):
+        yield from islice(of_currency, limit)
 
 
 def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
@@ -114,8 +166,10 @@ def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
     return Question(days, Reader(context.session, context.caller.organization_id))
 
 
-def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> tuple[Metric, ...]:
-    base = base_of(groups)
+def _metrics(
+    groups: tuple[GroupBy, ...], hours: Hours, wanted: tuple[Metric, ...] | None
+) -> tuple[Metric, ...]:
+    base = base_of(groups, hours)
     if wanted is None:
         return base.default
     if strange := [each for each in wanted if each not in base.metrics]:
@@ -127,16 +181,20 @@ def _metrics(groups: tuple[GroupBy, ...], wanted: tuple[Metric, ...] | None) -> 
     return tuple(dict.fromkeys(wanted))
 
 
-def _totals(question: Question, metrics: tuple[Metric, ...]) -> tuple[SalesTotal, ...]:
+def _totals(
+    question: Question, context: ToolContext, metrics: tuple[Metric, ...], hours: Hours
+) -> tuple[SalesTotal, ...]:
+    if hours is None:
+        figures = {each.currency: each.figures for each in figures_part(question)}
+    else:
+        figures = sales_groups.figures_of_hours(question, context, hours)
     return tuple(
         SalesTotal(
-            currency=each.currency,
-            metrics={
-                name: value for name, value in to_plain(each.figures).items() if name in metrics
-            },
-            coverage=each.figures.coverage,
+            currency=currency,
+            metrics={name: value for name, value in to_plain(each).items() if name in metrics},
+            coverage=each.coverage,
         )
-        for each in figures_part(question)
+        for currency, each in figures.items()
     )
 
 
@@ -176,8 +234,10 @@ def _summary(answer: SalesAnswer) -> str:
 QUERY_SALES = tool(
     query_sales,
     "Sales figures",
-    "Figures of completed sales and refunds over local days, grouped by up to two of day, hour,"
-    " weekday, location, paymentType, item, category, employee. They equal the figures of"
-    " the dashboard. In the result, coverage counts incomplete data. describe_business_data"
+    "Figures of completed sales and refunds over local days, grouped by up to two of month, day,"
+    " hour, weekday, location, paymentType, item, category, employee. To compare two periods, call"
+    " it once for each. Rows, limit and totals apply to each currency separately. Within a"
+    " currency, rows are sorted by time, then by netCents, highest first. The figures equal those"
+    " of the dashboard. In the result, coverage counts incomplete data. describe_business_data"
     " describes the metrics.",
 )

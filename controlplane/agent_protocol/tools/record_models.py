@@ -4,7 +4,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
+from agent.presentation.severity import Severity
+from agent.wire.base import Absent, Array, Count, Exact, MaxItems, Timestamp, Tolerant, Uuid
 from agent.wire.operator_operations import Device, RemoteRequest, ReportSummary
 from agent.wire.text import Cursor, NonEmptyText
 from controlplane.agent_protocol.tools.tool import LOCATIONS_MAX
@@ -13,6 +14,8 @@ from controlplane.merchant.sales import PaymentType
 
 RECORDS_MAX: Final = 100
 RECORDS_USUAL: Final = 20
+FINDINGS_MAX: Final = 5
+"""Maximum number of reports on a page with their findings: each report must be parsed."""
 
 Dataset = Literal[
     "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports"
@@ -32,6 +35,11 @@ class RecordFilters(Exact):
     payment_type: Absent[PaymentType] = None
     employee_id: Absent[NonEmptyText] = None
     status: Absent[NonEmptyText] = None
+    number: Absent[NonEmptyText] = Field(default=None, description="number of a sale")
+    ticket_number: Absent[NonEmptyText] = Field(
+        default=None,
+        description="short number on a receipt; it repeats, so give from and to as well",
+    )
     instance_id: Absent[Uuid] = Field(default=None, description="instanceId of a device")
 
 
@@ -110,6 +118,23 @@ class PointOfSaleRecord(Tolerant):
     location_id: str
 
 
+class FindingRecord(Tolerant):
+    severity: Severity = Field(description="bad, warn, good or muted")
+    sentences: Array[str] = Field(description="what is wrong, one sentence for each match")
+    more_count: Count = Field(description="further matches without a sentence")
+    fix: str = Field(description="what to do")
+
+
+class DeviceReportRecord(ReportSummary):
+    instance_id: Uuid
+    headline: str | None = Field(description="the most severe finding, in one sentence")
+    severity: Severity | None
+    findings: Array[FindingRecord] | None = Field(
+        description="most severe first; empty: nothing to report, or a report without content;"
+        f" null: not read, because this page has more than {FINDINGS_MAX} reports"
+    )
+
+
 Record = (
     SaleRecord
     | RefundRecord
@@ -117,7 +142,7 @@ Record = (
     | PointOfSaleRecord
     | Device
     | RemoteRequest
-    | ReportSummary
+    | DeviceReportRecord
 )
 
 

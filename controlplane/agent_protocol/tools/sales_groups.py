@@ -1,10 +1,10 @@
-"""Grouped sums of days, hours, articles and employees.
+"""Grouped sums of months, days, hours, articles and employees.
 
 They are computed by the same pure functions as the figures, buckets and items of the dashboard.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -15,20 +15,33 @@ from sqlalchemy import select
 
 from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.tool import ToolContext, ToolError
-from controlplane.analytics.employees import employee_days
+from controlplane.analytics import single_sales
 from controlplane.analytics.question import Question
+from controlplane.analytics.reading import Part, SumsByColumns
 from controlplane.figures.buckets import buckets
 from controlplane.figures.financial import figures
 from controlplane.figures.items import Ranked, item, rank
 from controlplane.figures.local_time import date_of
 from controlplane.figures.money import ratio
+from controlplane.figures.records import Figures
 from controlplane.figures.sums import DaySums, ItemSums, plus
 from controlplane.storage.merchant.catalog_tables import Category
 from controlplane.storage.merchant.merchant_tables import Employee, Location
 
 GroupBy = Literal[
-    "day", "hour", "weekday", "location", "paymentType", "item", "category", "employee"
+    "month", "day", "hour", "weekday", "location", "paymentType", "item", "category", "employee"
 ]
+GROUPINGS: Final[Mapping[GroupBy, str]] = {
+    "month": "a local month, YYYY-MM",
+    "day": "a local date, YYYY-MM-DD",
+    "hour": "the local hour of the day, 0 to 23",
+    "weekday": "1 (Monday) to 7 (Sunday)",
+    "location": "the id of a location",
+    "paymentType": "cash, card, wallet, mixed or other",
+    "item": "the id of a variation, or the name of an article that is not in the catalog",
+    "category": "the id of a category",
+    "employee": "the id of an employee",
+}
 Metric = Literal[
     "netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",
     "refundCount", "averageSaleCents", "averageItemsPerSale", "refundAmountCents",
@@ -58,12 +71,8 @@ METRICS: Final[Mapping[Metric, str]] = {
     "refundedQuantityMilli": "returned quantity, in thousandths of the unit",
     "lineCount": "lines of sales",
 }
-BY_TIME: Final = ("day", "weekday", "hour")
+BY_TIME: Final = ("month", "day", "weekday", "hour")
 BY_ARTICLE: Final = ("item", "category")
-NOT_BESIDE: Final[Mapping[str, frozenset[str]]] = {
-    "hour": frozenset({"paymentType", "item", "category", "employee"}),
-    "employee": frozenset({"hour", "item", "category"}),
-}
 _FIGURES: Final[tuple[Metric, ...]] = (
     "netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",
     "refundCount", "averageSaleCents", "averageItemsPerSale", "refundAmountCents",
@@ -108,43 +117,94 @@ class Group:
     label: str | None = None
 
 
-def base_of(groups: Sequence[GroupBy]) -> Base:
-    """Return the metrics of a combination of groupings. Raises ToolError if it is not supported."""
-    for each in groups:
-        if clash := [other for other in groups if other in NOT_BESIDE.get(each, ())]:
-            raise ToolError(
-                f"{each} cannot be combined with {clash[0]}: make one call for each of them."
-            )
-    if "hour" in groups:
-        return _HOURS
-    return _ARTICLES if any(each in BY_ARTICLE for each in groups) else _DAYS
+Hours = Collection[int] | None
+"""The local hours of the day to count; None means all."""
+Singles = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
+"""Takes the type of sums and columns, and yields sums of single sales. None: rollups are read."""
 
 
-def groups_of(question: Question, context: ToolContext, groups: Sequence[GroupBy]) -> list[Group]:
+def base_of(groups: Sequence[GroupBy], hours: Hours = None) -> Base:
+    """Return the metrics of a combination of groupings."""
+    if any(each in BY_ARTICLE for each in groups):
+        return _ARTICLES
+    return _HOURS if "hour" in groups and not reads_sales(groups, hours) else _DAYS
+
+
+def reads_sales(groups: Sequence[GroupBy], hours: Hours) -> bool:
+    """Return whether no rollup has these groupings, so that single sales must be read."""
+    by_hour = ("paymentType", "employee", *BY_ARTICLE)
+    is_mixed = "hour" in groups and any(each in by_hour for each in groups)
+    return hours is not None or "employee" in groups or is_mixed
+
+
+def groups_of(
+    question: Question, context: ToolContext, groups: Sequence[GroupBy], hours: Hours = None
+) -> list[Group]:
     """Return the groups that have sales or refunds. They are not sorted."""
+    singles = None
+    if reads_sales(groups, hours):
+        _require_short(question, groups)
+        singles = partial(_single_sales, question, context, hours)
     ids = {location.position: location.location_id for location in question.locations}
-    if "hour" in groups:
+    base = base_of(groups, hours)
+    if base is _HOURS:
         rows = _by_hour(question, groups)
-    elif any(each in BY_ARTICLE for each in groups):
-        rows = _by_article(question, context, groups, ids)
+    elif base is _ARTICLES:
+        rows = _by_article(question, groups, ids, singles)
     else:
-        rows = _by_day(question, context, groups, ids)
+        rows = _by_day(question, groups, ids, singles)
     names = _names(context, groups)
     for group in rows:
         group.label = group.label or _label(names, group.key)
     return rows
 
 
+def figures_of_hours(
+    question: Question, context: ToolContext, hours: Collection[int]
+) -> dict[str, Figures]:
+    """Return the figures of these local hours of the day, by currency."""
+    sums: defaultdict[str, DaySums] = defaultdict(DaySums)
+    for currency, _, part in _single_sales(question, context, hours, DaySums, ()):
+        sums[currency] = plus(sums[currency], part)
+    fallbacks = sum(location.clock.fell_back for location in question.locations)
+    return {currency: figures(part, {}, fallbacks) for currency, part in sorted(sums.items())}
+
+
+def _single_sales(
+    question: Question,
+    context: ToolContext,
+    hours: Hours,
+    of: type[Part],
+    columns: Sequence[str],
+) -> Iterator[SumsByColumns[Part]]:
+    """Yield sums of single sales, by currency and at least these columns."""
+    if hours is not None:
+        columns = tuple(dict.fromkeys((*columns, "hour")))
+    organization_id = context.caller.organization_id
+    rows = single_sales.sums_of_sales(
+        context.session, organization_id, of, question.stretches, columns
+    )
+    return (row for row in rows if hours is None or row[1]["hour"] in hours)
+
+
+def _require_short(question: Question, groups: Sequence[GroupBy]) -> None:
+    days_max = single_sales.DAYS_MAX
+    if any(days.count > days_max for days in question.days.values()):
+        raise ToolError(
+            f"A query by {' and '.join(groups) or 'hours'} covers at most {days_max} days, because"
+            " it reads single sales. Make a call for each part of the period."
+        )
+
+
 # ---------------------------------------------------------------------------- days, employees
 
 
 def _by_day(
-    question: Question, context: ToolContext, groups: Sequence[GroupBy], ids: Mapping[int, str]
+    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], singles: Singles
 ) -> list[Group]:
     columns = _columns(groups)
-    if "employee" in groups:
-        organization = context.caller.organization_id
-        rows = employee_days(context.session, organization, question.stretches, columns)
+    if singles is not None:
+        rows = singles(DaySums, columns)
     else:
         rows = question.reader.days(question.stretches, columns)
     sums: defaultdict[tuple[Any, ...], DaySums] = defaultdict(DaySums)
@@ -162,9 +222,9 @@ def _figures(sums: DaySums) -> Mapping[str, Any]:
 
 
 def _columns(groups: Iterable[GroupBy]) -> tuple[str, ...]:
-    """Return the columns of the rollups that the groupings need."""
-    of = {"day": "day", "weekday": "day", "location": "location", "paymentType": "payment_type",
-          "employee": "employee"}  # fmt: skip
+    """Return the columns of the rollups, or of single sales, that the groupings need."""
+    of = {"month": "day", "day": "day", "weekday": "day", "hour": "hour", "location": "location",
+          "paymentType": "payment_type", "employee": "employee"}  # fmt: skip
     return tuple(dict.fromkeys(of[each] for each in groups if each in of))
 
 
@@ -175,13 +235,19 @@ def _key(
 
 
 def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) -> Any:
-    if group == "day":
-        return date_of(values["day"]).isoformat()
-    if group == "weekday":
-        return date_of(values["day"]).isoweekday()
+    if group in BY_TIME and group != "hour":
+        return _of_date(group, date_of(values["day"]))
     if group == "location":
         return ids[values["location"]]
     return values["payment_type" if group == "paymentType" else group]
+
+
+def _of_date(group: GroupBy, local_date: date) -> Any:
+    """Return the month, the day or the weekday of a date."""
+    if group == "weekday":
+        return local_date.isoweekday()
+    text = local_date.isoformat()
+    return text[:7] if group == "month" else text
 
 
 # ---------------------------------------------------------------------------- hours
@@ -189,7 +255,7 @@ def _value(group: GroupBy, values: Mapping[str, Any], ids: Mapping[int, str]) ->
 
 def _by_hour(question: Question, groups: Sequence[GroupBy]) -> list[Group]:
     sums: defaultdict[tuple[Any, ...], Counter[str]] = defaultdict(Counter)
-    buckets_by_currency = buckets(question.locations, question.reader.hours(question.stretches))
+    buckets_by_currency = buckets(question.locations, question.hours())
     for currency, of_currency in buckets_by_currency.items():
         for bucket in of_currency:
             values = (_of_bucket(each, bucket) for each in groups)
@@ -215,26 +281,30 @@ def _of_bucket(group: GroupBy, bucket: Any) -> Any:
         return bucket["localHour"]
     if group == "location":
         return bucket["locationId"]
-    if group == "day":
-        return bucket["localDate"]
-    return date.fromisoformat(bucket["localDate"]).isoweekday()
+    return _of_date(group, date.fromisoformat(bucket["localDate"]))
 
 
 # ---------------------------------------------------------------------------- articles
 
 
 def _by_article(
-    question: Question, context: ToolContext, groups: Sequence[GroupBy], ids: Mapping[int, str]
+    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], singles: Singles
 ) -> list[Group]:
     columns = _columns(groups)
     sums: defaultdict[tuple[Any, ...], dict[int, ItemSums]] = defaultdict(dict)
-    if columns:
-        for currency, values, added in question.reader.item_days(question.stretches, columns):
-            known = sums[currency, *_key(groups, values, ids)]
-            known[values["snapshot"]] = plus(known.get(values["snapshot"], ItemSums()), added)
+    if singles is not None:
+        rows_by_columns = singles(ItemSums, ("snapshot", *columns))
+    elif columns:
+        rows_by_columns = question.reader.item_days(question.stretches, columns)
     else:
-        for currency, whole in question.reader.items(question.stretches).items():
-            sums[(currency,)] = whole
+        rows_by_columns = (
+            (currency, {"snapshot": snapshot}, added)
+            for currency, whole in question.reader.items(question.stretches).items()
+            for snapshot, added in whole.items()
+        )
+    for currency, values, added in rows_by_columns:
+        known = sums[currency, *_key(groups, values, ids)]
+        known[values["snapshot"]] = plus(known.get(values["snapshot"], ItemSums()), added)
     snapshots = {each for part in sums.values() for each in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}

@@ -175,7 +175,7 @@ COMMANDS: Final = (
         ),
     ),
     Command(
-        "sales", "retail.sales:list_all", "list completed sales, newest first",
+        "sales", "retail.sales:list_all", "list completed sales in AED, newest first",
         (
             option("--since", "WHEN", "start of the period, such as 7d, 12h, 2026-11-01 or"
                    " 2026-11-01T09:30", type=time_range),

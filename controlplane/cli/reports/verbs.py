@@ -136,5 +136,7 @@ def _show(report: ReportDetail) -> None:
 def _payload_of(report: ReportDetail) -> ReportPayload:
     if report.payload is None:
         reason = f": {report.failure_reason}" if report.failure_reason else ""
-        raise CommandError(f"the report {report.id} has no content: it {report.outcome}{reason}")
+        raise CommandError(
+            f"the report {report.id} has no content: its outcome is {report.outcome}{reason}"
+        )
     return report.payload

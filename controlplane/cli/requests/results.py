@@ -59,8 +59,10 @@ def result_of(client: OperationsClient, request: DeviceRequest) -> Result:
         report = client.report(ReportDetailRequest(report_id=report_id))
     except CommandError as error:
         return Result(request, None, f"cannot read the report: {error}", "warn")
-    if report.payload is None:
+    if report.payload is None and report.outcome == "failed":
         return Result(request, report, f"No report: {report.failure_reason or 'it failed'}.", "bad")
+    if report.payload is None:
+        return Result(request, report, "The report has no content that can be shown.", "muted")
     summary = headline_of(report.payload)
     return Result(request, report, summary.verdict, summary.severity)
 

@@ -15,7 +15,7 @@ from agent.presentation.changes.change import Changes
 from agent.presentation.changes.changes import changes_between
 from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.devices.overview.records import ReportChange, ReportChanges
-from controlplane.devices.records import payload_of
+from controlplane.devices.records import EMPTY, has_payload, payload_of
 from controlplane.operation.context import RequestContext
 from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
@@ -23,8 +23,8 @@ from controlplane.storage.tables import Device, Report
 log = logging.getLogger("controlplane.devices.overview.report_changes")
 CACHED_MAX: Final = 2000
 """Maximum number of cached comparisons: two for each of a thousand devices."""
-_EMPTY: Final = "null"
-"""The stored payload of a report without content."""
+EARLIER_MAX: Final = 20
+"""Maximum number of reports that are read to find one with a payload."""
 
 
 class ReportChangeCache:
@@ -48,7 +48,7 @@ class ReportChangeCache:
 
     def _of_report(self, context: RequestContext, report: Report) -> ReportChanges | None:
         earlier = earlier_than(context, report)
-        if earlier is None or report.payload == _EMPTY:
+        if earlier is None or report.payload == EMPTY:
             return None
         pair = earlier.position, report.position
         with self._lock:
@@ -64,23 +64,24 @@ class ReportChangeCache:
 
 
 def earlier_than(context: RequestContext, report: Report) -> Report | None:
-    """Return the previous report of the same device and kind that has content.
+    """Return the previous report of the same device and kind that has a payload.
 
     Reports that the caller has no access to are left out.
     """
-    query = (
-        select(Report)
-        .where(
+    before = report.position
+    for _ in range(EARLIER_MAX):
+        query = select(Report).where(
             context.visible(Report),
             Report.instance_id == report.instance_id,
             Report.kind == report.kind,
-            Report.position < report.position,
-            Report.payload != _EMPTY,
+            Report.position < before,
+            Report.payload != EMPTY,
         )
-        .order_by(Report.position.desc())
-        .limit(1)
-    )
-    return context.session.scalars(query).first()
+        earlier = context.session.scalars(query.order_by(Report.position.desc()).limit(1)).first()
+        if earlier is None or has_payload(earlier):
+            return earlier
+        before = earlier.position
+    return None
 
 
 def compared(earlier: Report, payload: ReportPayload) -> Changes | None:

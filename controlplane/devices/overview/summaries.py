@@ -9,11 +9,13 @@ from typing import Final
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from agent.presentation.findings.findings import findings_of
+from agent.presentation.findings.rule import Finding
 from agent.presentation.headline import headline_of
 from agent.presentation.severity import Severity
 from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.devices.priority import update_severity
-from controlplane.devices.records import payload_of
+from controlplane.devices.records import EMPTY, payload_of
 from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.devices.overview.summaries")
@@ -27,16 +29,34 @@ class Summary:
     severity: Severity
 
 
-def summary_of(report: ReportPayload | None) -> Summary:
-    """Return the summary of a report. It never fails, so that no report is lost."""
-    return _summary(lambda: report)
+def findings_in(report: Report) -> tuple[Finding, ...]:
+    """Return the findings of a stored report, most severe first. It never fails."""
+    try:
+        payload = payload_of(report)
+        return () if payload is None else findings_of(payload)
+    except Exception:
+        # Every error is caught: many rules process untrusted content, and any of them may fail.
+        log.exception("the findings of a report cannot be read")
+        return ()
 
 
-def _summary(read: Callable[[], ReportPayload | None]) -> Summary:
+def summary_of(report: ReportPayload | None, *, is_empty: bool = True) -> Summary:
+    """Return the summary of a report. It never fails, so that no report is lost.
+
+    Args:
+        report: None for a report without a payload.
+        is_empty: whether it is a failed report without any content.
+    """
+    return _summary(lambda: report, is_empty=is_empty)
+
+
+def _summary(read: Callable[[], ReportPayload | None], *, is_empty: bool) -> Summary:
     try:
         report = read()
-        if report is None:
+        if report is None and is_empty:
             return Summary("The device could report nothing.", "bad")
+        if report is None:
+            return Summary("The report has no content that can be shown.", "muted")
         headline = headline_of(report)
     except Exception:
         # Every error is caught: many rules process untrusted content, and any of them may fail.
@@ -59,7 +79,8 @@ def sum_up_old(session: Session) -> int:
     )
     reports = session.scalars(query).all()
     for report in reports:
-        summary = _summary(partial(payload_of, report))
+        is_empty = report.outcome == "failed" and report.payload == EMPTY
+        summary = _summary(partial(payload_of, report), is_empty=is_empty)
         report.headline, report.severity = summary.headline, summary.severity
     session.flush()
     positions = [report.position for report in reports]

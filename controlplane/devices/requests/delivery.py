@@ -7,7 +7,6 @@ from uuid import UUID
 from sqlalchemy import Row, Select, select
 from sqlalchemy.orm import Session
 
-from agent.wire.base import Message
 from agent.wire.device_operations import AcknowledgeReply, AcknowledgeRequest, Command
 from controlplane.devices.records import command
 from controlplane.devices.requests import lifecycle
@@ -20,12 +19,6 @@ from controlplane.storage.tables import Device, Request
 COMMANDS_MAX = 256
 """Maximum number of commands of an API key in one poll, oldest first. Later polls return further
 commands once devices have started these."""
-
-
-class CommandList(Message):
-    """The waiting commands for the devices of an API key, oldest first."""
-
-    commands: tuple[Command, ...]
 
 
 def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> AcknowledgeReply:

@@ -38,6 +38,7 @@ from controlplane.agent_protocol.tools.tool import Tool, ToolError
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal, unauthenticated
+from controlplane.operation.fairness import FREE_S
 from controlplane.operation.permissions import callers
 from controlplane.web.agent_protocol.envelope import INVALID_PARAMS, Id, Json, RpcError, RpcRequest
 from controlplane.web.core import Core
@@ -47,8 +48,6 @@ DEFAULT_VERSION: Final = "2025-03-26"
 """Protocol version of a request without the header ``MCP-Protocol-Version`` (MCP 2025-06-18,
 transports)."""
 ISSUES_MAX: Final = 8
-FREE_S: Final = 0.25
-"""Processor seconds of a call that are not charged to its key. Most calls take a tenth of this."""
 HIDDEN: Final = "there is no such thing, or this credential has no access to it"
 INSTRUCTIONS: Final = """\
 Figures and records of one merchant. Begin with business_context: it lists the locations that you \
@@ -211,8 +210,8 @@ def _rpc_error(refusal: Refusal) -> Exception:
         return ToolError(f"{fields}. Change the named arguments and call again.")
     if refusal.code == "invalid_cursor":
         return ToolError(
-            "The cursor belongs to a call with other arguments, or is older than 24 hours."
-            " Leave cursor out to start from the beginning."
+            "invalid_cursor: the cursor belongs to a call with other arguments, or is older than 24"
+            " hours. Leave cursor out to start from the beginning."
         )
     return refusal
 

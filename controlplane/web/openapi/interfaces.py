@@ -77,6 +77,10 @@ An API key is exchanged for an access token, which is bound to a company and to 
 key. Read operations are `GET`; unknown query parameters are refused. Refusals are problems
 (RFC 9457), except for 401, 403 and 404, which have no body. Lengths of strings are counted in
 characters.
+
+Money is in AED, the only currency of this API. Sales in other currencies are not listed, and prices
+in other currencies are left out. To compare totals, use the figures of the facade: they contain
+every currency separately, with its number of sales.
 """,
     areas=(RETAIL,),
     security={

@@ -37,10 +37,13 @@ async def bare(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 @asynccontextmanager
-async def serving(folder: Path, *, lends_key: bool = True) -> AsyncIterator[Served]:
+async def serving(
+    folder: Path, *, lends_key: bool = True, plan: Plan | None = None
+) -> AsyncIterator[Served]:
     clock = FakeClock()
     database = Database(str(folder / "service.db"))
-    plan = Plan(locations=2, days=5, goods=12, sales_per_day=8, until=clock.now.date())
+    usual = Plan(locations=2, days=5, goods=12, sales_per_day=8, until=clock.now.date())
+    plan = plan or usual
     database.write(lambda session: load(session, plan, clock.now))
     settings = Settings(rate_per_s=0, argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES)
     core = Core(database, settings, clock)

@@ -120,7 +120,7 @@ def _is_about_figures(body: dict[str, Any], name: str) -> bool:
 def _figures_body(body: dict[str, Any]) -> dict[str, Any]:
     """Return a location that has sales, and a valid period.
 
-    Dates are valid only with the period "custom". A schema could express this only if it repeated
+    The period "custom" needs two dates in order. A schema could express this only if it repeated
     all other fields.
     """
     parameters: dict[str, Any] = {"locationId": "loc-0001"}

@@ -20,11 +20,8 @@ from schemathesis import Case, HookContext, Response
 from schemathesis.core.failures import Failure
 
 from controlplane.retail import routes
-from controlplane.retail.barcodes import LENGTHS, check_digit
 
 NOT_IN_A_SCHEMA: Final = (
-    "check digit",  # the check digit of a barcode is wrong
-    "digits",
     "there is no",  # ids in a body that do not exist
     "initiated_at_to",  # a period that ends before it begins
 )
@@ -52,7 +49,7 @@ _ids: Final = {
     "category_id": [each["id"] for each in _items(routes.CATEGORIES)],
     "uom_id": [each["id"] for each in _items(routes.UOMS)],
 }
-_vat: Final = [each["id"] for each in _items(routes.FEES, "fee_items") if "VAT" in each["name"]]
+_fees: Final = [each["id"] for each in _items(routes.FEES, "fee_items")]
 
 
 @schemathesis.hook
@@ -113,8 +110,7 @@ def _existing(path: str, body: dict[str, Any], turn: int) -> dict[str, Any]:
         return {"refresh_token": _refresh_tokens.pop() if _refresh_tokens else _granted()}
     results: dict[str, Any] = {
         "uom_id": _ids["uom_id"][turn % len(_ids["uom_id"])],
-        "vat": {"fee_item_id": _vat[turn % len(_vat)]},
-        "variations": [_with_barcodes(each) for each in body["variations"]],
+        "vat": {"fee_item_id": _fees[turn % len(_fees)]},
     }
     if body.get("category_id") is not None:
         results["category_id"] = _ids["category_id"][turn % len(_ids["category_id"])]
@@ -127,19 +123,3 @@ def _granted() -> str:
     reply.raise_for_status()
     token: str = reply.json()["refresh_token"]
     return token
-
-
-def _with_barcodes(variation: dict[str, Any]) -> dict[str, Any]:
-    """Return a variation whose codes end with their check digits."""
-    codes = [
-        {"type": each["type"], "value": _barcode(LENGTHS[each["type"]])}
-        if each["type"] in LENGTHS
-        else each
-        for each in variation.get("codes", [])
-    ]
-    return variation | ({"codes": codes} if "codes" in variation else {})
-
-
-def _barcode(length: int) -> str:
-    digits = f"{next(_turns):0{length - 1}d}"
-    return digits + check_digit(digits)

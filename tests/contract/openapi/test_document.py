@@ -3,6 +3,7 @@
 import json
 import re
 import uuid
+from functools import partial
 from itertools import product
 from typing import Any, get_args
 
@@ -10,7 +11,7 @@ import httpx2
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent.wire import operator_operations, routes
+from agent.wire import codec, device_operations, routes
 from agent.wire.codec import encode
 from agent.wire.operator_operations import (
     CreateRequestRequest,
@@ -30,6 +31,7 @@ from controlplane.remote_control.submission import parse_submission
 from controlplane.support import routes as support
 from controlplane.support.messages import ConfirmRequest, TokenRequest
 from controlplane.web.openapi.interfaces import AREAS, OPERATIONS, document_bytes
+from tests.contract import golden
 from tests.contract.openapi.conformance import document
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.paths import ROOT
@@ -40,7 +42,6 @@ PATHS = {
     for name, path in vars(module).items()
     if name.isupper() and name != "PREFIX"
 }
-SUPPORT = {path for path in PATHS if path.startswith(support.PREFIX)}
 FIGURES = {path for path in PATHS if not path.startswith((routes.PREFIX, support.PREFIX))}
 DEPRECATED = {"chart", "sales", "items", "reconciliation", "trend", "venues", "venuePulse"}
 READING = {
@@ -177,7 +178,16 @@ def test_a_browser_field_has_a_value_or_a_reason(entry: dict[str, Any], fits: bo
         assert fits or entry.get("value", "") is None
 
 
-def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> None:
+DEVICE = {
+    "challenge": ("challenge/request", device_operations.ChallengeRequest),
+    "enroll": ("enroll/request", device_operations.EnrollRequest),
+    "heartbeat": ("heartbeat/request", device_operations.HeartbeatRequest),
+    "acknowledge": ("acknowledge/request-running", device_operations.AcknowledgeRequest),
+    "submit_result": ("submitResult/request-network", device_operations.SubmitResultRequest),
+}
+
+
+def test_the_typed_client_has_a_method_for_every_operation() -> None:
     called = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -191,7 +201,14 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
         narrowed = NarrowedQuery(location_id="loc-1")
         location = LocationQuery(location_id="loc-1")
         token = "A" * 43
+        empty = device_operations.EmptyRequest()
         calls = {
+            **{
+                name: partial(getattr(client, name), codec.decode(golden.text_of(body), model))
+                for name, (body, model) in DEVICE.items()
+            },
+            "current": client.current,
+            "on_commands": lambda: client.on_commands(empty),
             "devices": client.devices,
             "device": lambda: client.device(DeviceDetailRequest(instance_id=instance_id)),
             "create_request": lambda: client.create_request(
@@ -221,13 +238,8 @@ def test_the_typed_client_has_a_method_for_every_operation_of_an_operator() -> N
                 call()
     public = {name for name in vars(OperationsClient) if not name.startswith("_")}
     assert public == {*calls, "post"}  # `post` is for operations outside the facade
-    operators = {
-        each.path
-        for each in OPERATIONS
-        if each.body and each.body.__module__ == operator_operations.__name__
-    }
-    assert set(called) == operators | FIGURES | SUPPORT
-    assert len(called) == len(operators | FIGURES | SUPPORT) == 5 + 10 + 4
+    assert sorted(called) == sorted(each.path for each in OPERATIONS)
+    assert len(called) == 12 + 10 + 4
 
 
 def statuses_of(code: str) -> set[int]:

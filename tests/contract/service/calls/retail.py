@@ -37,7 +37,7 @@ async def _catalog(kept: Recorder) -> None:
     good = _good(categories["items"][0]["id"], piece["id"], vat["id"])
     made = await kept.call("POST", routes.GOODS, sent=good)
     await kept.call("POST", routes.GOODS, sent=good, of="409 existing_entity_conflict")
-    wrong = good | {"name": "", "variations": [{"codes": [_ean("4006381333932")]}]}
+    wrong = good | {"name": "", "variations": [{"codes": [_ean("400")]}]}
     await kept.call("POST", routes.GOODS, sent=wrong, of="400 of a good")
     await kept.call("GET", routes.GOOD.format(good_id=made["id"]), of=f"GET {routes.GOOD}")
     await kept.call("GET", routes.GOODS)

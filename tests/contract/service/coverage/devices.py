@@ -150,10 +150,12 @@ DEVICES: Final = (
             ),
             _field("`submitResult.requestId`: UUID, optional"),
             row(
-                "`submitResult.report`: optional; any value (ours: a payload of the given kind;"
-                " it can be left out if the outcome is failed)",
+                "`submitResult.report`: optional; any value (ours: an object with a field of a"
+                " payload must be a payload of the given kind; any other value is stored, and the"
+                " report has no payload)",
                 REQUIRED,
-                SILENT + "test_a_report_that_is_not_a_payload_of_its_kind_is_refused",
+                SUBMISSION + "test_any_other_value_is_stored_without_a_payload",
+                SILENT + "test_a_payload_that_does_not_fit_its_kind_is_refused",
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
             _field("`submitResult.failureReason`: one of two words, optional"),

@@ -64,9 +64,13 @@ FIGURES: Final = (
                 WINDOWS + "test_periods_are_local",
             ),
             row(
-                "`from`, `to`: full dates",
+                "`from`, `to`: full dates, optional (ours: at most 366 days; other periods than"
+                " custom ignore them)",
                 PERIOD,
                 WINDOWS + "test_a_custom_period_has_the_given_days",
+                WINDOWS + "test_366_days_are_the_most",
+                OPERATIONS + "test_a_year_is_served",
+                OPERATIONS + "test_dates_are_ignored_in_other_periods",
             ),
             row(
                 "`locationMode`: single or all, single by default",

@@ -69,17 +69,27 @@ RETAIL: Final = (
         "Retail: fields of a good that is created",
         (
             row(
-                "`name`: 2 to 128 characters; an empty name is a validation error", INSIDE, OUTSIDE
-            ),
-            row("`description`: 2 to 1024 characters, optional", INSIDE, OUTSIDE),
-            row(
-                "`external_data`: optional; `id` of 4 to 128 characters, and any other content",
+                "`name`: 2 to 128 characters; an empty name is a validation error (ours: a name of"
+                " spaces is accepted)",
                 INSIDE,
                 OUTSIDE,
             ),
+            row("`description`: 2 to 1024 characters, optional", INSIDE, OUTSIDE),
+            row(
+                "`external_data`: optional, can be null; `id` of 4 to 128 characters, and any other"
+                " content",
+                INSIDE,
+                OUTSIDE,
+                GOODS + "test_external_data_can_be_null",
+            ),
             row("`category_id`: UUID or null; null is the root", CREATED, INSIDE, OUTSIDE),
             row("`uom_id`: UUID of a unit; an empty value is a validation error", CREATED, OUTSIDE),
-            row("`vat.fee_item_id`: required, an id from `GET /fees`", CREATED, OUTSIDE),
+            row(
+                "`vat.fee_item_id`: required, any id from `GET /fees`",
+                CREATED,
+                OUTSIDE,
+                GOODS + "test_every_listed_fee_can_be_the_vat_of_a_good",
+            ),
             row("`variations`: 1 to 150, required", INSIDE, OUTSIDE),
             row(
                 "a variation's `name`: 1 to 128 characters; required if there are several"
@@ -90,7 +100,13 @@ RETAIL: Final = (
             ),
             row("a variation's `description` and `external_data`", CREATED, INSIDE, OUTSIDE),
             row("a variation's `status`: active or inactive, active by default", CREATED, OUTSIDE),
-            row("`default_price`: int64, at least 0; `currency_code` is `AED`", INSIDE, OUTSIDE),
+            row(
+                "`default_price`: `value` is an int64, at least 0; `currency_code` is `AED`; both"
+                " are required",
+                INSIDE,
+                OUTSIDE,
+                UNIT + "agent_protocol/test_tools.py::test_every_price_of_the_retail_api_is_read",
+            ),
             row(
                 "`codes`: at most 20; six types; values of 4 to 128 characters",
                 EXAMPLE,
@@ -222,7 +238,12 @@ RETAIL: Final = (
                 EXAMPLE,
                 REFUSALS + "test_an_internal_error_reveals_no_details",
             ),
-            row("503 without a code", EXAMPLE, REFUSALS + "test_a_busy_database_asks_to_come_back"),
+            row(
+                "503 without a code",
+                EXAMPLE,
+                REFUSALS + "test_a_busy_database_asks_to_come_back",
+                REFUSALS + "test_a_create_on_a_locked_database_asks_to_come_back",
+            ),
         ),
     ),
     Table(
@@ -262,9 +283,11 @@ RETAIL: Final = (
                 GOODS + "test_all_mistakes_are_named_at_once",
             ),
             row(
-                "a barcode must have the length and the check digit of its type",
+                "a barcode of a wrong length or with a wrong check digit is accepted; the service"
+                " logs a warning",
+                GOODS + "test_doubtful_values_are_accepted_and_logged",
                 GOODS + "test_check_digits_are_those_of_real_codes",
-                OUTSIDE,
+                INSIDE,
             ),
             row(
                 "texts contain no control characters, except tabs and line breaks in descriptions;"
@@ -278,8 +301,10 @@ RETAIL: Final = (
                 SALES + "test_unknown_values_of_a_sale_are_null",
             ),
             row(
-                "sales in a currency other than `AED` are not listed",
+                "sales in a currency other than `AED` are not listed; the figures count them",
                 SALES + "test_only_completed_sales_of_the_company_are_listed",
+                UNIT + "cli/merchant/test_listing.py::"
+                "test_listed_sales_and_those_of_other_currencies_are_the_sales_of_the_figures",
             ),
             row(
                 "other methods get 405 `invalid_request`", GOODS + "test_another_method_is_refused"

@@ -12,6 +12,7 @@ import pytest
 from controlplane.accounts.key_store import revoke_key
 from controlplane.accounts.oauth.metadata import RESOURCE_PATH as PATH
 from controlplane.agent_protocol.tools.registry import TOOLS
+from controlplane.operation.fairness import FREE_S
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.storage.tables import ApiKey
@@ -85,14 +86,14 @@ async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> Non
 async def test_processor_time_of_slow_calls_is_charged(loaded: Database) -> None:
     settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
     # Each call takes ``FREE_S`` seconds of processor time, which are not charged.
-    times_s = itertools.count(step=dispatch.FREE_S)
+    times_s = itertools.count(step=FREE_S)
     clock = FakeClock()
     async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         agent = Agent(service)
         for _ in range(3):
             await agent.call("business_context")
         # The next call is charged 2 s, but the settings permit a key only 1 s.
-        times_s = itertools.count(step=dispatch.FREE_S + 2)
+        times_s = itertools.count(step=FREE_S + 2)
         await agent.call("business_context")
         refused = await agent.send(PING)
         assert (refused.status_code, list(refused.json())) == (429, ["error"])

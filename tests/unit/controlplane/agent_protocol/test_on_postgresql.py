@@ -10,7 +10,7 @@ import pytest
 
 from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.registry import TOOLS
-from controlplane.agent_protocol.tools.sales_groups import NOT_BESIDE, GroupBy
+from controlplane.agent_protocol.tools.sales_groups import GroupBy
 from controlplane.agent_protocol.tools.tool import ToolContext
 from controlplane.operation.caller import Caller
 from controlplane.sandbox.loading import load
@@ -24,20 +24,21 @@ from tests.unit.controlplane.running_service import FakeClock
 NOW = FakeClock().now
 KEY = b"k" * 32
 PLAN = Plan(locations=4, days=20, sales_per_day=10, goods=9, until=NOW.date())
-GROUPS = [
-    list(pair)
-    for pair in combinations(get_args(GroupBy), 2)
-    if pair[1] not in NOT_BESIDE.get(pair[0], ()) and pair[0] not in NOT_BESIDE.get(pair[1], ())
-]
+GROUPS = [list(pair) for pair in combinations(get_args(GroupBy), 2)]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("business_context", {}),
     *(("query_sales", {"period": "last7", "groupBy": each, "limit": 500}) for each in GROUPS),
+    ("query_sales", {"from": "2025-11-21", "to": "2026-11-20", "groupBy": ["month"]}),
+    ("query_sales", {"period": "last7", "groupBy": ["item"], "currency": "EUR", "limit": 3}),
+    ("query_sales", {"period": "last7", "groupBy": ["item"], "hours": [7, 8, 9, 10, 11]}),
     *(("read_business_records", {"dataset": each, "limit": 100}) for each in (
         "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests",
         "deviceReports")),
     ("read_business_records", {"dataset": "sales", "filters": {
         "from": "2026-11-10T00:00:00Z", "to": "2026-11-12T00:00:00Z", "paymentType": "card",
         "employeeId": "emp-0001-2", "locations": ["loc-0001"], "status": "completed"}}),
+    ("read_business_records", {"dataset": "sales", "filters": {"number": "0001-261115-00003"}}),
+    ("read_business_records", {"dataset": "sales", "filters": {"ticketNumber": "3"}}),
     *(("read_merchant_data", {"section": each}) for each in (
         "organization", "locations", "fees", "uoms", "paymentMethods")),
     ("read_catalog", {"limit": 100}),

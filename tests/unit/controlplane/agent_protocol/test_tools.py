@@ -1,11 +1,19 @@
 """Tests of each tool: its results, its refusals, and the error texts that a model receives."""
 
+import base64
+import hmac
 import json
+import struct
 from typing import Any
 
 import pytest
 
+from agent.presentation.headline import headline_of
+from agent.wire.codec import encode
+from tests.fixtures.payloads import hostile_network, small_venue
 from tests.unit.controlplane.agent_protocol.agent import Agent
+from tests.unit.controlplane.retail.retailer import PIECE, VAT, retailer
+from tests.unit.controlplane.running_service import RunningService
 
 READ: tuple[tuple[str, dict[str, Any]], ...] = (
     ("business_context", {}),
@@ -93,8 +101,8 @@ async def test_the_description_has_examples_that_work(agent: Agent) -> None:
             await agent.call(dataset["tool"], **example["arguments"])
     one = await agent.call("describe_business_data", dataset="salesFigures")
     assert [each["dataset"] for each in one["datasets"]] == ["salesFigures"]
-    hour = next(each for each in one["datasets"][0]["groupings"] if each["name"] == "hour")
-    assert hour["notBeside"] == ["category", "employee", "item", "paymentType"]
+    groupings = {each["name"]: each["description"] for each in one["datasets"][0]["groupings"]}
+    assert groupings["month"] == "a local month, YYYY-MM"
 
 
 async def test_described_fields_are_the_fields_of_the_records(agent: Agent) -> None:
@@ -134,6 +142,84 @@ async def test_a_cursor_is_accepted_only_by_the_same_call(agent: Agent) -> None:
     assert "Leave cursor out" in await agent.mistake("read_business_records", **filtered)
     nonsense = {"dataset": "sales", "cursor": "nonsense"}
     assert "Leave cursor out" in await agent.mistake("read_business_records", **nonsense)
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, -(2**63)])
+async def test_a_signed_cursor_with_an_impossible_time_is_invalid(agent: Agent, value: int) -> None:
+    request = {"dataset": "sales", "limit": 2}
+    page = await agent.call("read_business_records", **request)
+    cursor = await with_value(agent, page["nextCursor"], value)
+    error = await agent.mistake("read_business_records", **request, cursor=cursor)
+    assert "invalid_cursor" in error
+    assert "Leave cursor out" in error
+
+
+@pytest.mark.parametrize("value", [0, 1, 2**63 - 1])
+async def test_a_cursor_with_another_signature_is_invalid(agent: Agent, value: int) -> None:
+    request = {"dataset": "sales", "limit": 2}
+    page = await agent.call("read_business_records", **request)
+    cursor = await with_value(agent, page["nextCursor"], value, key=b"another key")
+    assert "invalid_cursor" in await agent.mistake(
+        "read_business_records", **request, cursor=cursor
+    )
+
+
+async def with_value(agent: Agent, cursor: str, value: int, key: bytes | None = None) -> str:
+    """Return a cursor with another sort value, signed with ``key`` or the key of the service."""
+    body = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[:-16]
+    body = body[:12] + struct.pack(">q", value) + body[20:]
+    key = key or (await agent.service.core.signing_keys()).cursor_key
+    signature = hmac.digest(key, body, "sha256")[:16]
+    return base64.urlsafe_b64encode(body + signature).rstrip(b"=").decode()
+
+
+async def test_a_receipt_is_read_by_its_number(agent: Agent) -> None:
+    whole = (await agent.call("read_business_records", dataset="sales", limit=100))["rows"]
+    receipt = whole[57]
+    for filters in (
+        {"number": receipt["number"]},
+        {"ticketNumber": receipt["ticketNumber"], "locations": [receipt["locationId"]],
+         "from": receipt["initiatedAt"]},
+    ):  # fmt: skip
+        rows = (await agent.call("read_business_records", dataset="sales", filters=filters))["rows"]
+        assert receipt in rows
+        assert {row["ticketNumber"] for row in rows} == {receipt["ticketNumber"]}
+    unknown = {"dataset": "sales", "filters": {"number": "none"}}
+    assert (await agent.call("read_business_records", **unknown))["rows"] == []
+
+
+async def test_reports_of_devices_have_their_findings(service: RunningService) -> None:
+    agent = Agent(service)
+    device = await service.device().enrolled()
+    await device.submit(json.loads(encode(hostile_network())))
+    report = (await device.submit(json.loads(encode(small_venue())))).json()
+    await device.submit(failureReason="collection-failed")
+    expected = headline_of(small_venue())
+    assert expected.findings
+    rows = (await agent.call("read_business_records", dataset="deviceReports", limit=5))["rows"]
+    assert [len(row["findings"]) > 0 for row in rows] == [False, True, True]
+    assert rows[1] | {"findings": []} == {
+        **(await device.detail())["reports"][1],
+        "instanceId": device.instance_id,
+        "headline": expected.verdict,
+        "severity": expected.severity,
+        "findings": [],
+    }
+    assert rows[1]["reportId"] == report["reportId"]
+    assert rows[1]["findings"] == [
+        {
+            "severity": each.severity,
+            "sentences": list(each.sentences),
+            "moreCount": each.more,
+            "fix": each.advice,
+        }
+        for each in expected.findings
+    ]
+    for _ in range(3):
+        await device.submit(failureReason="collection-failed")
+    many = (await agent.call("read_business_records", dataset="deviceReports", limit=6))["rows"]
+    assert [row["findings"] for row in many] == [None] * 6
+    assert [row["headline"] for row in many[3:]] == [row["headline"] for row in rows]
 
 
 async def test_sales_are_narrowed_by_filters(agent: Agent) -> None:
@@ -191,6 +277,22 @@ async def test_goods_can_be_searched(agent: Agent) -> None:
     first = await agent.call("read_catalog", limit=7)
     second = await agent.call("read_catalog", limit=7, cursor=first["nextCursor"])
     assert first["rows"] + second["rows"] == whole[:14]
+
+
+@pytest.mark.parametrize("price", [0, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1])
+async def test_every_price_of_the_retail_api_is_read(service: RunningService, price: int) -> None:
+    company = await retailer(service)
+    money = {"value": price, "currency_code": "AED"}
+    body = {
+        "name": "Gold bar",
+        "uom_id": str(PIECE),
+        "vat": {"fee_item_id": str(VAT)},
+        "variations": [{"default_price": money}],
+    }
+    made = (await company.create(body)).json()
+    assert made["variations"][0]["default_price"] == money
+    (good,) = (await Agent(service).call("read_catalog"))["rows"]
+    assert good["variations"][0]["priceCents"] == price
 
 
 async def test_a_good_is_made_inactive_and_active_again(agent: Agent) -> None:

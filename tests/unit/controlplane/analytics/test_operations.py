@@ -1,5 +1,6 @@
 """Tests of the ten operations that return figures: permissions, errors and deprecation."""
 
+import itertools
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -7,8 +8,9 @@ from typing import Any
 import pytest
 
 from agent.wire.codec import validate
-from controlplane.analytics import messages, routes
+from controlplane.analytics import messages, question, routes
 from controlplane.analytics.registry import OPERATIONS
+from controlplane.operation.fairness import FREE_S
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
@@ -30,6 +32,7 @@ REPLIES = {
 }
 CURRENT = {routes.DASHBOARD, routes.VENUE_FINANCIAL_PULSE, routes.FINANCIAL_SUMMARY}
 WITH_PERIOD = set(REPLIES) - {routes.VENUE_FINANCIAL_PULSE, routes.VENUE_PULSE}
+HOURLY = {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 NARROWED = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 
 
@@ -144,12 +147,13 @@ async def test_an_invalid_field_of_the_body_is_named(
         ({"period": "custom"}, "from"),
         ({"period": "custom", "from": "2026-01-01"}, "to"),
         ({"period": "custom", "from": "2026-01-02", "to": "2026-01-01"}, "to"),
-        ({"period": "custom", "from": "2026-01-01", "to": "2026-04-03"}, "to"),
+        ({"period": "custom", "from": "2026-01-01", "to": "2027-01-02"}, "to"),
         ({"period": "custom", "from": "2026-1-1", "to": "2026-01-01"}, "from"),
         ({"period": "custom", "from": "2026-01-01", "to": "2026-02-30"}, "to"),
         ({"period": "custom", "from": "2026-01-01T00:00:00Z", "to": "2026-02-20"}, "from"),
         ({"period": "custom", "from": 1, "to": "2026-02-20"}, "from"),
-        ({"from": "2026-01-01"}, "from"),
+        ({"from": "yesterday"}, "from"),
+        ({"period": "last7", "to": "2026-02-30"}, "to"),
         ({"locationMode": "some"}, "locationMode"),
     ],
 )
@@ -159,6 +163,65 @@ async def test_a_mistake_in_the_period_is_named(
     refused = await ask(merchant, path, **wrong)
     assert refused.status_code == 400
     assert list(refused.json()["errors"]) == [field]
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+async def test_a_year_is_served(merchant: RunningService, path: str) -> None:
+    year = {"period": "custom", "from": "2025-11-20", "to": "2026-11-20"}
+    reply = await ask(merchant, path, locationMode="all", **year)
+    assert reply.status_code == 200, reply.text
+    validate(reply.json(), REPLIES[path])
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+async def test_hours_of_many_locations_are_bounded(
+    merchant: RunningService, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question, "LOCATION_DAYS_MAX", 400)
+    for first, fits in (("2026-08-13", True), ("2026-08-12", path not in HOURLY)):
+        days = {"period": "custom", "from": first, "to": "2026-11-20"}
+        reply = await ask(merchant, path, locationMode="all", **days)
+        assert reply.status_code == (200 if fits else 400)
+        if not fits:
+            assert list(reply.json()["errors"]) == ["to"]
+    assert (await ask(merchant, path, **days)).status_code == 200
+    monkeypatch.setattr(question, "LOCATION_DAYS_MAX", 4)
+    days["from"] = "2026-08-21"
+    assert (await ask(merchant, path, locationMode="all", **days)).status_code == 200
+
+
+async def test_processor_time_of_figures_is_charged(loaded: Database) -> None:
+    settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
+    times_s = itertools.count(step=FREE_S)
+    clock = FakeClock()
+    async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
+        for path in REPLIES:
+            assert (await ask(service, path)).status_code == 200
+        # The next call is charged 2 s, but the settings permit a key only 1 s.
+        times_s = itertools.count(step=FREE_S + 2)
+        assert (await ask(service, routes.DASHBOARD)).status_code == 200
+        assert (await ask(service, routes.DASHBOARD)).status_code == 429
+        clock.advance(20)
+        assert (await ask(service, routes.DASHBOARD)).status_code == 200
+
+
+@pytest.mark.parametrize("path", sorted(WITH_PERIOD))
+@pytest.mark.parametrize(
+    "dates",
+    [
+        {"from": "2026-01-01"},
+        {"to": "2026-01-01"},
+        {"from": "2026-01-02", "to": "2026-01-01"},
+        {"from": "2020-01-01", "to": "2026-01-01"},
+    ],
+)
+async def test_dates_are_ignored_in_other_periods(
+    merchant: RunningService, path: str, dates: dict[str, str]
+) -> None:
+    for period in ({}, {"period": "last7"}):
+        plain = await ask(merchant, path, **period)
+        dated = await ask(merchant, path, **period, **dates)
+        assert (dated.status_code, dated.content) == (200, plain.content)
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))

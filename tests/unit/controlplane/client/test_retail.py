@@ -8,6 +8,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from agent.wire.codec import to_plain
 from controlplane.client import refusals
 from controlplane.client.retail import RENEWED_BEFORE_S, RetailClient
 from controlplane.client.waiting import WAITED_MAX_S, Patience
@@ -163,6 +164,12 @@ def test_creating_is_tried_once(
     # A reply 401 means that no good was created, so the client repeats the call with a new token.
     assert service.calls(routes.GOODS) == (2 if status == 401 else 1)
     assert service.waits == []
+
+
+def test_fields_without_a_value_are_left_out() -> None:
+    given = to_plain(GOOD)
+    assert given["variations"] == [{"status": "active", "codes": []}]
+    assert set(given) == {"name", "category_id", "uom_id", "vat", "variations"}
 
 
 def test_a_lost_creation_is_not_repeated(client: RetailClient, service: Service) -> None:

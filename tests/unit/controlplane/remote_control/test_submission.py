@@ -7,11 +7,13 @@ import uuid
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from agent.wire import routes
 from agent.wire.codec import decode, encode
 from agent.wire.operator_operations import ReportDetail
 from controlplane.remote_control.submission import canonical_json
+from controlplane.storage.tables import Report
 from tests.fixtures.payloads import application_snapshot, hostile_network, small_venue
 from tests.unit.controlplane.running_service import RunningService
 
@@ -134,8 +136,6 @@ async def test_a_report_from_an_ended_binding_is_refused_unless_it_is_known(
         (NETWORK | {"endpointsOmitted": -1}, {}, "report.endpointsOmitted"),
         (NETWORK | {"colour": "red"}, {}, "report.colour"),
         (NETWORK | {"scope": "😀" * 513}, {}, "report.scope"),
-        (None, {"outcome": "completed"}, "report"),
-        ("text", {}, "report"),
         (NETWORK, {"outcome": "done"}, "outcome"),
     ],
 )
@@ -148,6 +148,80 @@ async def test_a_report_that_does_not_fit_is_refused_by_field(
     assert refused.status_code == 400
     assert field in refused.json()["errors"]
     assert await device.status_of(request) == "queued"
+
+
+@pytest.mark.parametrize("outcome", ["completed", "partial", "failed"])
+@pytest.mark.parametrize("report", [..., None, "text", 7, 1.5, True, [], [NETWORK], {}, {"a": 1}])
+async def test_any_other_value_is_stored_without_a_payload(
+    service: RunningService, outcome: str, report: Any
+) -> None:
+    device = await service.device().enrolled()
+    request = await device.create_request()
+    body = {} if report is ... else {"report": report}
+    known = {"reportId": str(uuid.uuid4()), "requestId": request, "outcome": outcome}
+    first = await device.submit(**known, **body)
+    assert first.status_code == 200, first.text
+    assert (await device.submit(**known, **body)).content == first.content
+    other = await device.submit(**known, report={"b": 2})
+    assert (other.status_code, other.json()["code"]) == (409, "report_conflict")
+    response = await device.call(routes.REPORT_DETAIL, reportId=known["reportId"])
+    detail = decode(response.content, ReportDetail)
+    assert (detail.payload, detail.outcome) == (None, outcome)
+    value = None if report is ... else report
+    assert detail.payload_hash == hashlib.sha256(canonical_json(value)).hexdigest()
+    row = service.database.read(lambda session: session.scalars(select(Report)).one())
+    assert json.loads(row.payload) == value
+    expected = ("The device could report nothing.", "bad")
+    if outcome != "failed" or value is not None:
+        expected = ("The report has no content that can be shown.", "muted")
+    assert (row.headline, row.severity) == expected
+    assert await device.status_of(request) == outcome
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "report", [nested(64), {"a": [10**400, 1e308]}, "\x00\x1b", "é😀", "x" * 70_000]
+)
+async def test_an_unusual_value_is_stored(service: RunningService, report: Any) -> None:
+    device = await service.device().enrolled()
+    assert (await device.submit(report)).status_code == 200
+    row = service.database.read(lambda session: session.scalars(select(Report)).one())
+    assert json.loads(row.payload) == report
+    (summary,) = (await device.detail())["reports"]
+    detail = (await device.call(routes.REPORT_DETAIL, reportId=summary["reportId"])).json()
+    assert (detail["payload"], detail["outcome"]) == (None, "completed")
+
+
+@pytest.mark.parametrize("report", [nested(65), {"a": "\ud800"}, {"\udfff": 1}, ["1e999"]])
+async def test_a_value_that_cannot_be_stored_is_refused(
+    service: RunningService, report: Any
+) -> None:
+    device = await service.device().enrolled()
+    known = {"bindingId": device.binding_id, "reportId": str(uuid.uuid4()), "kind": "network"}
+    body = json.dumps(known | {"outcome": "completed", "report": report}).replace(
+        '"1e999"', "1e999"
+    )
+    refused = await service.post(routes.SUBMIT_RESULT, body)
+    assert (refused.status_code, list(refused.json()["errors"])) == (400, ["report"])
+
+
+async def test_a_report_is_compared_with_the_last_one_that_has_a_payload(
+    service: RunningService,
+) -> None:
+    device = await service.device().enrolled()
+    first = (await device.submit(NETWORK)).json()["reportId"]
+    for value in ({"a": 1}, "text", None):
+        await device.submit(value, outcome="completed")
+    last = (await device.submit(NETWORK | {"endpointsOmitted": 3})).json()["reportId"]
+    body = json.dumps({"instanceId": device.instance_id})
+    (changes,) = (await service.post("/console/api/device", body)).json()["changes"]
+    assert (changes["reportId"], changes["earlierId"]) == (last, first)
 
 
 async def test_the_kind_of_a_report_matches_the_request(service: RunningService) -> None:

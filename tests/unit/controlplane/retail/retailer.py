@@ -24,7 +24,7 @@ from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 from tests.fakes.schemas.retail import require_fitting
 from tests.unit.controlplane.running_service import RunningService
 
-PIECE, VAT, EXEMPT, FOOD = (UUID(int=number) for number in range(1, 5))
+PIECE, VAT, EXEMPT, FOOD, MUNICIPALITY = (UUID(int=number) for number in range(1, 6))
 FOREIGN = UUID(int=99)
 
 
@@ -117,6 +117,9 @@ def fill(session: Session, now: datetime, organization: str = DEFAULT_ORGANIZATI
             UnitOfMeasure(id=PIECE, name="Piece", symbol="pc", exponent=0, **common),
             FeeItem(id=VAT, name="VAT 5%", kind="vat", percentage_milli=5000, **common),
             FeeItem(id=EXEMPT, name="Exempt", kind="vat", percentage_milli=None, **common),
+            FeeItem(
+                id=MUNICIPALITY, name="Fee 7%", kind="municipality", percentage_milli=7000, **common
+            ),
             Category(
                 id=FOOD,
                 name="Food",

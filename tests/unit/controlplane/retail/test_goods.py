@@ -18,6 +18,7 @@ from tests.unit.controlplane.retail.retailer import (
     EXEMPT,
     FOOD,
     FOREIGN,
+    MUNICIPALITY,
     PIECE,
     VAT,
     Retailer,
@@ -123,6 +124,43 @@ async def test_the_only_variation_has_no_name(company: Retailer) -> None:
     assert made["category_id"] is None
 
 
+async def test_every_listed_fee_can_be_the_vat_of_a_good(company: Retailer) -> None:
+    fees = (await company.get(routes.FEES)).json()["fee_items"]
+    assert str(MUNICIPALITY) in {fee["id"] for fee in fees}
+    for fee in fees:
+        reply = await company.create(body(vat={"fee_item_id": fee["id"]}))
+        assert reply.status_code == 201, reply.text
+        assert reply.json()["vat"]["fee_item_name"] == fee["name"]
+
+
+async def test_external_data_can_be_null(company: Retailer) -> None:
+    given = body(external_data=None, variations=[{"external_data": None}])
+    made = (await company.create(given)).json()
+    assert made["external_data"] is None
+    assert made["variations"][0]["external_data"] is None
+
+
+async def test_doubtful_values_are_accepted_and_logged(
+    company: Retailer, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = body(
+        name="  ",
+        vat={"fee_item_id": str(MUNICIPALITY)},
+        variations=[{"codes": [{"type": "ean_13", "value": "4006381333932"}]}],
+    )
+    with caplog.at_level("WARNING"):
+        made = (await company.create(given)).json()
+    assert made["variations"][0]["codes"] == given["variations"][0]["codes"]
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        "name is blank",
+        "vat.fee_item_id is the id of a fee that is no VAT",
+        "variations[0].codes[0].value must end with its check digit, which is 1",
+    ]
+    caplog.clear()
+    assert (await company.create(body())).status_code == 201
+    assert caplog.records == []
+
+
 async def test_an_exempt_good_has_no_percentage(company: Retailer) -> None:
     made = (await company.create(body(vat={"fee_item_id": str(EXEMPT)}))).json()
     assert made["vat"] == {"fee_item_id": str(EXEMPT), "fee_item_name": "Exempt"}
@@ -150,13 +188,21 @@ def codes(count: int) -> list[dict[str, str]]:
                 "other": [None, "é"],
             }
         },
+        {"external_data": None},
         {"description": "two\r\n\tlines"},
         {"category_id": None},
         {"variations": [{"name": f"{number}"} for number in range(150)]},
         {"variations": [{"name": "x" * 128}, {"name": "y"}]},
         {"variations": [{"description": "ab", "external_data": {"id": "abcd"}}]},
         {"variations": [{"description": "x" * 1024, "external_data": {"id": "x" * 128}}]},
+        {"variations": [{"external_data": None}]},
+        {"name": "  "},
+        {"variations": [{"name": " "}, {"name": "  "}]},
+        {"vat": {"fee_item_id": str(MUNICIPALITY)}},
         {"variations": [{"codes": codes(20)}]},
+        {"variations": [{"codes": [{"type": "ean_13", "value": "4006381333932"}]}]},
+        {"variations": [{"codes": [{"type": "ean_8", "value": "abcd"}]}]},
+        {"variations": [{"codes": [{"type": "upc_a", "value": "x" * 128}]}]},
         {"variations": [{"codes": [{"type": "sku", "value": "x" * 128}]}]},
         {"variations": [{"default_price": {"value": 2**63 - 1, "currency_code": "AED"}}]},
         {"variations": [{"default_price": {"value": 5.0, "currency_code": "AED"}}]},
@@ -210,7 +256,7 @@ async def test_values_at_the_limits_are_accepted(
          "variations[0].codes[0].value"),
         ({"variations": [{"codes": [{"type": "qr", "value": "abcd"}]}]},
          "variations[0].codes[0].type"),
-        ({"variations": [{"codes": [{"type": "ean_13", "value": "4006381333932"}]}]},
+        ({"variations": [{"codes": [{"type": "ean_13", "value": "400"}]}]},
          "variations[0].codes[0].value"),
         ({"variations": [{"default_price": {"value": -1, "currency_code": "AED"}}]},
          "variations[0].default_price.value"),
@@ -220,6 +266,10 @@ async def test_values_at_the_limits_are_accepted(
          "variations[0].default_price.value"),
         ({"variations": [{"default_price": {"value": 1, "currency_code": "EUR"}}]},
          "variations[0].default_price.currency_code"),
+        ({"variations": [{"default_price": {"value": 1}}]},
+         "variations[0].default_price.currency_code"),
+        ({"variations": [{"default_price": {"currency_code": "AED"}}]},
+         "variations[0].default_price.value"),
         ({"colour": "red"}, "colour"),
         *(({"name": f"tea{wrong}"}, "name") for wrong in UNSTORABLE),
         ({"description": "one\x00two"}, "description"),
@@ -254,7 +304,7 @@ async def test_a_number_that_is_too_large_to_keep_is_refused(company: Retailer) 
 
 
 async def test_all_mistakes_are_named_at_once(company: Retailer) -> None:
-    codes = [{"type": "x", "value": ""}, {"type": "ean_13", "value": "4006381333932"}]
+    codes = [{"type": "x", "value": ""}, {"type": "ean_13", "value": "400"}]
     reply = await company.create({"name": "", "vat": {}, "variations": [{"codes": codes}]})
     assert set(reply.json()["errors"]) == {
         "name",
@@ -366,7 +416,7 @@ async def test_units_and_fees_are_listed_in_pages(company: Retailer) -> None:
             session.add(FeeItem(**known, name=f"F{number:02}", kind="vat", percentage_milli=1))
 
     company.service.database.write(add)
-    for path, name, count in ((routes.UOMS, "items", 41), (routes.FEES, "fee_items", 42)):
+    for path, name, count in ((routes.UOMS, "items", 41), (routes.FEES, "fee_items", 43)):
         seen: list[str] = []
         cursor: dict[str, str] = {}
         for _ in range(3):
@@ -393,6 +443,7 @@ async def test_categories_fees_and_units_are_listed(company: Retailer) -> None:
     assert {UUID(each["id"]): each.get("percentage") for each in fees["fee_items"]} == {
         VAT: 5.0,
         EXEMPT: None,
+        MUNICIPALITY: 7.0,
     }
     units = (await company.get(routes.UOMS)).json()
     assert [each["symbol"] for each in units["items"]] == ["pc"]

@@ -1,7 +1,9 @@
 """Tests of the errors of the retail API when the database fails or calls are too frequent."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,8 +14,8 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
-from tests.unit.controlplane.retail.retailer import fitting, retailer
-from tests.unit.controlplane.running_service import FakeClock, RunningService
+from tests.unit.controlplane.retail.retailer import PIECE, VAT, fitting, retailer
+from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
 
 EVERYWHERE = [
     ("GET", routes.GOODS),
@@ -69,6 +71,28 @@ async def test_a_busy_database_asks_to_come_back(method: str, path: str) -> None
         reply = await call(http, method, path)
     assert (reply.status_code, "code" in reply.json()) == (503, False)
     assert int(reply.headers["retry-after"]) >= 1
+
+
+async def test_a_create_on_a_locked_database_asks_to_come_back(tmp_path: Path) -> None:
+    file = tmp_path / "service.db"
+    database = Database(str(file), busy_timeout_s=0.05)
+    async with beside(database, Settings(refusal_delay_s=0), FakeClock()) as service:
+        company = await retailer(service)
+        body = {
+            "name": "Tea",
+            "uom_id": str(PIECE),
+            "vat": {"fee_item_id": str(VAT)},
+            "variations": [{}],
+        }
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            reply = await company.create(body)
+            assert (reply.status_code, "code" in reply.json()) == (503, False)
+            assert int(reply.headers["retry-after"]) >= 1
+            assert "locked by another program" in reply.json()["detail"]
+            assert (await company.get(routes.GOODS)).json()["items"] == []
+        assert (await company.create(body)).status_code == 201
+    database.close()
 
 
 class TestRate:

@@ -1,5 +1,6 @@
 """Tests of listed sales: their fields, pages, sort orders and time filters."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from controlplane.retail.models import Sale, SalePage
 from controlplane.retail.registry import OPERATIONS
 from controlplane.storage.merchant import sales_tables as rows
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.web.openapi.interfaces import RETAIL_API, document_bytes
 from tests.unit.controlplane.retail.retailer import (
     VAT,
     Retailer,
@@ -352,3 +354,10 @@ async def test_sales_require_a_token(company: Retailer) -> None:
             assert (reply.status_code, reply.content) == (401, b"")
     reply = await company.get(routes.BASE + "/nothing")
     assert (reply.status_code, reply.content) == (404, b"")
+
+
+def test_the_document_states_that_other_currencies_are_not_listed() -> None:
+    document = json.loads(document_bytes(RETAIL_API))
+    assert "Sales in other currencies are not listed" in document["info"]["description"]
+    of_sales = document["paths"][routes.SALES]["get"]["description"]
+    assert "Sales in other currencies are not listed" in of_sales

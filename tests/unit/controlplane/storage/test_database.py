@@ -1,12 +1,14 @@
 """Tests of opening a database, and of concurrent writers."""
 
+import sqlite3
 import stat
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_mock_engine, text
+from sqlalchemy import create_mock_engine, event, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -20,6 +22,7 @@ from controlplane.storage.database import (
     parse_url,
 )
 from controlplane.storage.location import default_database
+from controlplane.storage.migrations.tables import SCHEMA_VERSION
 from controlplane.storage.tables import Base, Schema
 
 
@@ -90,6 +93,91 @@ def test_a_collision_is_tried_again_a_bounded_number_of_times(path: Path) -> Non
     assert isinstance(busy.value.__cause__, IntegrityError)
     assert len(attempts) == WRITE_ATTEMPTS
     database.close()
+
+
+class TestLockedByAnotherProgram:
+    """A second connection holds SQLite's lock. The configured bound is small."""
+
+    @pytest.fixture
+    def database(self, path: Path) -> Iterator[Database]:
+        database = Database(str(path), busy_timeout_s=0.05)
+        yield database
+        database.close()
+
+    @pytest.fixture
+    def other(self, database: Database, path: Path) -> Iterator[sqlite3.Connection]:
+        connection = sqlite3.connect(path, isolation_level=None)
+        yield connection
+        connection.close()
+
+    def test_a_write_is_tried_once_and_refused(
+        self, database: Database, other: sqlite3.Connection
+    ) -> None:
+        other.execute("BEGIN EXCLUSIVE")
+        attempts: list[int] = []
+        with pytest.raises(DatabaseBusyError, match="locked by another program"):
+            database.write(lambda _: attempts.append(1))
+        assert attempts == []
+        assert database.read(_layout) == SCHEMA_VERSION
+        other.execute("ROLLBACK")
+        database.write(lambda _: attempts.append(1))
+        assert attempts == [1]
+
+    def test_a_read_is_refused_too(self, database: Database, other: sqlite3.Connection) -> None:
+        database.close()
+        other.execute("PRAGMA locking_mode=EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("COMMIT")
+        with pytest.raises(DatabaseBusyError, match="locked by another program"):
+            database.read(_layout)
+        other.close()
+        assert database.read(_layout) == SCHEMA_VERSION
+
+    def test_while_it_is_locked_no_further_write_waits(
+        self, path: Path, other: sqlite3.Connection
+    ) -> None:
+        database = Database(str(path), busy_timeout_s=0.05)
+        other.execute("BEGIN EXCLUSIVE")
+        waits: list[int] = []
+        event.listen(
+            database._engine,
+            "before_cursor_execute",
+            lambda _c, _k, sql, *_: waits.extend(
+                int(sql.rpartition(" ")[2]) for _ in (1,) if "busy_timeout" in sql
+            ),
+        )
+        for _ in range(3):
+            with pytest.raises(DatabaseBusyError):
+                database.write(_layout)
+        other.execute("ROLLBACK")
+        for _ in range(2):
+            assert database.write(_layout) == SCHEMA_VERSION
+        assert waits == [50, 0, 0, 0, 50]
+        database.close()
+
+    def test_a_write_does_not_wait_longer_for_a_thread_of_its_process(
+        self, database: Database
+    ) -> None:
+        began, end = threading.Event(), threading.Event()
+
+        def hold(_session: Session) -> None:
+            began.set()
+            end.wait(60)
+
+        holder = threading.Thread(target=database.write, args=(hold,))
+        holder.start()
+        try:
+            assert began.wait(60)
+            with pytest.raises(DatabaseBusyError, match="busy"):
+                database.write(_layout)
+        finally:
+            end.set()
+            holder.join(60)
+        assert database.write(_layout) == SCHEMA_VERSION
+
+
+def _layout(session: Session) -> int:
+    return int(session.execute(text("SELECT version FROM schema_version")).scalar_one())
 
 
 def test_writers_of_two_processes_take_turns(path: Path) -> None:

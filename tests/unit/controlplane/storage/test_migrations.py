@@ -199,7 +199,7 @@ def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
-        connection.execute("UPDATE reports SET payload = '{}' WHERE position = 1")
+        connection.execute("UPDATE reports SET payload = '{\"version\": 2}' WHERE position = 1")
     connection.close()
     database = Database(str(file))
     assert database.write(sum_up_old) == 9

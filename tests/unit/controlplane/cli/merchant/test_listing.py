@@ -48,6 +48,23 @@ def test_all_sales_as_json_and_csv(
     )
 
 
+def test_listed_sales_and_those_of_other_currencies_are_the_sales_of_the_figures(
+    sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    days = ("--from", "2026-10-25", "--to", "2026-11-25")
+    summary = records(capsys, "figures", "--location", "loc-0001", "--all", *days)[0]
+    figures = {each["currency"]: each["figures"] for each in summary["current"]["currencies"]}
+    counts = {currency: each["saleCount"] for currency, each in figures.items()}
+    assert len(counts) > 1
+    listed = records(capsys, "sales")
+    assert len(listed) == counts.pop("AED")
+    total = sum(each["totals"]["total"]["value"] for each in listed)
+    assert total == figures["AED"]["saleCents"]
+    every = COMPLETED.replace(" AND currency = 'AED'", "")
+    assert len(listed) + sum(counts.values()) == sandbox.ask(every)
+    assert sum(counts.values()) > 0
+
+
 def test_the_table_of_sales_lists_the_newest_and_their_sum(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,75 @@
+"""Sums for groupings that no rollup contains: by employee, and by hour with articles or payments.
+
+They are computed from sales and refunds. Each sale and each refund adds the same values as it adds
+to the rollup (`controlplane.merchant.rebuild`). A refund counts for its own hour, and for the
+employee who made the refund. The columns ``undone`` and ``undated_``, which are about the refunded
+sale, count for the hour and the employee of the sale.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlalchemy import select, text
+from sqlalchemy.orm import Session
+
+from controlplane.analytics.reading import Part, Stretch, SumsByColumns
+from controlplane.figures.local_time import HOURS
+from controlplane.figures.sums import DaySums, ItemSums
+from controlplane.merchant.rebuild import FACTS, Fact, summed
+from controlplane.storage.merchant.merchant_tables import Employee
+from controlplane.storage.merchant.rollup_tables import DayRollup, ItemDayRollup
+
+DAYS_MAX: Final = 92
+"""Maximum number of days of such a query: it reads every sale of these days."""
+DAY_US: Final = 86_400_000_000
+AROUND: Final = 2
+"""Maximum distance in days between a local day and the same day in UTC."""
+_ROLLUPS: Final[dict[type, Any]] = {DaySums: DayRollup, ItemSums: ItemDayRollup}
+
+
+def sums_of_sales(
+    session: Session,
+    organization_id: str,
+    of: type[Part],
+    stretches: Iterable[Stretch],
+    columns: Sequence[str],
+) -> Iterator[SumsByColumns[Part]]:
+    """Yield a currency, the values of ``columns``, and the sums for each combination of them.
+
+    ``columns`` are some of employee, hour, day, location and payment_type, and snapshot for
+    `ItemSums`. The value of employee is the employee's id, or None for sales without an employee.
+    ``hour`` is the hour of the day.
+    """
+    query = select(Employee.position, Employee.id).where(
+        Employee.organization_id == organization_id
+    )
+    ids = {row.position: row.id for row in session.execute(query)}
+    keys = ("currency", *columns)
+    for stretch in stretches:
+        parts = [_part(fact, stretch) for fact in FACTS[_ROLLUPS[of]]]
+        for row in session.execute(text(summed(parts, keys, of._fields))):
+            values = dict(zip(keys, row, strict=False))
+            currency = values.pop("currency")
+            if "employee" in values:
+                values["employee"] = ids.get(values["employee"])
+            yield currency, values, of(*row[len(keys) :])
+
+
+def _part(fact: Fact, stretch: Stretch) -> tuple[Fact, str]:
+    """Return ``fact`` with the keys ``employee`` and ``hour``, and the SQL condition for locations
+    and days.
+    """
+    row = fact.key["location"].partition(".")[0]
+    timestamp = {"s": "initiated_at", "r": "refunded_at"}[row]
+    locations = ", ".join(f"{location:d}" for location in stretch.locations) or "NULL"
+    first, last = stretch.days.first, stretch.days.last
+    began, ended = (first - AROUND) * DAY_US, (last + 1 + AROUND) * DAY_US
+    condition = (
+        f"{fact.key['location']} IN ({locations})"
+        f" AND {fact.key['day']} BETWEEN {first:d} AND {last:d}"
+        # The line before selects the days. This one lets the database use the index.
+        f" AND {row}.{timestamp} BETWEEN {began:d} AND {ended:d}"
+    )
+    key = fact.key | {"employee": f"{row}.employee", "hour": f"{row}.local_hour % {HOURS}"}
+    return replace(fact, key=key), condition

@@ -1,0 +1,10 @@
+"""The reply of `onCommands`. The contract does not define it."""
+
+from agent.wire.base import Array, Tolerant
+from agent.wire.device_operations import Command
+
+
+class CommandList(Tolerant):
+    """The waiting commands for the devices of an API key, oldest first."""
+
+    commands: Array[Command]

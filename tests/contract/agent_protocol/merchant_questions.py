@@ -1,0 +1,465 @@
+"""Questions of a merchant. Each is answered with tools, and recounted from the raw rows.
+
+An answer uses only what `tools/list` publishes: names of tools, arguments and fields of results.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from tests.contract.agent_protocol.raw_rows import Entry, RawRows, added
+
+Json = dict[str, Any]
+CALLS_MAX: Final = 3
+TODAY: Final = date(2026, 11, 20)
+MONTH: Final = (TODAY - timedelta(days=29), TODAY)
+"""The last 30 days."""
+YEAR: Final = (date(2025, 12, 1), TODAY)
+WEEK: Final = (TODAY - timedelta(days=6), TODAY)
+NOON: Final = 12
+
+
+class Assistant:
+    """Calls tools for one question, and counts the calls."""
+
+    def __init__(self, call: Callable[[str, Json], Awaitable[Json]]) -> None:
+        self._call = call
+        self.calls = 0
+
+    async def call(self, tool: str, **arguments: Any) -> Json:
+        self.calls += 1
+        assert self.calls <= CALLS_MAX, f"more than {CALLS_MAX} calls"
+        return await self._call(tool, arguments)
+
+    async def sales(self, days: tuple[date, date], *groups: str, **more: Any) -> Json:
+        """Call query_sales for local days, both included."""
+        named = {"from": days[0].isoformat(), "to": days[1].isoformat()}
+        return await self.call("query_sales", groupBy=list(groups), **named, **more)
+
+    async def records(self, dataset: str, limit: int = 100, **filters: Any) -> list[Json]:
+        page = await self.call(
+            "read_business_records", dataset=dataset, filters=filters, limit=limit
+        )
+        rows: list[Json] = page["rows"]
+        return rows
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    answer: Callable[[Assistant], Awaitable[Any]]
+    recount: Callable[[RawRows], Any]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def of_rows(result: Json, metric: str) -> dict[Any, Any]:
+    """Return a metric of each row, by currency and the values of the groups."""
+    assert result["omittedCount"] == 0
+    return {
+        (row["currency"], *row["group"].values()): row["metrics"][metric] for row in result["rows"]
+    }
+
+
+def of_totals(result: Json, metric: str) -> dict[str, Any]:
+    """Return a metric of each currency that has a sale or refund."""
+    listed = {row["currency"] for row in result["rows"]}
+    return {
+        each["currency"]: each["metrics"][metric]
+        for each in result["totals"]
+        if each["currency"] in listed
+    }
+
+
+def best(values: dict[Any, Any]) -> dict[str, Any]:
+    """Return the group with the highest value of each currency."""
+    winners: dict[str, tuple[Any, Any]] = {}
+    for (currency, group), value in values.items():
+        if currency not in winners or value > winners[currency][1]:
+            winners[currency] = (group, value)
+    return winners
+
+
+def currency(entry: Entry) -> str:
+    return entry.currency
+
+
+def net(entry: Entry) -> int:
+    return entry.net
+
+
+def sale(entry: Entry) -> bool:
+    return entry.is_sale
+
+
+def some_receipt(raw: RawRows) -> Json:
+    """Return a sale of yesterday at the first location, with several lines."""
+    day = TODAY - timedelta(days=1)
+    entries = raw.of(day, day, lambda each: each.is_sale and each.location == "loc-0001")
+    return max(entries, key=lambda each: (len(each.items), each.row["number"])).row
+
+
+def item_sums(entries: list[Entry], attribute: str, value: str) -> dict[Any, int]:
+    sums: dict[Any, int] = defaultdict(int)
+    for each in entries:
+        for item in each.items:
+            sums[each.currency, getattr(item, attribute)] += getattr(item, value)
+    return dict(sums)
+
+
+# ---------------------------------------------------------------------------- periods
+
+
+async def net_of_yesterday(assistant: Assistant) -> Any:
+    return of_totals(await assistant.call("query_sales", period="yesterday"), "netCents")
+
+
+async def year_against_year(assistant: Assistant) -> Any:
+    years = []
+    for year in (2026, 2025):
+        days = (date(year, 1, 1), TODAY.replace(year=year))
+        years.append(of_totals(await assistant.sales(days, metrics=["netCents"]), "netCents"))
+    return years
+
+
+async def net_by_month(assistant: Assistant) -> Any:
+    return of_rows(await assistant.sales(YEAR, "month"), "netCents")
+
+
+async def best_month(assistant: Assistant) -> Any:
+    return best(await net_by_month(assistant))
+
+
+async def location_by_day(assistant: Assistant) -> Any:
+    result = await assistant.call(
+        "query_sales", period="last7", groupBy=["location", "day"], metrics=["netCents"]
+    )
+    return of_rows(result, "netCents")
+
+
+async def busiest_hour(assistant: Assistant) -> Any:
+    return best(of_rows(await assistant.sales(MONTH, "hour", metrics=["saleCount"]), "saleCount"))
+
+
+async def best_weekday(assistant: Assistant) -> Any:
+    return best(of_rows(await assistant.sales(YEAR, "weekday"), "netCents"))
+
+
+# ---------------------------------------------------------------------------- goods, people, ways
+
+
+async def top_of_the_euro_venue(assistant: Assistant) -> Any:
+    context = await assistant.call("business_context")
+    (venue,) = [each for each in context["locations"] if each["currency"] == "EUR"]
+    result = await assistant.sales(
+        MONTH, "item", locations=[venue["locationId"]], currency=venue["currency"], limit=3
+    )
+    return [(row["group"]["item"], row["metrics"]["netCents"]) for row in result["rows"]]
+
+
+async def top_of_each_currency(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "item", metrics=["netCents"], limit=1)
+    return {
+        row["currency"]: (row["group"]["item"], row["metrics"]["netCents"])
+        for row in result["rows"]
+    }
+
+
+async def before_noon(assistant: Assistant) -> Any:
+    result = await assistant.sales(
+        MONTH, "item", hours=list(range(NOON)), metrics=["quantityMilli"], limit=500
+    )
+    sums = of_rows(result, "quantityMilli")
+    return {key: value for key, value in sums.items() if value}
+
+
+async def hours_of_articles(assistant: Assistant) -> Any:
+    result = await assistant.sales(WEEK, "item", "hour", metrics=["quantityMilli"], limit=500)
+    sums = of_rows(result, "quantityMilli")
+    return {key: value for key, value in sums.items() if value}
+
+
+async def best_category(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "category", metrics=["netCents"], limit=1)
+    return {row["currency"]: (row["label"], row["metrics"]["netCents"]) for row in result["rows"]}
+
+
+async def best_employee(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "employee", metrics=["saleCents"], limit=500)
+    known = [row for row in result["rows"] if row["group"]["employee"] is not None]
+    return best(
+        {
+            (row["currency"], (row["group"]["employee"], row["label"])): row["metrics"]["saleCents"]
+            for row in known
+        }
+    )
+
+
+async def share_of_cards(assistant: Assistant) -> Any:
+    sales = of_rows(await assistant.sales(MONTH, "paymentType", metrics=["saleCents"]), "saleCents")
+    whole: dict[str, int] = defaultdict(int)
+    for (code, _), cents in sales.items():
+        whole[code] += cents
+    return {code: sales.get((code, "card"), 0) / cents for code, cents in whole.items() if cents}
+
+
+async def best_location(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, "location", currency="AED", limit=1)
+    (row,) = result["rows"]
+    return row["label"], row["metrics"]["netCents"]
+
+
+# ---------------------------------------------------------------------------- sums
+
+
+async def refunds(assistant: Assistant) -> Any:
+    result = await assistant.sales(MONTH, metrics=["refundCount", "refundAmountCents"])
+    counts = of_totals(result, "refundCount")
+    return {code: (counts[code], cents)
+            for code, cents in of_totals(result, "refundAmountCents").items()}  # fmt: skip
+
+
+async def average_sale(assistant: Assistant) -> Any:
+    return of_totals(await assistant.sales(MONTH, metrics=["averageSaleCents"]), "averageSaleCents")
+
+
+async def known_vat(assistant: Assistant) -> Any:
+    days = (date(2026, 10, 1), date(2026, 10, 31))
+    return of_totals(await assistant.sales(days, metrics=["knownVatCents"]), "knownVatCents")
+
+
+async def discounts(assistant: Assistant) -> Any:
+    return of_totals(await assistant.sales(MONTH, metrics=["discountCents"]), "discountCents")
+
+
+async def unknown_articles(assistant: Assistant) -> Any:
+    result = await assistant.sales(YEAR)
+    return {
+        each["currency"]: each["coverage"]["missingSaleSnapshotCount"] for each in result["totals"]
+    }
+
+
+# ---------------------------------------------------------------------------- records
+
+
+def receipt_by_number(number: str) -> Callable[[Assistant], Awaitable[Any]]:
+    async def answer(assistant: Assistant) -> Any:
+        (row,) = await assistant.records("sales", number=number)
+        return row["saleCents"], row["currency"], len(row["lines"])
+
+    return answer
+
+
+def receipt_by_ticket(ticket: str) -> Callable[[Assistant], Awaitable[Any]]:
+    async def answer(assistant: Assistant) -> Any:
+        context = await assistant.call("business_context")
+        venue = next(each for each in context["locations"] if each["locationId"] == "loc-0001")
+        midnight = datetime.combine(TODAY - timedelta(days=1), time(), ZoneInfo(venue["timeZone"]))
+        (row,) = await assistant.records(
+            "sales",
+            ticketNumber=ticket,
+            locations=[venue["locationId"]],
+            **{"from": midnight.isoformat(), "to": (midnight + timedelta(days=1)).isoformat()},
+        )
+        return row["number"], row["saleCents"]
+
+    return answer
+
+
+async def last_report(assistant: Assistant) -> Any:
+    (report,) = await assistant.records("deviceReports", limit=1)
+    return report["headline"], [each["sentences"] for each in report["findings"]]
+
+
+async def not_offered(assistant: Assistant) -> Any:
+    rows = (await assistant.call("read_catalog", status="inactive", limit=100))["rows"]
+    return sorted(row["name"] for row in rows)
+
+
+def price_by_code(code: str) -> Callable[[Assistant], Awaitable[Any]]:
+    async def answer(assistant: Assistant) -> Any:
+        (good,) = (await assistant.call("read_catalog", search=code))["rows"]
+        return [
+            (each["priceCents"], each["currency"])
+            for each in good["variations"]
+            if code in {one["value"] for one in each["codes"]}
+        ]
+
+    return answer
+
+
+def recounted_price(raw: RawRows, code: str) -> Any:
+    ids = {row["variation_id"] for row in raw.codes if row["value"] == code}
+    return [(row["price"], row["currency"]) for row in raw.variations if row["id"] in ids]
+
+
+def recounted_shares(raw: RawRows) -> Any:
+    whole = added(raw.of(*MONTH, sale), currency, net)
+    cards = added(raw.of(*MONTH, lambda each: each.is_sale and each.payment_type == "card"),
+                  currency, net)  # fmt: skip
+    return {code: cards.get(code, 0) / cents for code, cents in whole.items() if cents}
+
+
+def recounted_refunds(raw: RawRows) -> Any:
+    entries = raw.of(*MONTH)
+    counts = added(entries, currency, lambda each: int(not each.is_sale))
+    money = added(
+        entries,
+        currency,
+        lambda each: 0 if each.is_sale else sum(each.row[name] for name in ("goods", "fee", "tip")),
+    )
+    return {code: (counts[code], cents) for code, cents in money.items()}
+
+
+def recounted_average(raw: RawRows) -> Any:
+    entries = raw.of(*MONTH)
+    cents = added(entries, currency, lambda each: each.net * each.is_sale)
+    counts = added(entries, currency, lambda each: each.is_sale)
+    return {code: cents[code] / counts[code] if counts[code] else None for code in cents}
+
+
+def recounted_employees(raw: RawRows) -> Any:
+    entries = raw.of(*MONTH, lambda each: each.is_sale and each.employee is not None)
+    names = raw.names["employees"]
+    people = by_currency_and(lambda each: (each.employee, names[each.employee]))
+    return best(added(entries, people, net))
+
+
+def recounted_categories(raw: RawRows) -> Any:
+    winners = best(item_sums(raw.of(*MONTH), "category", "net"))
+    names = {key.replace("-", ""): name for key, name in raw.names["categories"].items()}
+    return {
+        code: (names.get((key or "").replace("-", "")), cents)
+        for code, (key, cents) in winners.items()
+    }
+
+
+def recounted_locations(raw: RawRows) -> Any:
+    entries = raw.of(*MONTH, lambda each: each.currency == "AED")
+    (winner,) = best(added(entries, lambda each: ("AED", each.location), net)).values()
+    return raw.names["locations"][winner[0]], winner[1]
+
+
+def recounted_euro_venue(raw: RawRows) -> Any:
+    (venue,) = [row["id"] for row in raw.locations if row["currency"] == "EUR"]
+    entries = raw.of(*MONTH, lambda each: each.location == venue and each.currency == "EUR")
+    sums = item_sums(entries, "key", "net")
+    ranked = sorted(sums.items(), key=lambda entry: -entry[1])
+    return [(key, cents) for (_, key), cents in ranked[:3]]
+
+
+def recounted_before_noon(raw: RawRows) -> Any:
+    entries = raw.of(*MONTH, lambda each: each.local.hour < NOON)
+    sums = item_sums(entries, "key", "quantity_milli")
+    return {key: value for key, value in sums.items() if value}
+
+
+def recounted_hours(raw: RawRows) -> Any:
+    sums: dict[Any, int] = defaultdict(int)
+    for each in raw.of(*WEEK):
+        for item in each.items:
+            sums[each.currency, item.key, each.local.hour] += item.quantity_milli
+    return {key: value for key, value in sums.items() if value}
+
+
+def recounted_vat(raw: RawRows) -> Any:
+    entries = raw.of(date(2026, 10, 1), date(2026, 10, 31))
+    return added(
+        entries, currency, lambda each: (each.row["tax"] or 0) * (1 if each.is_sale else -1)
+    )
+
+
+def recounted_unknown(raw: RawRows) -> Any:
+    sums = added(
+        raw.of(*YEAR), currency, lambda each: int(each.is_sale and not each.row["has_lines"])
+    )
+    return {row["currency"]: 0 for row in raw.locations} | sums
+
+
+def by_currency_and(key: Callable[[Entry], Any]) -> Callable[[Entry], Any]:
+    return lambda each: (each.currency, key(each))
+
+
+def questions(raw: RawRows) -> tuple[Question, ...]:
+    """Return the questions about this merchant."""
+    receipt = some_receipt(raw)
+    code = max(row["value"] for row in raw.codes)
+    yesterday = (TODAY - timedelta(days=1), TODAY - timedelta(days=1))
+    months = by_currency_and(lambda each: each.local.strftime("%Y-%m"))
+    return (
+        Question("What did we earn yesterday?", net_of_yesterday,
+                 lambda raw: added(raw.of(*yesterday), currency, net)),
+        Question("How does this year compare with the last one, up to the same day?",
+                 year_against_year,
+                 lambda raw: [
+                     added(raw.of(date(year, 1, 1), TODAY.replace(year=year)), currency, net)
+                     for year in (2026, 2025)
+                 ]),
+        Question("What was the net of each month of the last year?", net_by_month,
+                 lambda raw: added(raw.of(*YEAR), months, net)),
+        Question("Which month was the best?", best_month,
+                 lambda raw: best(added(raw.of(*YEAR), months, net))),
+        Question("How did each location do on each of the last seven days?", location_by_day,
+                 lambda raw: added(
+                     [each for each in raw.entries
+                      if in_last_days(raw, each, len_of(WEEK))],
+                     lambda each: (each.currency, each.location, each.local.date().isoformat()),
+                     net)),
+        Question("At which hour are most sales made?", busiest_hour,
+                 lambda raw: best(added(raw.of(*MONTH),
+                                        by_currency_and(lambda each: each.local.hour),
+                                        lambda each: each.is_sale))),
+        Question("Which weekday is the best?", best_weekday,
+                 lambda raw: best(added(raw.of(*YEAR),
+                                        by_currency_and(lambda each: each.local.isoweekday()),
+                                        net))),
+        Question("What are the three best goods of the venue that takes euros?",
+                 top_of_the_euro_venue, recounted_euro_venue),
+        Question("What is the best article of each currency?", top_of_each_currency,
+                 lambda raw: best(item_sums(raw.of(*MONTH), "key", "net"))),
+        Question("What do we sell before noon?", before_noon, recounted_before_noon),
+        Question("At which hours is each article sold?", hours_of_articles, recounted_hours),
+        Question("Which category earns most?", best_category, recounted_categories),
+        Question("Who sells most?", best_employee, recounted_employees),
+        Question("Which share of the sales is paid by card?", share_of_cards, recounted_shares),
+        Question("Which location earns most dirhams?", best_location, recounted_locations),
+        Question("How many refunds were there, and how much money?", refunds, recounted_refunds),
+        Question("How high is the average sale?", average_sale, recounted_average),
+        Question("How much VAT did we take in October?", known_vat, recounted_vat),
+        Question("How much discount did we give?", discounts,
+                 lambda raw: added(raw.of(*MONTH), currency,
+                                   lambda each: (each.row["gross"] - each.row["total"])
+                                   if each.is_sale else 0)),
+        Question("Of how many sales is it unknown what was sold?", unknown_articles,
+                 recounted_unknown),
+        Question("Show a receipt by its number", receipt_by_number(receipt["number"]),
+                 lambda raw: recounted_receipt(raw, receipt)),
+        Question("Show yesterday's receipt with this ticket number",
+                 receipt_by_ticket(receipt["ticket_number"]),
+                 lambda _: (receipt["number"], receipt["total"])),
+        Question("Which goods are not offered?", not_offered,
+                 lambda raw: sorted(row["name"] for row in raw.goods
+                                    if row["status"] == "inactive")),
+        Question("What does the good with this barcode cost?", price_by_code(code),
+                 lambda raw: recounted_price(raw, code)),
+    )  # fmt: skip
+
+
+def recounted_receipt(raw: RawRows, receipt: Json) -> Any:
+    (entry,) = [each for each in raw.entries if each.is_sale and each.row == receipt]
+    return receipt["total"], receipt["currency"], len(entry.items)
+
+
+def len_of(days: tuple[date, date]) -> int:
+    return (days[1] - days[0]).days + 1
+
+
+def in_last_days(raw: RawRows, entry: Entry, count: int) -> bool:
+    """Return whether an entry is in the last ``count`` local days of its location."""
+    now = datetime.combine(TODAY, time(NOON), ZoneInfo("UTC"))
+    today = now.astimezone(raw.zone(entry.location)).date()
+    return today - timedelta(days=count) < entry.local.date() <= today
