@@ -30,6 +30,10 @@ class ServiceProcess:
         self.api_key = self.command("keys", "create", "--write").strip()
         self.start()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def command(self, *words: str) -> str:
         """Run a command on the service's database and return its output."""
         done = subprocess.run(
