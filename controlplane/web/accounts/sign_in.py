@@ -151,7 +151,7 @@ def count_attempt(core: Core, request: Request) -> str:
     Raises a refusal if the limit of attempts is reached.
     """
     address = address_of(core, request)
-    if wait_s := core.sign_ins.take(address):
+    if wait_s := core.sign_ins.take(throttle.network_of(address)):
         raise too_many_attempts(spread(wait_s))
     return address
 
