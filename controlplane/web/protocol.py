@@ -8,6 +8,7 @@ nothing for a while, or sends many requests without waiting for the replies.
 """
 
 import asyncio
+import logging
 import socket
 import struct
 import sys
@@ -32,6 +33,7 @@ PIPELINED_MAX = 1
 there are more, the connection is closed after these replies. The client can send the other requests
 again (RFC 9112, section 9.3.2)."""
 ADDRESS_MAX: Final = 64
+_SILENT: Final = logging.Logger("silent", logging.CRITICAL)
 _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 """SO_LINGER is on, with 0 seconds."""
 
@@ -125,6 +127,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_MAX:
             self._sends_too_much = True
+            self.logger = _SILENT  # uvicorn would log that the request is invalid.
             self.cycle.keep_alive = False  # This is the newest request.
             raise OverflowError  # It ends the parsing of the data.
         super().on_message_begin()
