@@ -21,12 +21,10 @@ from controlplane.operation.errors import (
     Refusal,
     body_too_large,
     method_not_allowed,
-    rate_limited,
     read_only_key,
     session_required,
     unauthenticated,
 )
-from controlplane.operation.fairness import RateLimit, spread
 from controlplane.operation.permissions import hash_secret, of_access_token, of_key
 from controlplane.web.accounts.cookies import signed_in
 from controlplane.web.core import Core
@@ -108,15 +106,9 @@ def address_of(core: Core, request: Request) -> str:
     return client_address(peer, request.headers.raw, core.settings.trusted_proxies)
 
 
-def count_call(core: Core, request: Request, limit: RateLimit) -> str:
-    """Count a call from the network of the client, and return the network.
-
-    Raises a refusal if the limit is reached.
-    """
-    network = network_of(address_of(core, request))
-    if wait_s := limit.take(network):
-        raise rate_limited(spread(wait_s))
-    return network
+def client_network(core: Core, request: Request) -> str:
+    """Return the network of the client. Limits of an address apply to its network."""
+    return network_of(address_of(core, request))
 
 
 # ---------------------------------------------------------------------------- admission

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from agent.wire.codec import encode
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import unauthenticated
+from controlplane.operation.errors import rate_limited, unauthenticated
 from controlplane.operation.fairness import RateLimit
 from controlplane.retail.credentials import clients
 from controlplane.retail.credentials.clients import Grant
@@ -22,7 +22,7 @@ from controlplane.retail.registry import OPERATIONS
 from controlplane.retail.routes import DOCUMENT, REFRESH, TOKENS
 from controlplane.web.admission import (
     Handler,
-    count_call,
+    client_network,
     read_body,
     require_media_type,
     require_method,
@@ -86,7 +86,9 @@ async def issue_tokens(
     """
     require_method(request, "POST")
     require_media_type(request.headers)
-    network = count_call(core, request, limit)
+    network = client_network(core, request)
+    if wait_s := limit.take(network):
+        raise rate_limited(wait_s)
     body = parse_body(model, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
 

@@ -35,10 +35,10 @@ from controlplane.storage.account_tables import User
 from controlplane.storage.oauth_tables import OAuthClient
 from controlplane.web.accounts import cookies
 from controlplane.web.accounts.sign_in import begin_session, count_attempt
-from controlplane.web.admission import address_of, count_call, require_method
+from controlplane.web.admission import address_of, require_method
 from controlplane.web.core import Core
 from controlplane.web.oauth.pages import Consent, Organization, consent_page, sign_in_page
-from controlplane.web.oauth.requests import fields_of, issuer_of, read_form
+from controlplane.web.oauth.requests import count, fields_of, issuer_of, read_form
 
 _PROBLEMS: Final = {
     "sign_in_failed": "The e-mail address or the password is wrong.",
@@ -64,7 +64,7 @@ async def authorize(limit: RateLimit, core: Core, request: Request) -> Response:
     """Show the page for ``GET``. Handle the decision of the user for ``POST``."""
     require_method(request, "GET", "POST")
     issuer = issuer_of(core, request)
-    count_call(core, request, limit)
+    count(core, request, limit)
     return await (_show if request.method == "GET" else _decide)(core, request, issuer)
 
 

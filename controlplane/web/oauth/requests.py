@@ -1,4 +1,4 @@
-"""Requests of OAuth clients and of our pages: the issuer and the forms.
+"""Requests of OAuth clients and of our pages: the issuer, the limits and the forms.
 
 The issuer is the configured origin (``--origin``), or the origin of the request if none is
 configured. Without TLS, OAuth is only available on the machine of the service.
@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.requests import Request
 
 from controlplane.accounts.oauth.oauth_request import PARAMETERS_MAX
-from controlplane.operation.errors import Refusal, invalid_request
-from controlplane.web.admission import read_body, require_media_type
+from controlplane.operation.errors import Refusal, invalid_request, rate_limited
+from controlplane.operation.fairness import RateLimit, spread
+from controlplane.web.admission import client_network, read_body, require_media_type
 from controlplane.web.core import Core
 
 FORM_MAX_BYTES: Final = 16_384
@@ -38,6 +39,12 @@ def issuer_of(core: Core, request: Request) -> str:
             "OAuth needs https: start the service with --origin https://...",
         )
     return origin
+
+
+def count(core: Core, request: Request, limit: RateLimit) -> None:
+    """Count a call from the network of the client. Raises a refusal if the limit is reached."""
+    if wait_s := limit.take(client_network(core, request)):
+        raise rate_limited(spread(wait_s))
 
 
 async def read_form(core: Core, request: Request) -> str:

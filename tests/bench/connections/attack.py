@@ -91,7 +91,7 @@ class Attacker:
                 self._send(number, self._attack.sent)
 
     def _send(self, number: int, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # the service closed it: the next event says so
+        with contextlib.suppress(OSError):  # the next event reports the error
             self._open[number].send(data)
 
     def _lose(self, number: int) -> None:

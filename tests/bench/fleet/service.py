@@ -46,7 +46,14 @@ def service(database: str, *words: str, files: int | None = None) -> Iterator[Se
 
 @contextlib.contextmanager
 def bare(kind: str) -> Iterator[Service]:
-    with _process(sys.executable, "-m", "tests.bench.fleet.bare", kind) as started:
+    with running("tests.bench.fleet.bare", kind) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def running(module: str, *words: str) -> Iterator[Service]:
+    """Run a module that prints its address."""
+    with _process(sys.executable, "-m", module, *words) as started:
         yield started
 
 
