@@ -259,7 +259,7 @@ bench-calls: $(STAMP) ## measure the processor time of frequent calls, and of th
 	@$(BIN)/python -m tests.bench.calls $(ARGS)
 
 bench-connections: $(STAMP) ## measure heartbeats beside clients that hold connections (four minutes)
-	@$(BIN)/python -m tests.bench.connections
+	@$(BIN)/python -m tests.bench.connections $(ARGS)
 
 .PHONY: bench-retail
 bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)

@@ -2,7 +2,10 @@
 
 Each heartbeat uses a new connection. The service may open 4,096 files. Goals: the 95th percentile
 of the latency is at most twice the undisturbed one, no heartbeat fails, and after the end of the
-attack the service recovers within 2 s.
+attack the service recovers within 2 s. The last column is the share of a processor that the service
+uses during the attack.
+
+Usage: python -m tests.bench.connections [unread|slow]
 """
 
 import asyncio
@@ -40,20 +43,21 @@ class Heartbeats:
         return 1000 * statistics.quantiles(self.latencies_s, n=20)[18]
 
 
+HEADINGS = (
+    "attack", "undisturbed p95", "beside p95", "ratio", "slowest", "failed", "recovery",
+    "open files", "processor",
+)  # fmt: skip
+
+
 def main() -> int:
-    print(
-        "attack   undisturbed p95   beside p95   ratio   slowest   failed   recovery   open files"
-    )
-    sys.stdout.flush()
-    for name, attack in ATTACKS.items():
+    print(*HEADINGS, sep="   ", flush=True)
+    for name in sys.argv[1:] or ATTACKS:
         with opened("sqlite") as url:
             database = Database(url)
             member = populate(database, 1)[0]
             database.close()
             with service(url, files=FILES) as started:
-                print(
-                    f"{name:<8} {_line(started, member, name)}  ({attack.connections} connections)"
-                )
+                print(f"{name:<8} {_line(started, member, name)}", flush=True)
     return 0
 
 
@@ -61,7 +65,9 @@ def _line(started: Service, member: Member, name: str) -> str:
     asyncio.run(_send(started.port, member, UNDISTURBED))  # warm-up
     alone = asyncio.run(_send(started.port, member, UNDISTURBED))
     with _attack(name, started.port):
+        began_s, cpu_s = time.perf_counter(), started.cpu_s
         beside = asyncio.run(_send(started.port, member, BESIDE))
+        share = (started.cpu_s - cpu_s) / (time.perf_counter() - began_s)
         files = started.files
     recovery_s = asyncio.run(_recovery_s(started.port, member, alone))
     after = asyncio.run(_send(started.port, member, UNDISTURBED))
@@ -70,6 +76,7 @@ def _line(started: Service, member: Member, name: str) -> str:
     return (
         f"{undisturbed_ms:12.1f} ms  {beside.p95_ms:8.1f} ms  ×{ratio:5.1f}"
         f"  {max(beside.latencies_s):6.2f} s  {beside.failures:6}  {recovery_s:7.2f} s  {files:9}"
+        f"  {share:9.0%}"
     )
 
 
