@@ -107,11 +107,16 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_awaited = False
         self._sends_too_much = False
         self._running: Any = None
+        self._peer = ""
+        self._peer_network: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # With this limit, `pause_writing` is called as soon as the system accepts no more bytes.
         transport.set_write_buffer_limits(high=0)
         super().connection_made(transport)
+        self._peer = client_address(self.client[0] if self.client else "", (), frozenset())
+        if self._peer and self._peer not in self.settings.trusted_proxies:
+            self._peer_network = network_of(self._peer)
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
@@ -235,10 +240,11 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _network(self) -> str | None:
         """Return the network of the client. It is unknown before a proxy has sent a head."""
-        peer = self.client[0] if self.client else ""
-        headers = [] if self._late is not None else self.cycle.scope["headers"]
-        address = client_address(peer, headers, self.settings.trusted_proxies)
-        return None if address in self.settings.trusted_proxies else network_of(address) or None
+        if self._peer_network is not None or self._late is not None:
+            return self._peer_network
+        proxies = self.settings.trusted_proxies
+        address = client_address(self._peer, self.cycle.scope["headers"], proxies)
+        return network_of(address) if address and address not in proxies else None
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._stop_waiting()
