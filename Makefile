@@ -276,6 +276,13 @@ mutation: $(STAMP) ## mutate agent/rules in a copy and count the mutants that te
 	@test -d $(MUTATION_TOOLS)/cosmic_ray || $(BIN)/python -m pip install $(HASHED) --target $(MUTATION_TOOLS) -r $(MUTATION_REQUIREMENTS)
 	@$(BIN)/python tests/mutation.py $(ARGS)
 
+.PHONY: bench-calls bench-connections
+bench-calls: $(STAMP) ## measure the processor time of frequent calls, and of the bare framework (two minutes)
+	@$(BIN)/python -m tests.bench.calls $(ARGS)
+
+bench-connections: $(STAMP) ## measure heartbeats beside clients that hold connections (four minutes)
+	@$(BIN)/python -m tests.bench.connections $(ARGS)
+
 .PHONY: bench-retail
 bench-retail: $(STAMP) ## measure pages of 200,000 sales by the retail API (a minute)
 	@$(BIN)/python -m tests.bench.retail_pages

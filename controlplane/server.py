@@ -22,15 +22,17 @@ from controlplane.web.core import Core
 from controlplane.web.observability.listener import MetricsListener, beside
 from controlplane.web.observability.logs import Format, set_up_logging
 from controlplane.web.observability.metrics import share_between_workers
-from controlplane.web.protocol import AWAITED_MAX, bounded_protocol
+from controlplane.web.protocol import bounded_protocol
 from controlplane.workers import parent_sentinel
 
 GRACE_S = 5
 IDLE_S = 5
 """Idle connections are closed after this time. A proxy must close its idle connections sooner."""
-FILES_BESIDE = AWAITED_MAX + 512
-"""File descriptors that are reserved for everything except streams: connections with an incomplete
-request, other calls, idle connections, and the database.
+FILES_FOR_CALLS = 512
+"""File descriptors that are reserved for running calls, the database and other files."""
+FILES_BESIDE = Settings().awaited_max + FILES_FOR_CALLS
+"""File descriptors that are reserved for everything except streams: connections that wait for their
+clients, and `FILES_FOR_CALLS`.
 """
 BACKLOG = 512
 COLLECT_AFTER = 50_000
@@ -84,9 +86,9 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def with_room_for_streams(settings: Settings) -> Settings:
-    """Raise the limit of open files as far as the system allows, and return ``settings`` with at
-    most as many streams as this limit permits.
+def with_room_for_calls(settings: Settings) -> Settings:
+    """Raise the limit of open files as far as the system allows, and return ``settings`` with
+    limits of connections that this limit permits.
     """
     if sys.platform == "win32":
         return settings
@@ -94,19 +96,28 @@ def with_room_for_streams(settings: Settings) -> Settings:
 
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return bounded_streams(settings, hard)
+    return bounded_connections(settings, hard)
 
 
-def bounded_streams(settings: Settings, files: int) -> Settings:
-    """Return settings with limits of streams that leave some of ``files`` for everything else.
+def bounded_connections(settings: Settings, files: int) -> Settings:
+    """Return settings with limits of connections that leave some of ``files`` for everything else.
 
     ``files`` is the maximum number of open files of this process, or -1 if it is unlimited.
     """
     room = max(files - FILES_BESIDE, files // 2)
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
-    share = settings.organization_streams_max / settings.streams_max
-    return replace(settings, streams_max=room, organization_streams_max=int(room * share))
+    beside = files - room
+    awaited = min(settings.awaited_max, max(beside - FILES_FOR_CALLS, beside // 2))
+    return replace(
+        settings,
+        streams_max=room,
+        organization_streams_max=int(
+            room * settings.organization_streams_max / settings.streams_max
+        ),
+        awaited_max=awaited,
+        network_awaited_max=int(awaited * settings.network_awaited_max / settings.awaited_max),
+    )
 
 
 def url_of(listener: socket.socket) -> str:
@@ -147,7 +158,7 @@ def serve(
     set_up_logging(log_level, log_format)
     if metrics is not None and metrics.directory is not None:
         share_between_workers(metrics.directory)
-    settings = with_room_for_streams(settings)
+    settings = with_room_for_calls(settings)
     database = Database(database_url, connections=settings.worker_threads)
     try:
         core = Core(database, settings, system_clock)
@@ -164,7 +175,7 @@ def serve(
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=IDLE_S,
             lifespan="on",
-            http=bounded_protocol(),
+            http=bounded_protocol(settings),
             ws="none",
         )
         gc.set_threshold(COLLECT_AFTER)

@@ -13,11 +13,16 @@ class Settings:
     """Settings of one process. Durations are in seconds, sizes in bytes.
 
     A limit applies to one API key, with these exceptions: limits whose names contain
-    ``organization``, and ``pending_requests_max``, apply to one organization. ``streams_max``
-    applies to the whole process. A rate or share of 0 means no limit.
+    ``organization``, and ``pending_requests_max``, apply to one organization. ``streams_max`` and
+    ``awaited_max`` apply to the whole process. A rate or share of 0 means no limit.
 
     Attributes:
         poll_interval_s: interval at which the database is polled for changes by other processes.
+        write_timeout_s: time after which a connection is closed if its client reads nothing.
+        awaited_max: maximum number of connections whose clients owe the head or the body of a
+            request, or to read a reply.
+        network_awaited_max: the same for one network: an IPv4 address, or an IPv6 network of
+            64 bits.
         processing_share: share of one processor that a key may use to have large bodies parsed.
         keep_reports_s: how long reports are kept. None means forever.
         keep_audit_s: how long entries of the audit log are kept.
@@ -40,6 +45,9 @@ class Settings:
     challenge_ttl_s: float = 300
     body_limit_bytes: int = 2 * 1024 * 1024
     body_timeout_s: float = 30
+    write_timeout_s: float = 30
+    awaited_max: int = 2048
+    network_awaited_max: int = 1024
     rate_per_s: float = 20
     burst: int = 100
     keep_alive_s: float = 15

@@ -63,6 +63,10 @@ class RateLimit:
             return 0
         return max(1, math.ceil((1 - bucket.tokens) / self._rate_per_s))
 
+    def give_back(self, key: Hashable) -> None:
+        """Return a token that `take` has taken."""
+        self.charge(key, -1)
+
     def wait(self, key: Hashable) -> int:
         """Return the whole seconds until the bucket is no longer overdrawn (`charge`), or 0."""
         if self._rate_per_s <= 0:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from controlplane.accounts.oauth.secrets import parse_access_token
+from controlplane.accounts.throttle import network_of
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.body_reader import LARGE_BYTES
 from controlplane.operation.caller import Caller
@@ -27,13 +28,13 @@ from controlplane.operation.errors import (
 from controlplane.operation.permissions import hash_secret, of_access_token, of_key
 from controlplane.web.accounts.cookies import signed_in
 from controlplane.web.core import Core
+from controlplane.web.protocol import client_address
 
 Authenticate = Callable[[Core, Request, bool], Awaitable[Caller]]
 """Returns the caller of a request. The last argument is whether the operation writes. Raises a
 refusal if the credential is missing or invalid."""
 Parsed = TypeVar("Parsed")
 POST: Final = ("POST",)
-ADDRESS_MAX: Final = 64
 SHORT_BYTES: Final = 4_096
 """Bodies up to this size are parsed on the event loop, which takes less than 2 ms. A body of
 `LARGE_BYTES` can take 20 ms. Meanwhile, no other call would be served."""
@@ -103,17 +104,14 @@ async def _by_key(core: Core, key: str) -> Caller:
 
 
 def address_of(core: Core, request: Request) -> str:
-    """Return the network address of the client.
+    """Return the network address of the client (`client_address`)."""
+    peer = request.client.host if request.client else ""
+    return client_address(peer, request.headers.raw, core.settings.trusted_proxies)
 
-    If a trusted proxy forwarded the request, this is the last address in ``X-Forwarded-For``. Only
-    this address was added by the proxy. The client may have sent all addresses before it.
-    """
-    # A socket for IPv4 and IPv6 reports an IPv4 address as ::ffff:192.0.2.1.
-    peer = (request.client.host if request.client else "").removeprefix("::ffff:")
-    if peer in core.settings.trusted_proxies:
-        seen = ",".join(request.headers.getlist("x-forwarded-for")).rpartition(",")[2].strip()
-        return seen[:ADDRESS_MAX] or peer
-    return peer
+
+def client_network(core: Core, request: Request) -> str:
+    """Return the network of the client. Limits of an address apply to its network."""
+    return network_of(address_of(core, request))
 
 
 # ---------------------------------------------------------------------------- admission

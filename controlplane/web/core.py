@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 Work = Callable[[Session], Result]
 SIGN_INS_PER_S = 1.0
 SIGN_INS_BURST = 30
-"""Limits of the attempts to sign in from one network address. Attempts beyond the limits do not
+"""Limits of the attempts to sign in from one network. Attempts beyond the limits do not
 reach the database."""
 
 

@@ -1,62 +1,145 @@
-"""The HTTP/1.1 protocol of uvicorn, with limits for requests that are not admitted yet.
+"""The HTTP/1.1 protocol of uvicorn, with limits for connections that wait for their client.
 
-The caller is unknown until the head of a request has arrived. Therefore the head must arrive soon
-and be small. The number of connections that wait for a head is limited: beyond the limit, the
-connection that has waited longest is closed.
+A client owes the head of a request, the rest of its body, or to read a reply. The caller is unknown
+until the head has arrived. Therefore the head must arrive soon and be small. The number of
+connections whose clients owe something is limited, in total and for each network. Beyond a limit,
+the connection that has waited longest is closed. A connection is also closed if its client reads
+nothing for a while, or sends many requests without waiting for the replies.
 """
 
 import asyncio
+import logging
+import socket
+import struct
+import sys
 from collections import OrderedDict
+from collections.abc import Iterable, Set
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from controlplane.accounts.throttle import network_of
+from controlplane.settings import Settings
 
 HEAD_TIMEOUT_S = 10
 HEAD_MAX_BYTES = 65_536
 DISCARDED_MAX_BYTES = 4 * 1024 * 1024
 """Up to this size, the rest of a refused body is read and discarded. If the connection were closed
 at once, it would be reset, and the caller or a proxy would lose the reply."""
-AWAITED_MAX = 2048
+PIPELINED_MAX = 1
+"""Maximum number of requests of a connection that wait for the reply to an earlier request. If
+there are more, the connection is closed after these replies. The client can send the other requests
+again (RFC 9112, section 9.3.2)."""
+ADDRESS_MAX: Final = 64
+_SILENT: Final = logging.Logger("silent", logging.CRITICAL)
+_RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+"""SO_LINGER is on, with 0 seconds."""
+
+
+def client_address(
+    peer: str, headers: Iterable[tuple[bytes, bytes]], trusted_proxies: Set[str]
+) -> str:
+    """Return the network address of the client that sent a request.
+
+    If a trusted proxy forwarded the request, this is the last address in ``X-Forwarded-For``. Only
+    this address was added by the proxy. The client may have sent all addresses before it.
+
+    Args:
+        peer: address of the other end of the connection.
+        headers: headers of the request, with names in lower case.
+    """
+    # A socket for IPv4 and IPv6 reports an IPv4 address as ::ffff:192.0.2.1.
+    peer = peer.removeprefix("::ffff:")
+    if peer not in trusted_proxies:
+        return peer
+    forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
+    return forwarded.rpartition(b",")[2].strip().decode("latin-1")[:ADDRESS_MAX] or peer
 
 
 class Awaited:
-    """The connections of a service that wait for the head of a request, oldest first."""
+    """The connections of a service whose clients owe something, oldest first.
 
-    def __init__(self, limit: int = AWAITED_MAX) -> None:
+    Args:
+        limit: maximum number of these connections.
+        network_limit: the same for the clients of one network.
+    """
+
+    def __init__(self, limit: int, network_limit: int) -> None:
         self._limit = limit
-        self._connections: OrderedDict[BoundedProtocol, None] = OrderedDict()
+        self._network_limit = network_limit
+        self._connections: OrderedDict[BoundedProtocol, str | None] = OrderedDict()
+        self._by_network: dict[str | None, OrderedDict[BoundedProtocol, None]] = {}
 
-    def add(self, connection: "BoundedProtocol") -> None:
-        self._connections[connection] = None
-        if len(self._connections) > self._limit:
-            oldest, _ = self._connections.popitem(last=False)
-            oldest.give_up()
+    def add(self, connection: "BoundedProtocol", network: str | None) -> None:
+        """Add a connection as the newest. ``network`` is None if it is unknown."""
+        self._connections[connection] = network
+        same = self._by_network.setdefault(network, OrderedDict())
+        same[connection] = None
+        if network is not None and len(same) > self._network_limit:
+            next(iter(same)).give_up()
+        elif len(self._connections) > self._limit:
+            next(iter(self._connections)).give_up()
 
     def discard(self, connection: "BoundedProtocol") -> None:
-        self._connections.pop(connection, None)
+        if connection in self._connections:
+            network = self._connections.pop(connection)
+            same = self._by_network[network]
+            del same[connection]
+            if not same:
+                del self._by_network[network]
 
 
 class BoundedProtocol(HttpToolsProtocol):
     """One connection. `bounded_protocol` returns a separate subclass for each service."""
 
     awaited: ClassVar[Awaited]
+    settings: ClassVar[Settings]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._late: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        self._unread_bytes = 0
         self._awaited_bytes = 0
         self._awaited_max_bytes = HEAD_MAX_BYTES
+        self._is_awaited = False
+        self._sends_too_much = False
+        self._running: Any = None
+        self._peer = ""
+        self._peer_network: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # With this limit, `pause_writing` is called as soon as the system accepts no more bytes.
+        transport.set_write_buffer_limits(high=0)
         super().connection_made(transport)
+        self._peer = client_address(self.client[0] if self.client else "", (), frozenset())
+        if self._peer and self._peer not in self.settings.trusted_proxies:
+            self._peer_network = network_of(self._peer)
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
+        if self._sends_too_much:
+            return
         self._awaited_bytes += len(data)
         super().data_received(data)
-        if self._late is not None and self._awaited_bytes > self._awaited_max_bytes:
+        if self._late is None:
+            self._count()
+        elif self._awaited_bytes > self._awaited_max_bytes:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED_MAX:
+            self._sends_too_much = True
+            self.logger = _SILENT  # uvicorn would log that the request is invalid.
+            self.cycle.keep_alive = False  # This is the newest request.
+            raise OverflowError  # It ends the parsing of the data.
+        super().on_message_begin()
+
+    def send_400_response(self, msg: str) -> None:
+        if not self._sends_too_much:
+            super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
@@ -67,27 +150,101 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self.transport.is_closing() and not self.pipeline and self._late is None:
             self._await_head()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._await_read()
+
+    def resume_writing(self) -> None:
+        self._stop_awaiting_read()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_awaiting_read()
         self._stop_waiting()
+        self._limit_rest()
+        # uvicorn notifies only the newest request of the connection, which may not have begun.
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close the connection, because too many connections wait for a head."""
+        """Reset the connection, because too many clients owe something, or this one too long."""
+        self._stop_awaiting_read()
         self._stop_waiting()
+        # Without a reset, the system would keep the data that the client does not read.
+        if (connection := self.transport.get_extra_info("socket")) is not None:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self.transport.abort()
+
+    def _limit_rest(self) -> None:
+        """Limit how long the system keeps replies that the client of a closed connection does not
+        read.
+        """
+        connection = self.transport.get_extra_info("socket")
+        if connection is not None and sys.platform == "linux":
+            timeout_ms = int(self.settings.write_timeout_s * 1000)
+            with suppress(OSError):  # the client has reset the connection
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, timeout_ms)
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _await_head(self) -> None:
         self._awaited_bytes = 0
         has_more_body = self.cycle is not None and self.cycle.more_body
         self._awaited_max_bytes = HEAD_MAX_BYTES + (DISCARDED_MAX_BYTES if has_more_body else 0)
         self._late = self.loop.call_later(HEAD_TIMEOUT_S, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
-        self.awaited.add(self)
+        self._count()
 
     def _stop_waiting(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None
+        self._forget()
+
+    def _await_read(self) -> None:
+        self._unread_bytes = self.transport.get_write_buffer_size()
+        timeout_s = self.settings.write_timeout_s
+        self._unread = self.loop.call_later(timeout_s, self._require_read)
+        self._count()
+
+    def _require_read(self) -> None:
+        """Close the connection if the client has read nothing during the timeout."""
+        if self.transport.get_write_buffer_size() < self._unread_bytes:
+            self._await_read()
+        else:
+            self.give_up()
+
+    def _stop_awaiting_read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+            self._count()
+
+    def _count(self) -> None:
+        """Count the connection as long as its client owes something."""
+        request = self.cycle
+        owes_body = request is not None and request.more_body and not request.response_complete
+        if self._late is None and self._unread is None and not owes_body:
+            self._forget()
+        elif not self._is_awaited:
+            self._is_awaited = True
+            self.awaited.add(self, self._network())
+
+    def _forget(self) -> None:
+        if self._is_awaited:
+            self._is_awaited = False
             self.awaited.discard(self)
+
+    def _network(self) -> str | None:
+        """Return the network of the client. It is unknown before a proxy has sent a head."""
+        if self._peer_network is not None or self._late is not None:
+            return self._peer_network
+        proxies = self.settings.trusted_proxies
+        address = client_address(self._peer, self.cycle.scope["headers"], proxies)
+        return network_of(address) if address and address not in proxies else None
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._stop_waiting()
@@ -97,6 +254,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def bounded_protocol(limit: int = AWAITED_MAX) -> type[BoundedProtocol]:
-    """Return a protocol class for one service. Its connections share one limit."""
-    return type("ServiceProtocol", (BoundedProtocol,), {"awaited": Awaited(limit)})
+def bounded_protocol(settings: Settings) -> type[BoundedProtocol]:
+    """Return a protocol class for one service. Its connections share the limits."""
+    awaited = Awaited(settings.awaited_max, settings.network_awaited_max)
+    return type("ServiceProtocol", (BoundedProtocol,), {"awaited": awaited, "settings": settings})

@@ -20,7 +20,13 @@ from controlplane.retail.limits import ACCESS_TOKEN_S
 from controlplane.retail.models import RefreshRequest, TokenRequest, Tokens
 from controlplane.retail.registry import OPERATIONS
 from controlplane.retail.routes import DOCUMENT, REFRESH, TOKENS
-from controlplane.web.admission import Handler, read_body, require_media_type, require_method
+from controlplane.web.admission import (
+    Handler,
+    client_network,
+    read_body,
+    require_media_type,
+    require_method,
+)
 from controlplane.web.core import Core
 from controlplane.web.openapi.interfaces import RETAIL_API, serve_document
 from controlplane.web.pipeline import Endpoint, by_path
@@ -29,8 +35,8 @@ REALM: Final = "retail"
 BODY_MAX_BYTES: Final = 4096
 TOKENS_PER_S: Final = 5
 TOKENS_BURST: Final = 50
-"""Limits of token requests from one network address. Failed requests count as well. A client needs
-one token an hour."""
+"""Limits of failed token requests from one network. A request counts as failed until it succeeds,
+so that concurrent requests are limited too."""
 
 
 def retail_routes(core: Core) -> list[Route]:
@@ -77,7 +83,8 @@ async def issue_tokens(
     """
     require_method(request, "POST")
     require_media_type(request.headers)
-    if wait_s := limit.take(request.client.host if request.client else ""):
+    network = client_network(core, request)
+    if wait_s := limit.take(network):
         raise rate_limited(wait_s)
     body = parse_body(model, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
@@ -90,6 +97,7 @@ async def issue_tokens(
     grant = await core.write(work)
     if grant is None:
         raise unauthenticated(REALM)
+    limit.give_back(network)
     keys = await core.signing_keys()
     tokens = Tokens(
         access_token=keys.access_tokens.issue(grant.key_id, grant.family, now),

@@ -13,10 +13,9 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.requests import Request
 
 from controlplane.accounts.oauth.oauth_request import PARAMETERS_MAX
-from controlplane.accounts.throttle import network_of
 from controlplane.operation.errors import Refusal, invalid_request, rate_limited
 from controlplane.operation.fairness import RateLimit, spread
-from controlplane.web.admission import address_of, read_body, require_media_type
+from controlplane.web.admission import client_network, read_body, require_media_type
 from controlplane.web.core import Core
 
 FORM_MAX_BYTES: Final = 16_384
@@ -45,11 +44,11 @@ def issuer_of(core: Core, request: Request) -> str:
 def count(
     core: Core, request: Request, limit: RateLimit, problem: str = "too many requests"
 ) -> None:
-    """Count a call from a network address. Raises a refusal if the limit is reached.
+    """Count a call from the network of the client. Raises a refusal if the limit is reached.
 
     ``problem`` is the beginning of the refusal's text.
     """
-    if wait_s := limit.take(network_of(address_of(core, request))):
+    if wait_s := limit.take(client_network(core, request)):
         raise rate_limited(spread(wait_s), f"{problem} from this network address")
 
 

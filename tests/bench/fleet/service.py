@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import psutil
+
 from tests.bench.processes import cost_of
 
 
@@ -19,21 +21,39 @@ class Service:
         return cost_of(self.pid).cpu_s
 
     @property
+    def files(self) -> int:
+        """Number of open files."""
+        return psutil.Process(self.pid).num_fds()
+
+    @property
     def rss_mib(self) -> float:
         return cost_of(self.pid).rss_mib
 
 
 @contextlib.contextmanager
-def service(database: str, *words: str) -> Iterator[Service]:
-    """Run the service on ``database`` without rate limits. ``words`` are further options."""
+def service(database: str, *words: str, files: int | None = None) -> Iterator[Service]:
+    """Run the service on ``database`` without rate limits.
+
+    Args:
+        words: further options.
+        files: maximum number of its open files.
+    """
+    limit = () if files is None else ("prlimit", f"--nofile={files}:{files}")
     command = (sys.executable, "-m", "controlplane", "serve", "--database", database, "--port", "0")
-    with _process(*command, "--rate", "0", "--log-level", "error", *words) as started:
+    with _process(*limit, *command, "--rate", "0", "--log-level", "error", *words) as started:
         yield started
 
 
 @contextlib.contextmanager
 def bare(kind: str) -> Iterator[Service]:
-    with _process(sys.executable, "-m", "tests.bench.fleet.bare", kind) as started:
+    with running("tests.bench.fleet.bare", kind) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def running(module: str, *words: str) -> Iterator[Service]:
+    """Run a module that prints its address."""
+    with _process(sys.executable, "-m", module, *words) as started:
         yield started
 
 

@@ -28,7 +28,7 @@ http {{
 {site}
 }}
 """
-CADDY = """\
+CADDY = """
 {{
 	admin off
 	auto_https off
@@ -36,9 +36,9 @@ CADDY = """\
 	storage file_system {folder}
 	servers {{
 		protocols h1 h2
-	}}
-}}
-{site}"""
+"""
+NGINX_CALLS = 50
+"""Maximum number of calls of a network in nginx. The example configuration has 1024."""
 SHORT_TIMEOUT_S = 6
 """How long nginx waits for the next byte of a stream. The example configuration has 75 s."""
 
@@ -97,6 +97,7 @@ def nginx_configuration(folder: Path, port: int, service_port: int) -> str:
                 f"    listen 127.0.0.1:{port} ssl http2;\n",
             "/etc/letsencrypt/live/ops.example.com/fullchain.pem": f"{folder}/server.pem",
             "/etc/letsencrypt/live/ops.example.com/privkey.pem": f"{folder}/server.pem",
+            "limit_conn  venue_calls 1024;": f"limit_conn venue_calls {NGINX_CALLS};",
             "proxy_buffering off;": f"proxy_buffering off; proxy_read_timeout {SHORT_TIMEOUT_S}s;",
         },
     )  # fmt: skip
@@ -108,14 +109,14 @@ def nginx_configuration(folder: Path, port: int, service_port: int) -> str:
 
 def caddy_configuration(folder: Path, port: int, service_port: int) -> str:
     certificate = f"tls {folder}/server.pem {folder}/server.pem\n\tbind 127.0.0.1"
-    site = _replaced(
+    return _replaced(
         (EXAMPLES / "Caddyfile").read_text(),
         {
+            "\n{\n\tservers {\n": CADDY.format(folder=folder),
             "\nops.example.com {\n": f"\nhttps://127.0.0.1:{port} {{\n\t{certificate}\n",
             "reverse_proxy 127.0.0.1:8470": f"reverse_proxy 127.0.0.1:{service_port}",
         },
     )
-    return CADDY.format(folder=folder, site=site)
 
 
 def _replaced(text: str, changes: dict[str, str]) -> str:

@@ -20,15 +20,21 @@ class ServiceProcess:
     Args:
         folder: the directory of its database.
         module: the module to run. It must accept the arguments of ``venue-control``.
+        options: further options of ``venue-control serve``.
     """
 
-    def __init__(self, folder: Path, module: str = "controlplane") -> None:
+    def __init__(self, folder: Path, module: str = "controlplane", *options: str) -> None:
         self.module = module
+        self.options = options
         self.database = str(folder / "service.db")
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.api_key = self.command("keys", "create", "--write").strip()
         self.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def command(self, *words: str) -> str:
         """Run a command on the service's database and return its output."""
@@ -44,6 +50,7 @@ class ServiceProcess:
     def start(self) -> None:
         """Start the process, and wait until it accepts connections."""
         words = ("serve", "--port", str(self.port), "--database", self.database)
+        words += self.options
         self._process = subprocess.Popen(
             (sys.executable, "-m", self.module, *words),
             stdout=subprocess.PIPE,

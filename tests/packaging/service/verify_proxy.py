@@ -10,29 +10,37 @@ import asyncio
 import json
 import os
 import shutil
+import socket
+import ssl
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import psutil
 import pytest
 
 from agent.wire import routes
 from tests.lab.namespaces import entering
+from tests.packaging.local_service import until
 from tests.packaging.service.frequent_comments import COMMENT_EVERY_S
 from tests.packaging.service.proxies import SHORT_TIMEOUT_S, Proxy, running_proxy
 from tests.packaging.service.service_process import ServiceProcess, free_port
 from tests.paths import ROOT
 from tests.scenario.agent_process import running_agent, write_config
 from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.small_limits import NETWORK_AWAITED_MAX
 
 KINDS = ("nginx", "caddy")
 LIMIT = 2 * 1024 * 1024
 WITHIN_S = 600
+SLOW_BODIES = 200
+OTHER_FILES = 30
+"""Maximum number of files that the service opens for its database during a test."""
 PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
 """Number of comments that a stream carries in twice the proxy's time-out."""
 OPERATION = "/api/public/v1/remoteControl/{}"
@@ -56,8 +64,10 @@ class Front:
 
 
 @contextmanager
-def running_front(kind: str, folder: Path, module: str = "controlplane") -> Iterator[Front]:
-    service = ServiceProcess(folder, module)
+def running_front(
+    kind: str, folder: Path, module: str = "controlplane", *options: str
+) -> Iterator[Front]:
+    service = ServiceProcess(folder, module, *options)
     try:
         with running_proxy(kind, folder, service.port) as proxy:
             yield Front(kind, proxy, service)
@@ -210,6 +220,47 @@ async def test_only_callers_without_a_key_are_rate_limited(front: Front) -> None
         ):
             for _ in range(30):
                 assert (await http.get("/healthz", headers=credential)).status_code == 200
+
+
+@contextmanager
+def slow_bodies(front: Front, operation: str, address: str) -> Iterator[list[ssl.SSLSocket]]:
+    """Begin calls with a made-up key from ``address``, and never send the end of their bodies."""
+    port = int(front.proxy.base_url.rpartition(":")[2])
+    lines = (
+        f"POST {OPERATION.format(operation)} HTTP/1.1", "Host: 127.0.0.1",
+        f"Authorization: Bearer vck_{'x' * 43}", "Content-Type: application/json",
+        "Content-Length: 100000", "", "{",
+    )  # fmt: skip
+    with ExitStack() as stack:
+        connections = []
+        for _ in range(SLOW_BODIES):
+            plain = socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
+            connection = front.proxy.context.wrap_socket(plain, server_hostname="127.0.0.1")
+            connections.append(stack.enter_context(connection))
+            connection.sendall("\r\n".join(lines).encode())
+        yield connections
+
+
+@pytest.mark.parametrize("operation", ["heartbeat", "onCommands"])
+@pytest.mark.parametrize("kind", KINDS)
+async def test_slow_bodies_with_made_up_keys_are_limited_for_each_network(
+    kind: str, operation: str, tmp_path: Path
+) -> None:
+    options = ("tests.unit.controlplane.small_limits", "--trusted-proxy", "127.0.0.1")
+    with running_front(kind, tmp_path, *options) as front:
+        async with front.client() as http:
+            await call(front, http, "listDevices")
+            files = open_files(front) + NETWORK_AWAITED_MAX + OTHER_FILES
+            with slow_bodies(front, operation, "127.0.0.2") as connections:
+                for _ in range(20):
+                    await call(front, http, "listDevices")
+                until(lambda: open_files(front) <= files, WITHIN_S)
+                if (kind, operation) == ("nginx", "heartbeat"):  # nginx waits for the whole body
+                    assert connections[-1].recv(12) == b"HTTP/1.1 429"
+
+
+def open_files(front: Front) -> int:
+    return psutil.Process(front.service.pid).num_fds()
 
 
 @pytest.mark.parametrize("kind", KINDS)

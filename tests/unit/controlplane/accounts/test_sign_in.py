@@ -446,6 +446,19 @@ async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(
         assert elsewhere.status_code == (200 if is_trusted else 429)
 
 
+async def test_attempts_of_an_ipv6_network_have_one_limit(database: Database) -> None:
+    settings = Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)
+    async with running_service(database, settings) as service:
+        browser = Browser(service)
+        statuses = [
+            (await browser.post(SIGN_IN, {}, x_forwarded_for=f"2001:db8::{at:x}")).status_code
+            for at in range(SIGN_INS_BURST + 1)
+        ]
+        assert statuses == [400] * SIGN_INS_BURST + [429]
+        elsewhere = await browser.post(SIGN_IN, {}, x_forwarded_for="2001:db8:0:1::1")
+        assert elsewhere.status_code == 400
+
+
 async def test_the_session_stores_the_client_address(
     service: RunningService,
 ) -> None:

@@ -78,12 +78,13 @@ def new_key(service: RunningService, *, can_write: bool = True, organization: st
     )[1]
 
 
-async def exchange(service: RunningService, api_key: str) -> httpx2.Response:
-    return await post(service, routes.TOKENS, {"api_key": api_key})
+async def exchange(service: RunningService, api_key: str, **headers: str) -> httpx2.Response:
+    return await post(service, routes.TOKENS, {"api_key": api_key}, **headers)
 
 
-async def post(service: RunningService, path: str, body: Any) -> httpx2.Response:
+async def post(service: RunningService, path: str, body: Any, **named: str) -> httpx2.Response:
     headers = {"content-type": "application/json"}
+    headers |= {name.replace("_", "-"): value for name, value in named.items()}
     return fitting(await service.http.post(path, content=json.dumps(body), headers=headers))
 
 

@@ -16,10 +16,12 @@ from controlplane.retail.credentials import clients, signing_keys
 from controlplane.retail.credentials.clients import REFRESH_LIFETIME
 from controlplane.retail.credentials.signing_keys import AUDIENCE, ISSUER
 from controlplane.settings import Settings
+from controlplane.storage.database import Database
 from controlplane.storage.merchant.retail_tables import RefreshToken, RetailKey, SigningKey
 from controlplane.web.background import poll_changes
+from controlplane.web.retail import TOKENS_BURST
 from tests.unit.controlplane.retail.retailer import access_of, exchange, fitting, new_key, post
-from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.running_service import RunningService, running_service
 
 
 @pytest.fixture
@@ -267,6 +269,25 @@ async def test_guessing_tokens_is_rate_limited(service: RunningService) -> None:
     reply = await exchange(service, "guess")
     assert (reply.status_code, reply.json()["code"]) == (429, "unexpected_error")
     assert int(reply.headers["retry-after"]) >= 1
+
+
+async def test_successful_token_requests_are_not_limited(service: RunningService) -> None:
+    key = new_key(service)
+    statuses = [(await exchange(service, key)).status_code for _ in range(2 * TOKENS_BURST)]
+    assert set(statuses) == {200}
+
+
+async def test_failures_behind_a_proxy_do_not_limit_other_networks(database: Database) -> None:
+    settings = Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)
+    async with running_service(database, settings) as service:
+        key = new_key(service)
+        for number in range(TOKENS_BURST):
+            address = f"2001:db8::{number + 1:x}"
+            failed = await exchange(service, "guess", x_forwarded_for=address)
+            assert failed.status_code == 401
+        assert (await exchange(service, key, x_forwarded_for="2001:db8::ffff")).status_code == 429
+        assert (await exchange(service, key, x_forwarded_for="2001:db8:0:1::1")).status_code == 200
+        assert (await exchange(service, key, x_forwarded_for="192.0.2.1")).status_code == 200
 
 
 async def test_a_long_body_is_not_read(service: RunningService) -> None:

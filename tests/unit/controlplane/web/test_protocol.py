@@ -1,42 +1,60 @@
-"""Tests of limits on incomplete request heads: time, size and number of connections."""
+"""Tests of limits for connections whose clients owe a head, a body, or to read a reply."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
+from typing import Any
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from controlplane.settings import Settings
 from controlplane.web import protocol
-from controlplane.web.protocol import bounded_protocol
+from controlplane.web.protocol import PIPELINED_MAX, bounded_protocol
+from tests.unit.controlplane.unread_connections import hang_up
 
 TIMEOUT_S = 300
 REQUEST = b"GET / HTTP/1.1\r\nHost: service\r\n\r\n"
 
 
-async def app(scope: dict[str, object], receive: object, send: object) -> None:
-    assert callable(send)
-    headers = [(b"content-length", b"2")]
+LARGE = 16 * 1024 * 1024
+"""Size of a reply in bytes that no system accepts as long as the client does not read it."""
+Headers = list[tuple[bytes, bytes]]
+
+
+async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """Reply: at ``/large`` with a large reply, at ``/body`` when the body is complete."""
+    while scope["path"] == "/body":
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        if not message["more_body"]:
+            break
+    body = b"x" * LARGE if scope["path"] == "/large" else b"ok"
+    headers = [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": b"ok"})
+    await send({"type": "http.response.body", "body": body})
 
 
 @asynccontextmanager
-async def served(limit: int) -> AsyncIterator[int]:
-    """Serve with a limit on connections without a complete request head. Yield the port."""
+async def served(limit: int = 10, **settings: Any) -> AsyncIterator[int]:
+    """Serve with a limit on connections whose clients owe something. Yield the port."""
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
-    make = partial(bounded_protocol(limit), config=config, server_state=ServerState(), app_state={})
+    kind = bounded_protocol(Settings(awaited_max=limit, **settings))
+    make = partial(kind, config=config, server_state=ServerState(), app_state={})
     server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0)
     async with server, asyncio.timeout(TIMEOUT_S):
         yield server.sockets[0].getsockname()[1]
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def connected(
+    port: int, address: str = "127.0.0.1"
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
     try:
         yield reader, writer
     finally:
@@ -107,3 +125,102 @@ async def test_the_oldest_waiting_connection_is_closed_at_the_limit() -> None:
         for reader, _ in clients[:2]:
             with suppress(ConnectionError):
                 assert await reader.read() == b""
+
+
+def post(path: str, size: int, *headers: str) -> bytes:
+    lines = (f"POST {path} HTTP/1.1", "Host: service", f"Content-Length: {size}", *headers)
+    return "".join(f"{line}\r\n" for line in (*lines, "")).encode()
+
+
+async def assert_closed(reader: asyncio.StreamReader) -> None:
+    with suppress(ConnectionError):
+        while await reader.read(65_536):
+            pass
+
+
+async def test_oldest_of_the_connections_that_owe_a_body_is_closed_at_the_limit() -> None:
+    async with served(3) as port, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(port)) for _ in range(3)]
+        for _, writer in clients:
+            writer.write(post("/body", 2) + b"x")
+        more = [await stack.enter_async_context(connected(port)) for _ in range(2)]
+        for reader, _ in clients[:2]:
+            await assert_closed(reader)
+        for reader, writer in (clients[2], *more):
+            writer.write(b"x" if writer is clients[2][1] else REQUEST)
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_the_limit_of_a_network_leaves_connections_to_others() -> None:
+    async with served(10, network_awaited_max=2) as port, AsyncExitStack() as stack:
+        other = await stack.enter_async_context(connected(port, "127.0.0.2"))
+        other[1].write(post("/body", 2) + b"x")
+        same = [await stack.enter_async_context(connected(port)) for _ in range(4)]
+        for reader, _ in same[:2]:
+            await assert_closed(reader)
+        for reader, writer in same[2:]:
+            writer.write(REQUEST)
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        other[1].write(b"x")
+        assert (await other[0].readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
+    """Beyond the limit of an IPv6 network of 64 bits, its oldest request is closed."""
+    proxies = frozenset({"127.0.0.1"})
+    addresses = ("192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:0:1::3", "2001:db8:0:1::1")
+    async with (
+        served(10, network_awaited_max=2, trusted_proxies=proxies) as port,
+        AsyncExitStack() as stack,
+    ):
+        clients = [await stack.enter_async_context(connected(port)) for _ in addresses]
+        for (_, writer), address in zip(clients, addresses, strict=True):
+            writer.write(post("/body", 2, f"X-Forwarded-For: {address}") + b"x")
+            await writer.drain()
+        await assert_closed(clients[1][0])
+        for number in (0, 2, 3, 4):
+            reader, writer = clients[number]
+            writer.write(b"x")
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_client_that_does_not_read_loses_its_connection() -> None:
+    async with served(write_timeout_s=0.05) as port, connected(port) as (_, writer):
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        writer.write(REQUEST.replace(b" / ", b" /large "))
+        await asyncio.to_thread(hang_up, [writer.get_extra_info("socket").fileno()], 1)
+
+
+async def test_connections_whose_clients_do_not_read_are_limited() -> None:
+    async with served(3) as port, AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(connected(port)) for _ in range(3)]
+        for reader, writer in clients:
+            writer.write(REQUEST.replace(b" / ", b" /large "))
+            await reader.readuntil(b"\r\n\r\n")
+        reader, writer = await stack.enter_async_context(connected(port))
+        writer.write(REQUEST)
+        assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        received = [len(await received_of(reader)) for reader, _ in clients]
+        assert received[0] < LARGE
+        assert received[1:] == [LARGE, LARGE]
+
+
+async def received_of(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of a large reply, as far as it arrives."""
+    received = b""
+    with suppress(ConnectionError):
+        while len(received) < LARGE and (piece := await reader.read(LARGE)):
+            received += piece
+    return received
+
+
+@pytest.mark.parametrize("count", [PIPELINED_MAX + 1, 50_000])
+async def test_a_connection_may_send_few_requests_ahead(count: int) -> None:
+    async with served() as port, connected(port) as (reader, writer):
+        writer.write(REQUEST * count)
+        for _ in range(PIPELINED_MAX):
+            assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
+        last = await reader.readuntil(b"ok")
+        assert (b"connection: close" in last) == (count > PIPELINED_MAX + 1)
+        if count > PIPELINED_MAX + 1:
+            await assert_closed(reader)

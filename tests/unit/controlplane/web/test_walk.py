@@ -92,7 +92,10 @@ async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
     make: Callable[[], asyncio.Protocol] = partial(
-        bounded_protocol(), config=config, server_state=ServerState(), app_state={}
+        bounded_protocol(service.core.settings),
+        config=config,
+        server_state=ServerState(),
+        app_state={},
     )
     server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]

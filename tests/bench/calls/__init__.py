@@ -1,0 +1,1 @@
+"""Measures the processor time of the service for each call."""

@@ -1,0 +1,1 @@
+"""Measures heartbeats beside clients that hold connections of the service."""

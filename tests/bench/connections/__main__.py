@@ -1,0 +1,126 @@
+"""Measures the heartbeats of one organization beside each attack: `make bench-connections`.
+
+Each heartbeat uses a new connection. The service may open 4,096 files. Goals: the 95th percentile
+of the latency is at most twice the undisturbed one, no heartbeat fails, and after the end of the
+attack the service recovers within 2 s. The last column is the share of a processor that the service
+uses during the attack.
+
+Usage: python -m tests.bench.connections [unread|slow]
+"""
+
+import asyncio
+import contextlib
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from controlplane.storage.database import Database
+from tests.bench.connections.attack import ATTACKS
+from tests.bench.fleet.databases import opened
+from tests.bench.fleet.fleet import Member, populate
+from tests.bench.fleet.load import heartbeat, post
+from tests.bench.fleet.service import Service, service
+
+FILES = 4096
+UNDISTURBED = 200
+BESIDE = 1200
+EVERY_S = 0.05
+TIMEOUT_S = 30
+RECOVERED = 5
+"""The service has recovered when the median of this many heartbeats is normal again."""
+
+
+@dataclass(slots=True)
+class Heartbeats:
+    latencies_s: list[float]
+    failures: int = 0
+
+    @property
+    def p95_ms(self) -> float:
+        return 1000 * statistics.quantiles(self.latencies_s, n=20)[18]
+
+
+HEADINGS = (
+    "attack", "undisturbed p95", "beside p95", "ratio", "slowest", "failed", "recovery",
+    "open files", "processor",
+)  # fmt: skip
+
+
+def main() -> int:
+    print(*HEADINGS, sep="   ", flush=True)
+    for name in sys.argv[1:] or ATTACKS:
+        with opened("sqlite") as url:
+            database = Database(url)
+            member = populate(database, 1)[0]
+            database.close()
+            with service(url, files=FILES) as started:
+                print(f"{name:<8} {_line(started, member, name)}", flush=True)
+    return 0
+
+
+def _line(started: Service, member: Member, name: str) -> str:
+    asyncio.run(_send(started.port, member, UNDISTURBED))  # warm-up
+    alone = asyncio.run(_send(started.port, member, UNDISTURBED))
+    with _attack(name, started.port):
+        began_s, cpu_s = time.perf_counter(), started.cpu_s
+        beside = asyncio.run(_send(started.port, member, BESIDE))
+        share = (started.cpu_s - cpu_s) / (time.perf_counter() - began_s)
+        files = started.files
+    recovery_s = asyncio.run(_recovery_s(started.port, member, alone))
+    after = asyncio.run(_send(started.port, member, UNDISTURBED))
+    undisturbed_ms = Heartbeats(alone.latencies_s + after.latencies_s).p95_ms
+    ratio = beside.p95_ms / undisturbed_ms
+    return (
+        f"{undisturbed_ms:12.1f} ms  {beside.p95_ms:8.1f} ms  ×{ratio:5.1f}"
+        f"  {max(beside.latencies_s):6.2f} s  {beside.failures:6}  {recovery_s:7.2f} s  {files:9}"
+        f"  {share:9.0%}"
+    )
+
+
+async def _send(port: int, member: Member, count: int) -> Heartbeats:
+    """Send heartbeats at a fixed rate, without waiting for earlier ones."""
+    result = Heartbeats([])
+
+    async def one() -> None:
+        began_s = time.perf_counter()
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await post(port, heartbeat(member))
+        except (OSError, RuntimeError, TimeoutError, asyncio.IncompleteReadError):
+            result.failures += 1
+        result.latencies_s.append(time.perf_counter() - began_s)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(count):
+            group.create_task(one())
+            await asyncio.sleep(EVERY_S)
+    return result
+
+
+async def _recovery_s(port: int, member: Member, alone: Heartbeats) -> float:
+    """Return the time until heartbeats are as fast as twice the undisturbed median."""
+    began_s = time.perf_counter()
+    normal_s = 2 * statistics.median(alone.latencies_s)
+    while time.perf_counter() - began_s < TIMEOUT_S:
+        since_s = time.perf_counter() - began_s
+        some = await _send(port, member, RECOVERED)
+        if not some.failures and statistics.median(some.latencies_s) <= normal_s:
+            return since_s
+    return TIMEOUT_S
+
+
+@contextlib.contextmanager
+def _attack(name: str, port: int) -> Iterator[None]:
+    command = (sys.executable, "-m", "tests.bench.connections.attack", name, str(port))
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

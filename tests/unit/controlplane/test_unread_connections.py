@@ -1,0 +1,117 @@
+"""Tests of a service process under connections that read no replies, or send bodies slowly."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+
+import httpx2
+import psutil
+import pytest
+
+from agent.wire import routes
+from controlplane.web.accounts.sign_in import SIGN_IN
+from tests.packaging.local_service import until
+from tests.packaging.service.service_process import ServiceProcess
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+from tests.unit.controlplane.small_limits import (
+    AWAITED_MAX,
+    KEEP_ALIVE_S,
+    NETWORK_AWAITED_MAX,
+    WRITE_TIMEOUT_S,
+)
+from tests.unit.controlplane.unread_connections import hang_up, unread_connections
+
+TIMEOUT_S = 300
+CONNECTIONS = 300
+OTHER_FILES = 30
+"""Maximum number of files that the service opens for its database during a test."""
+NETWORKS = ("127.0.0.3", "127.0.0.4", "127.0.0.5")
+UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n" * 2000
+SLOW = (
+    f"POST {SIGN_IN} HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n"
+    "Content-Length: 100\r\n\r\n{"
+).encode()
+MADE_UP = (
+    f"POST {routes.HEARTBEAT} HTTP/1.1\r\nHost: service\r\nContent-Type: application/json\r\n"
+    f"Authorization: Bearer vck_{'x' * 43}\r\nContent-Length: 100\r\n\r\n{{"
+).encode()
+pytestmark = [
+    pytest.mark.medium,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="the attack uses several addresses of loopback"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess]:
+    folder = tmp_path_factory.mktemp("process")
+    process = ServiceProcess(folder, "tests.unit.controlplane.small_limits")
+    yield process
+    process.stop()
+
+
+@pytest.fixture
+async def device(process: ServiceProcess) -> AsyncIterator[SimulatedDevice]:
+    async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as http:
+        yield await SimulatedDevice(http, process.api_key).enrolled()
+
+
+async def assert_served(process: ServiceProcess, device: SimulatedDevice) -> None:
+    """Send a heartbeat on a connection that is kept, and one on a new connection."""
+    kept = device.http
+    assert (await device.heartbeat()).status_code == 200
+    async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as device.http:
+        assert (await device.heartbeat()).status_code == 200
+    device.http = kept
+
+
+def open_files(process: ServiceProcess) -> int:
+    return psutil.Process(process.pid).num_fds()
+
+
+async def closed_to(process: ServiceProcess, count: int) -> None:
+    """Wait until the process has at most ``count`` open files."""
+    await asyncio.to_thread(until, lambda: open_files(process) <= count, TIMEOUT_S)
+
+
+@pytest.mark.parametrize("sent", [UNREAD, SLOW, MADE_UP], ids=["unread", "slow", "made-up key"])
+async def test_connections_of_a_network_are_closed_and_a_device_is_served(
+    process: ServiceProcess, device: SimulatedDevice, sent: bytes
+) -> None:
+    before = open_files(process)
+    with unread_connections(process.port, CONNECTIONS, sent, NETWORKS[0]):
+        await assert_served(process, device)
+        await closed_to(process, before + NETWORK_AWAITED_MAX + OTHER_FILES)
+        await assert_served(process, device)
+        await closed_to(process, before + OTHER_FILES)
+
+
+async def test_connections_of_several_networks_have_a_common_limit(
+    process: ServiceProcess, device: SimulatedDevice
+) -> None:
+    connections: list[int] = []
+    with ExitStack() as stack:
+        for network in NETWORKS:
+            opened = unread_connections(process.port, NETWORK_AWAITED_MAX, SLOW, network)
+            connections += stack.enter_context(opened)
+        async with asyncio.timeout(TIMEOUT_S):
+            await asyncio.to_thread(hang_up, connections, len(connections) - AWAITED_MAX)
+        await assert_served(process, device)
+
+
+async def test_a_stream_that_is_read_outlives_the_write_timeout(
+    process: ServiceProcess, device: SimulatedDevice
+) -> None:
+    headers = {"Authorization": f"Bearer {process.api_key}", "Accept": "text/event-stream"}
+    comments = 0
+    async with asyncio.timeout(TIMEOUT_S):
+        async with device.http.stream(
+            "POST", routes.ON_COMMANDS, json={}, headers=headers
+        ) as stream:
+            async for line in stream.aiter_lines():
+                comments += line.startswith(":")
+                if comments * KEEP_ALIVE_S > 4 * WRITE_TIMEOUT_S:
+                    return
+    raise AssertionError("the service ended the stream")

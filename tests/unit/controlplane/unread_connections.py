@@ -1,0 +1,37 @@
+"""Client connections that owe the service something: they send bytes and read nothing."""
+
+import select
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+
+@contextmanager
+def unread_connections(
+    port: int, count: int, sent: bytes, address: str = "127.0.0.1"
+) -> Iterator[list[int]]:
+    """Open connections from ``address``, and send as much of ``sent`` as possible at once.
+
+    Yields their file descriptors.
+    """
+    with ExitStack() as stack:
+        connections = []
+        for _ in range(count):
+            connection = socket.create_connection(("127.0.0.1", port), source_address=(address, 0))
+            stack.enter_context(connection)
+            connection.setblocking(False)
+            connection.send(sent)
+            connections.append(connection.fileno())
+        yield connections
+
+
+def hang_up(connections: Sequence[int], count: int) -> None:
+    """Wait until the service has closed ``count`` of the connections."""
+    poll = select.poll()
+    for each in connections:
+        # RDHUP is reported without reading. HUP and ERR are always reported.
+        poll.register(each, select.POLLRDHUP)
+    while count > 0:
+        for each, _ in poll.poll():
+            poll.unregister(each)
+            count -= 1
