@@ -185,7 +185,7 @@ def _no_leaked_tasks(request: pytest.FixtureRequest, _no_leaked_threads: None) -
     """Fail an asynchronous test whose tasks still run when its fixtures have ended.
 
     Otherwise pytest-asyncio would cancel them without a message.
-    Threads of the event loop end with the loop, so they are looked for afterwards.
+    Threads of the event loop end with the loop, so they are counted afterwards.
     """
     if _RUNNER not in request.fixturenames:
         yield
