@@ -42,8 +42,8 @@ def test_a_leaked_task_thread_or_socket_fails(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    found = re.findall(r"^(ERROR|FAILED|PASSED) .*::test_(\w+)", done.stdout, re.MULTILINE)
-    outcomes = {f"{outcome} {name}" for outcome, name in found}
+    lines = re.findall(r"^(ERROR|FAILED|PASSED) .*::test_(\w+)", done.stdout, re.MULTILINE)
+    outcomes = {f"{outcome} {name}" for outcome, name in lines}
     failures = {each for each in outcomes if not each.startswith("PASSED")}
     assert failures == {"ERROR task", "ERROR thread", "FAILED socket"}, done.stdout
     assert "PASSED task_that_is_cancelled" in outcomes

@@ -33,7 +33,7 @@ PREFIX: Final = "/api/public/v1/remoteControl/"
 _service: Final = httpx2.Client(
     base_url=os.environ["SCHEMATHESIS_URL"],
     headers={"Authorization": f"Bearer {os.environ['SCHEMATHESIS_KEY']}"},
-    timeout=20,
+    timeout=120,
 )
 
 _key: Final = Ed25519PrivateKey.generate()

@@ -28,7 +28,7 @@ NOT_IN_A_SCHEMA: Final = (
 _service: Final = httpx2.Client(
     base_url=os.environ["SCHEMATHESIS_URL"],
     headers={"Authorization": f"Bearer {os.environ['SCHEMATHESIS_KEY']}"},
-    timeout=20,
+    timeout=120,
 )
 _seen: Final[Counter[str]] = Counter()
 _turns: Final = itertools.count()

@@ -147,7 +147,6 @@ async def test_process_reports_the_fault_and_continues(name: str, tmp_path: Path
         config = write_config(
             tmp_path,
             service.base_url,
-            service="request_timeout_seconds = 1",
             logging='level = "info"',
         )
         async with running_agent(config) as agent:

@@ -211,10 +211,10 @@ def watched(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.needs("network-namespace")
 @pytest.mark.parametrize("kind", ["application", "network"])
 def test_confined_collector_reports_the_same_facts(kind: str, watched: str) -> None:
-    job = {"max_duration_s": 6, "ports": [80], "max_hosts": 16, "max_services": 16}
+    job = {"max_duration_s": 120, "ports": [80], "max_hosts": 16, "max_services": 16}
     if kind == "application":
         job = {
-            "max_duration_s": 6,
+            "max_duration_s": 120,
             "watch_processes": [watched],
             "service_url": "https://localhost:1",
         }

@@ -67,7 +67,7 @@ def mount_dead(path: str) -> None:
     """
     device = os.open("/dev/fuse", os.O_RDWR)
     os.set_inheritable(device, False)
-    options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
+    options = f"fd={device},rootmode=40000,user_id=0,group_id=0,allow_other".encode()
     mount("dead", path, b"fuse", 0, options)
 
 
