@@ -100,7 +100,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 _SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto"})
-_strangers: list[str] = []
+_foreign_hosts: list[str] = []
 
 
 def _watch_sockets(
@@ -116,7 +116,7 @@ def _watch_sockets(
     except ValueError:
         is_loopback = host == "localhost"
     if not is_loopback:
-        _strangers.append(host)
+        _foreign_hosts.append(host)
         raise PermissionError(f"a test tried to reach {host}: only loopback is allowed")
 
 
@@ -124,7 +124,7 @@ sys.addaudithook(_watch_sockets)
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _nothing_left_to_the_collector() -> Iterator[None]:
+def _collect_garbage_at_the_end() -> Iterator[None]:
     """Collect garbage after the last test, so that pytest reports leaks in reference cycles.
 
     A leak that is reported later would end a worker of pytest-xdist without a message.
@@ -136,9 +136,9 @@ def _nothing_left_to_the_collector() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _only_loopback() -> Iterator[None]:
-    _strangers.clear()
+    _foreign_hosts.clear()
     yield
-    assert not _strangers, f"contacted: {_strangers}"
+    assert not _foreign_hosts, f"contacted: {_foreign_hosts}"
 
 
 @pytest.fixture(autouse=True)

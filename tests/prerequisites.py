@@ -52,7 +52,7 @@ def _succeeds(*command: str) -> None:
 
 
 def _user_namespace() -> None:
-    _succeeds(*namespaces.entering_as_anybody(), "true")
+    _succeeds(*namespaces.entering_without_privileges(), "true")
 
 
 VETH: Final = ("sh", "-c", "ip link add till0 type veth peer name wall0 && ip link set till0 up")
@@ -176,7 +176,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
         f"install mount; {_ALLOW}",
     ),
     "all-namespaces": Prerequisite(
-        namespaces.everywhere, f"install mount; {_ALLOW}; in a container, let it mount proc"
+        namespaces.entering_all, f"install mount; {_ALLOW}; in a container, let it mount proc"
     ),
     "dead-mount": Prerequisite(_dead_mount, f"load fuse and allow /dev/fuse; {_ALLOW}"),
     "veth": Prerequisite(

@@ -91,7 +91,7 @@ def test_the_demo_reports_a_moved_printer_and_keep_preserves_its_files(tmp_path:
         check_is_whole(home / name)
     with closing(sqlite3.connect(home / "service.db")) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchone() == (2,)
-    print(f"its {outcome['orphans']} processes ended in {outcome['gone_s']} s")
+    print(f"the demo's {outcome['orphans']} processes ended in {outcome['gone_s']} s")
 
 
 def check_printed_lines(lines: Sequence[str], home: Path) -> None:

@@ -246,10 +246,10 @@ def alone(words: Sequence[str]) -> int:
 
     There it cannot see processes of the machine, such as another agent.
     """
-    as_anybody = [] if os.geteuid() == 0 else ["--map-root-user"]
+    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     spaces = ["--mount", "--pid", "--fork", "--mount-proc"]
     again = [sys.executable, "-m", "tests.scenario.pictures", *words]
-    return subprocess.run(["unshare", *as_anybody, *spaces, *again], check=False).returncode
+    return subprocess.run(["unshare", *as_root, *spaces, *again], check=False).returncode
 
 
 if __name__ == "__main__":
