@@ -66,12 +66,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(session.config, "workerinput", None) is None:
         try:
-            untrue = prerequisites.untrue()
+            present = prerequisites.declared_but_present()
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
-        if untrue:
+        if present:
             raise pytest.UsageError(
-                f"{prerequisites.WITHOUT} names prerequisites that this machine has: {untrue}"
+                f"{prerequisites.WITHOUT} names prerequisites that this machine has: {present}"
             )
 
 
@@ -95,7 +95,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             prerequisites.demand(*mark.args)
         except prerequisites.Skipped as reason:
             pytest.skip(str(reason))
-        except prerequisites.Lost as reason:
+        except prerequisites.RequiredButMissing as reason:
             pytest.fail(str(reason), pytrace=False)
 
 

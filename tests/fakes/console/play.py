@@ -61,7 +61,7 @@ async def play(
 ) -> dict[str, Any]:
     results: dict[str, Any] = {}
     await sign_in(page, results, url, key)
-    await nothing_yet(page)
+    await check_empty_console(page)
     bar = await enrolled(http, key, "till-bar", "harbour-street")
     kitchen = await enrolled(http, key, "till-kitchen", "harbour-street")
     await enrolled(http, key, HOSTILE, "old-market")
@@ -95,7 +95,7 @@ async def sign_in(page: Page, results: dict[str, Any], url: str, key: str) -> No
     await page.until(TILES)
 
 
-async def nothing_yet(page: Page) -> None:
+async def check_empty_console(page: Page) -> None:
     await page.check_view("home-empty")
     await page.go("#/devices")
     await page.until("document.querySelector('#device-rows .empty')")
