@@ -158,7 +158,7 @@ def test_collector_with_device_only_sends_nothing(tmp_path: Path) -> None:
     assert result.counters.udp_datagrams == 0
 
 
-def test_excluded_addresses_and_other_ports_are_left_alone(tmp_path: Path) -> None:
+def test_collector_contacts_no_excluded_address_and_no_other_port(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/25", 12, seed=9, wifi_share=0.0)
     excluded = tuple(host.address for host in plan.hosts[1:])
     job = {**JOB, "exclude": excluded, "ports": (80, 443), "enrich": False}
@@ -191,7 +191,9 @@ def test_printer_discovered_last_is_queried_over_its_only_connection(
     assert models["10.77.0.50", 631] == "Lab Printer 1"
 
 
-def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
+def test_hostile_service_names_are_cleaned_and_the_report_is_cut_to_its_limits(
+    tmp_path: Path,
+) -> None:
     services = sizes.amount(medium=900, large=3000)
     max_services = services * 5 // 6
     printers = tuple(

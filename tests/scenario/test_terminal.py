@@ -77,7 +77,7 @@ async def until_gone(process: Process) -> int:
         return await process.wait()
 
 
-async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
+async def test_agent_and_child_end_when_the_terminal_closes(tmp_path: Path) -> None:
     async with agent_on_a_terminal(tmp_path) as (service, process, terminal):
         await service.request_report("application")
         child = await child_of(process.pid)
@@ -89,7 +89,7 @@ async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
     assert service.violations == []
 
 
-async def test_agent_started_with_nohup_survives_the_terminal(tmp_path: Path) -> None:
+async def test_agent_started_with_nohup_continues_after_the_terminal_closes(tmp_path: Path) -> None:
     async with agent_on_a_terminal(tmp_path, before=ignore_hangups) as (service, process, terminal):
         terminal.close()
         before = service.heartbeats

@@ -234,7 +234,7 @@ def test_each_location_is_listed_with_today_beside_yesterday(counted: dict[str, 
     assert counted["place"] == counted["cards"][0][0]
 
 
-def test_a_locations_figures_are_those_of_the_facade(counted: dict[str, Any]) -> None:
+def test_figures_of_a_location_equal_those_of_the_facade(counted: dict[str, Any]) -> None:
     current = counted["facade"]["current"]["currencies"][0]
     previous = counted["facade"]["previous"]["currencies"][0]
     currency, figures = current["currency"], current["figures"]
@@ -257,7 +257,7 @@ def test_choosing_a_period_by_keyboard_keeps_open_sections_open(counted: dict[st
     assert counted["kept open"] is True
 
 
-def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
+def test_charts_have_titles_and_legible_text(counted: dict[str, Any]) -> None:
     assert len(counted["charts"]) >= 4
     assert all(role == "img" and name for role, name in counted["charts"])
     assert counted["touching"] == []
@@ -294,7 +294,7 @@ def test_profile_lists_user_locations_and_browsers(people: dict[str, Any]) -> No
     assert "this browser" in people["sessions"]
 
 
-def test_key_is_displayed_once_works_and_is_revoked(people: dict[str, Any]) -> None:
+def test_new_key_is_displayed_once_is_accepted_and_can_be_revoked(people: dict[str, Any]) -> None:
     assert (people["works"], people["gone"]) == (200, "gone")
     assert people["key hint"] is True
     assert "Reads and writes, at harbour-street" in people["key"]
@@ -406,7 +406,7 @@ def test_consent_page_is_not_framed_and_repeats_no_wrong_address(consented: dict
     ("name", "width"),
     sizes.large_except(IN_MEDIUM.__contains__, itertools.product([*STATES, "pages"], VIEWPORTS)),
 )
-def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
+def test_every_state_of_the_page_fits_the_window_and_is_accessible(name: str, width: str) -> None:
     visited = act(name, width)
     seen = visited["seen"]
     states = {state.rpartition(" ")[0] for state in seen}

@@ -200,7 +200,7 @@ def test_power_cut_keeps_committed_transactions_only(
         assert _rows_on_disk(home) == (mark.rows if mark else {"requests": [], "outbox": []})
 
 
-def test_every_request_ends_once_after_a_cut_at_any_frame(
+def test_every_request_ends_once_after_a_power_cut_at_any_frame(
     recording: Recording, memory_home: Path
 ) -> None:
     for length in recording.boundaries()[:: sizes.amount(medium=3, large=1)]:

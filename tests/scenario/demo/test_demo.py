@@ -117,7 +117,9 @@ def check_the_link(link: str) -> None:
 
 
 @pytest.mark.parametrize("file_name", KILL_AT if IS_FULL else SHORT)
-def test_killed_demo_leaves_nothing(tmp_path: Path, file_name: str) -> None:
+def test_killed_demo_leaves_no_process_lock_or_damaged_database(
+    tmp_path: Path, file_name: str
+) -> None:
     home = tmp_path / "demo"
     signals = ("SIGKILL", "SIGHUP", "SIGTERM") if IS_FULL else ("SIGKILL",)
     for name in signals:

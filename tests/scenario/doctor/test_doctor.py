@@ -74,7 +74,7 @@ def test_dependent_checks_are_skipped_and_name_the_cause(
     assert causes <= {named}
 
 
-def test_healthy_situation_runs_every_check(answers: Mapping[str, Any]) -> None:
+def test_healthy_agent_skips_only_checks_that_do_not_apply(answers: Mapping[str, Any]) -> None:
     skipped = {
         o["name"] for o in answers["a_real_agent_runs"]["outcomes"] if o["status"] == "skipped"
     }
