@@ -67,12 +67,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if getattr(session.config, "workerinput", None) is None:
         try:
-            untrue = prerequisites.untrue()
+            present = prerequisites.declared_but_present()
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
-        if untrue:
+        if present:
             raise pytest.UsageError(
-                f"{prerequisites.WITHOUT} names prerequisites that this machine has: {untrue}"
+                f"{prerequisites.WITHOUT} names prerequisites that this machine has: {present}"
             )
 
 
@@ -96,14 +96,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             prerequisites.demand(*mark.args)
         except prerequisites.Skipped as reason:
             pytest.skip(str(reason))
-        except prerequisites.Lost as reason:
+        except prerequisites.RequiredButMissing as reason:
             pytest.fail(str(reason), pytrace=False)
 
 
 _RUNNER = "_function_scoped_runner"
 """The fixture of pytest-asyncio that an asynchronous test and its fixtures use."""
 _SOCKET_EVENTS = frozenset({"socket.connect", "socket.sendto"})
-_strangers: list[str] = []
+_foreign_hosts: list[str] = []
 
 
 def _watch_sockets(
@@ -119,7 +119,7 @@ def _watch_sockets(
     except ValueError:
         is_loopback = host == "localhost"
     if not is_loopback:
-        _strangers.append(host)
+        _foreign_hosts.append(host)
         raise PermissionError(f"a test tried to reach {host}: only loopback is allowed")
 
 
@@ -127,7 +127,7 @@ sys.addaudithook(_watch_sockets)
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _nothing_left_to_the_collector() -> Iterator[None]:
+def _collect_garbage_at_the_end() -> Iterator[None]:
     """Collect garbage after the last test, so that pytest reports leaks in reference cycles.
 
     A leak that is reported later would end a worker of pytest-xdist without a message.
@@ -139,9 +139,9 @@ def _nothing_left_to_the_collector() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _only_loopback() -> Iterator[None]:
-    _strangers.clear()
+    _foreign_hosts.clear()
     yield
-    assert not _strangers, f"contacted: {_strangers}"
+    assert not _foreign_hosts, f"contacted: {_foreign_hosts}"
 
 
 @pytest.fixture(autouse=True)

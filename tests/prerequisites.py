@@ -52,7 +52,7 @@ def _succeeds(*command: str) -> None:
 
 
 def _user_namespace() -> None:
-    _succeeds(*namespaces.entering_as_anybody(), "true")
+    _succeeds(*namespaces.entering_without_privileges(), "true")
 
 
 VETH: Final = ("sh", "-c", "ip link add till0 type veth peer name wall0 && ip link set till0 up")
@@ -176,7 +176,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
         f"install mount; {_ALLOW}",
     ),
     "all-namespaces": Prerequisite(
-        namespaces.everywhere, f"install mount; {_ALLOW}; in a container, let it mount proc"
+        namespaces.entering_all, f"install mount; {_ALLOW}; in a container, let it mount proc"
     ),
     "dead-mount": Prerequisite(_dead_mount, f"load fuse and allow /dev/fuse; {_ALLOW}"),
     "veth": Prerequisite(
@@ -233,7 +233,7 @@ class Skipped(Exception):
     """The test is to be skipped, because a prerequisite is missing."""
 
 
-class Lost(Exception):
+class RequiredButMissing(Exception):
     """The test must fail. A prerequisite is missing, `CI` is set, and `TESTS_WITHOUT` does not name
     the prerequisite.
     """
@@ -245,22 +245,22 @@ Missing = Callable[[str], str | None]
 def demand(
     *names: str, environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
 ) -> None:
-    """Return if this machine has all named prerequisites. Otherwise raises Skipped, or Lost if `CI`
-    is set and `TESTS_WITHOUT` does not name the missing prerequisite.
+    """Return if this machine has all named prerequisites. Otherwise raises Skipped, or
+    RequiredButMissing if `CI` is set and `TESTS_WITHOUT` does not name the missing prerequisite.
     """
-    without = goes_without(environment)
+    without = declared_missing(environment)
     for name in names:
         if (reason := reason_of(name)) is None:
             continue
         if environment.get(IN_CI) and name not in without:
-            raise Lost(
+            raise RequiredButMissing(
                 f"{reason}. If {IN_CI} is set, a test is skipped only if {WITHOUT} names the"
                 " prerequisite that it lacks"
             )
         raise Skipped(reason)
 
 
-def goes_without(environment: Mapping[str, str]) -> frozenset[str]:
+def declared_missing(environment: Mapping[str, str]) -> frozenset[str]:
     """Return the prerequisites that `TESTS_WITHOUT` names. Raises ValueError if one is unknown."""
     named = frozenset(environment.get(WITHOUT, "").split())
     if strange := sorted(named - PREREQUISITES.keys()):
@@ -268,11 +268,11 @@ def goes_without(environment: Mapping[str, str]) -> frozenset[str]:
     return named
 
 
-def untrue(
+def declared_but_present(
     environment: Mapping[str, str] = os.environ, reason_of: Missing = missing
 ) -> tuple[str, ...]:
     """Return the prerequisites that `TESTS_WITHOUT` names although this machine has them."""
-    return tuple(name for name in sorted(goes_without(environment)) if reason_of(name) is None)
+    return tuple(name for name in sorted(declared_missing(environment)) if reason_of(name) is None)
 
 
 def main(names: Sequence[str]) -> int:

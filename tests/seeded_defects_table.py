@@ -30,7 +30,7 @@ DEFECTS: Final = (
         "tests/unit/agent/adapters/storage/test_journal.py",
     ),
     Defect(
-        "kill order", "the journal records the acknowledged start before the service received it",
+        "kill order", "the journal records an acknowledgement before the service has received it",
         "agent/tasks/submit.py",
         '        await self.session.acknowledge(entry, "running")\n'
         "        self.ledger.journal.note_running_acknowledged(entry.request_id)\n",
@@ -317,7 +317,7 @@ DEFECTS: Final = (
     ),
     # ------------------------------------------------------------------ lists
     Defect(
-        "cursor", "the cursor of one listing is accepted by another",
+        "cursor", "the cursor of one listing is accepted for another listing",
         "controlplane/operation/cursors.py",
         "if digest != _digest(listing) or expires_s <= self.now.timestamp():",
         "if expires_s <= self.now.timestamp():",

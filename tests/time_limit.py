@@ -1,4 +1,4 @@
-"""A time limit for tests of code whose time must not grow with the square of its input's length."""
+"""A time limit for tests of code that must not need quadratic time."""
 
 import signal
 from collections.abc import Iterator

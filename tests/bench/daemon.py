@@ -20,7 +20,8 @@ BUILDS = {
     "venv": (sys.executable, "-m", "agent"),
     "package": (str(PACKAGED),),
 }
-AS_BY_THE_UNIT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
+UNIT_ENVIRONMENT = {"LANG": "C.UTF-8", "WATCHDOG_USEC": "120000000"}
+"""Variables that systemd sets for the agent's unit."""
 LOOPBACK_ONLY = ("unshare", "--net", *LOOPBACK)
 """The prefix of a command line that runs the command in its own network namespace."""
 
@@ -71,7 +72,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={**os.environ, **AS_BY_THE_UNIT, "NOTIFY_SOCKET": address},
+            env={**os.environ, **UNIT_ENVIRONMENT, "NOTIFY_SOCKET": address},
         )
         try:
             try:
@@ -80,7 +81,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
             except TimeoutError:
                 raise SystemExit((config.parent / "agent.log").read_text()) from None
             ready_s = time.monotonic() - began
-            with _read_on(notify, address):
+            with _draining(notify, address):
                 yield Running(process, began, ready_s)
         finally:
             process.terminate()
@@ -88,7 +89,7 @@ def running(line: tuple[str, ...], config: Path) -> Iterator[Running]:
 
 
 @contextlib.contextmanager
-def _read_on(notify: socket.socket, address: str) -> Iterator[None]:
+def _draining(notify: socket.socket, address: str) -> Iterator[None]:
     """Read the daemon's notifications. Otherwise the socket would become full, and the daemon would
     block.
     """

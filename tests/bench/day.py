@@ -118,7 +118,7 @@ class Operator:
         self._waiting: list[str] = []
         self.request_count = 0
 
-    def ask(self) -> None:
+    def request_report(self) -> None:
         kind = KINDS[self.request_count % len(KINDS)]
         self._waiting.append(self._service.request(self._instance_id, kind))
         self.request_count += 1
@@ -135,13 +135,13 @@ class Operator:
         return True
 
 
-def live(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample]:
+def run_day(pid: int, service: LocalService, device: Json, day: Day) -> list[Sample]:
     """Count the heartbeats that the service receives, request reports, and sample the daemon."""
     operator = Operator(service, str(device["instanceId"]))
     samples = []
     for number in _heartbeats(service, day.heartbeats):
         if operator.request_count < day.requests_before(number):
-            operator.ask()
+            operator.request_report()
         if number == day.first_tenth:
             samples.append(Sample(number, _at_rest(pid, service, operator)))
         elif number % day.sample_every == 0:
@@ -166,12 +166,12 @@ def _heartbeats(service: LocalService, heartbeats: int) -> Iterator[int]:
     """Yield 1, 2, … as heartbeats arrive. Only a heartbeat changes the device's lastSeenAt."""
     seen, number = service.devices()[0]["lastSeenAt"], 0
     while number < heartbeats:
-        now = until(lambda: _other(service, seen), ANSWERED_WITHIN_S)  # noqa: B023
+        now = until(lambda: _changed_last_seen(service, seen), ANSWERED_WITHIN_S)  # noqa: B023
         seen, number = now, number + 1
         yield number
 
 
-def _other(service: LocalService, seen: str) -> str | None:
+def _changed_last_seen(service: LocalService, seen: str) -> str | None:
     now = str(service.devices()[0]["lastSeenAt"])
     if now != seen:
         return now
@@ -193,7 +193,7 @@ def show_day(
         # A daemon that has just enrolled uses more memory: restart it.
         with running(line, config) as agent:
             began = time.monotonic()
-            samples = live(agent.process.pid, service, device, day)
+            samples = run_day(agent.process.pid, service, device, day)
             seconds = time.monotonic() - began
             peak = peak_kib(agent.process.pid)
     outcome = judge(samples, day)

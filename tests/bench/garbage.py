@@ -1,4 +1,4 @@
-"""`python -m tests.bench.garbage [--seconds 60]`: the agent's cost of an endless garbage stream.
+"""`python -m tests.bench.garbage [--seconds 60]`: what endless garbage costs the agent.
 
 A hostile service answers `onCommands` with garbage, as fast as the agent reads it. For each kind of
 garbage, the output shows the number of logged lines, connections and heartbeats, and the processor

@@ -61,10 +61,10 @@ class Spread:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how soon requests are executed.")
     parser.add_argument(
-        "--requests", type=int, default=100, help="number of requests of each service"
+        "--requests", type=int, default=100, help="number of requests to each service"
     )
     parser.add_argument(
-        "--rare", type=int, default=4, help="number of requests after idling, 11 s each"
+        "--rare", type=int, default=4, help="number of requests that are sent after 11 s of idling"
     )
     parser.add_argument(
         "--every-build", action="store_true", help="measure every build, not only the package"

@@ -32,7 +32,8 @@ PidFile=/tmp/zabbix.pid
 ControlSocket=/tmp/zabbix.sock
 PluginSocket=/tmp/zabbix-plugin.sock
 """
-_NOBODY = "http://127.0.0.1:9/"
+_NO_SERVER = "http://127.0.0.1:9/"
+"""A URL at which no server listens."""
 PEERS = (
     Peer(
         "puppet",
@@ -40,7 +41,7 @@ PEERS = (
     ),
     Peer(
         "fusioninventory-agent",
-        ("fusioninventory-agent", "--daemon", "--no-fork", "--no-httpd", "--server", _NOBODY),
+        ("fusioninventory-agent", "--daemon", "--no-fork", "--no-httpd", "--server", _NO_SERVER),
     ),
     Peer(
         "zabbix-agent2",

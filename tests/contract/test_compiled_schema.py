@@ -48,5 +48,5 @@ def test_a_compiled_schema_accepts_and_refuses_the_same_documents_as_jsonschema(
     ("text", "is_valid"),
     [("a" * 1024, True), ("a" * 1025, False), ("😀" * 512, True), ("😀" * 513, False), ("", False)],
 )
-def test_the_contracts_texts_are_counted_in_utf16(text: str, is_valid: bool) -> None:
+def test_the_length_of_a_text_is_counted_in_utf16_code_units(text: str, is_valid: bool) -> None:
     assert (not violations(ID, text)) is is_valid

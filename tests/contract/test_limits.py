@@ -135,7 +135,9 @@ def test_a_string_at_its_edges(message: Message, path: Path, least: int, most: i
 
 
 @pytest.mark.parametrize(("message", "path", "most"), ARRAYS, ids=_id)
-def test_an_array_at_its_edge(message: Message, path: Path, most: int) -> None:
+def test_an_array_is_accepted_up_to_its_maximum_length(
+    message: Message, path: Path, most: int
+) -> None:
     first = _old(message, path)[0]
 
     _read(message, path, [first] * most)
@@ -145,7 +147,9 @@ def test_an_array_at_its_edge(message: Message, path: Path, most: int) -> None:
 
 
 @pytest.mark.parametrize(("message", "path", "least", "most"), INTEGERS, ids=_id)
-def test_an_integer_at_its_edges(message: Message, path: Path, least: int, most: int) -> None:
+def test_an_integer_is_accepted_within_its_limits(
+    message: Message, path: Path, least: int, most: int
+) -> None:
     _read(message, path, least)
     _read(message, path, most)
     for value in (least - 1, most + 1):

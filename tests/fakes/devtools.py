@@ -1,6 +1,6 @@
 """A fake DevTools port of a browser, whose behaviour a test sets: correct, faulty or unresponsive.
 
-On a free loopback port, it serves `GET /json/list` and WebSockets, one in each connection. A test
+It listens on a free loopback port. A connection is either `GET /json/list` or a WebSocket. A test
 sets the function that answers the commands of each page. It can also set a function that handles
 connections.
 """

@@ -1,4 +1,4 @@
-"""A clock with virtual time: when all tasks wait, it advances to when the first task wakes up."""
+"""A clock with virtual time. When all tasks wait, it advances until the first task wakes up."""
 
 import asyncio
 import heapq

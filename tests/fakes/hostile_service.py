@@ -1,4 +1,4 @@
-"""A service that can have the faults of a broken service or a hostile network, for each operation.
+"""A service that can answer each operation as a broken service or a hostile network would.
 
 A fault replaces the replies of one operation while it is set; all other calls get correct replies.
 Faults write raw bytes, so that no server library repairs them.

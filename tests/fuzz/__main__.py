@@ -1,8 +1,8 @@
 """`python -m tests.fuzz [--seconds N] [TARGET ...]`: fuzz the parsers with atheris.
 
-Each target runs in a process of its own, as libFuzzer ends its process; its corpus is kept in
-build/fuzz/TARGET, with each input that broke a parser beside it. The exit code is 1 if a parser
-broke.
+Each target runs in its own process, because libFuzzer ends the process. The inputs of a target are
+stored in the directory build/fuzz/TARGET. Each input that broke a parser is stored in a file whose
+path begins with build/fuzz/TARGET-. The exit code is 1 if a parser broke.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.here:
         fuzz(given.targets[0], given.seconds)
-    from tests.fuzz.targets import TARGETS  # after atheris in the child
+    from tests.fuzz.targets import TARGETS  # the child must import this after atheris
 
     broken = []
     for name in given.targets or TARGETS:

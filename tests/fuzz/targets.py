@@ -1,7 +1,7 @@
-"""Every parser of untrusted bytes, with the errors that its docstring permits and its seed inputs.
+"""Every parser of untrusted bytes, with its seed inputs and the errors that its docstring permits.
 
-Any other error is a bug, and so is a parser that takes long. CI runs each parser on mutated seeds
-(test_parsers.py); `make fuzz` runs it on inputs that atheris generates (__main__.py).
+Any other error is a bug. It is also a bug if a parser takes long. CI runs each parser on mutated
+seeds (test_parsers.py); `make fuzz` runs it on inputs that atheris generates (__main__.py).
 """
 
 import json

@@ -23,7 +23,7 @@ class Harm:
         self.counts: Counter[str] = Counter()
         self._excluded = {socket.inet_aton(address): address for address in excluded}
 
-    def see(self, raw: bytes) -> None:
+    def check_frame(self, raw: bytes) -> None:
         """Check a frame. IPv6 frames with extension headers are ignored."""
         frame = frames.read_ethernet(raw)
         if frame.kind == _ETHERTYPE_IPV6 and len(frame.body) > _IPV6_HEADER:

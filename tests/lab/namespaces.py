@@ -17,7 +17,7 @@ LOOPBACK = (sys.executable, "-I", loopback.__file__)
 
 _WITHIN_S = 60
 _AS_ROOT = ("unshare",)
-_AS_ANYBODY = ("unshare", "--map-root-user")
+_WITHOUT_PRIVILEGES = ("unshare", "--map-root-user")
 
 
 @functools.cache
@@ -29,7 +29,7 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
     no namespace can be created.
     """
     # Root also tries a user namespace, because most machines run the tests in one.
-    ways = [_AS_ROOT, _AS_ANYBODY] if os.geteuid() == 0 else [_AS_ANYBODY]
+    ways = [_AS_ROOT, _WITHOUT_PRIVILEGES] if os.geteuid() == 0 else [_WITHOUT_PRIVILEGES]
     reasons = []
     for way in ways:
         line = (*way, "--net", *namespaces, *LOOPBACK)
@@ -40,12 +40,12 @@ def entering(*namespaces: str, probe: tuple[str, ...] = ("true",)) -> tuple[str,
     raise LookupError("; ".join(dict.fromkeys(reasons)))
 
 
-def entering_as_anybody() -> tuple[str, ...]:
-    """Return the prefix of `entering` without privileges. This machine may not permit it."""
-    return (*_AS_ANYBODY, "--net", *LOOPBACK)
+def entering_without_privileges() -> tuple[str, ...]:
+    """Return the prefix of `entering` for an ordinary user. The machine may forbid its use."""
+    return (*_WITHOUT_PRIVILEGES, "--net", *LOOPBACK)
 
 
-def everywhere() -> tuple[str, ...]:
+def entering_all() -> tuple[str, ...]:
     """Return the prefix that enters all namespaces that a simulated machine needs.
 
     Raises LookupError like `entering`.

@@ -35,7 +35,9 @@ def known() -> dict[str, KnownPrinter]:
         with subprocess.Popen([*entering(), *spooler.set_up(backends=schemes)]) as running:
             try:
                 spooler.wait()
-                refused = {uri for name, (_, uri) in QUEUES.items() if not made(spooler, name, uri)}
+                refused = {
+                    uri for name, (_, uri) in QUEUES.items() if not create_queue(spooler, name, uri)
+                }
                 cups = read_cups_printers(time.monotonic() + 60, spooler.environment)
             finally:
                 running.kill()
@@ -44,13 +46,16 @@ def known() -> dict[str, KnownPrinter]:
     return {each.id.removeprefix("cups:"): each for each in cups.printers}
 
 
-def made(spooler: Spooler, name: str, uri: str) -> bool:
+def create_queue(spooler: Spooler, name: str, uri: str) -> bool:
+    """Create a queue. Return False if CUPS refuses it."""
     command = queue_command(name, uri)
     done = subprocess.run(command, env=spooler.environment, check=False, capture_output=True)
     return done.returncode == 0
 
 
-def test_each_queue_is_parsed_or_listed(known: dict[str, KnownPrinter]) -> None:
+def test_each_queue_except_virtual_ones_is_read_as_a_printer(
+    known: dict[str, KnownPrinter],
+) -> None:
     for name, (kind, uri) in QUEUES.items():
         right = None if uri in REFUSED else queue_printer(name, "", uri, None)
         assert (right is None) == (kind == "virtual" or uri in REFUSED), uri
@@ -60,7 +65,7 @@ def test_each_queue_is_parsed_or_listed(known: dict[str, KnownPrinter]) -> None:
             assert replace(known[name], make_model=right.make_model) == right, uri
 
 
-def test_every_backend_that_is_installed_is_known(known: dict[str, KnownPrinter]) -> None:
+def test_every_installed_cups_backend_has_a_published_uri(known: dict[str, KnownPrinter]) -> None:
     """Backends that only discover devices, such as snmp, are in ``PUBLISHED`` as well."""
     installed = {program.name for program in (PROGRAMS / "backend").iterdir()}
     published = {uri.partition(":")[0] for uris in PUBLISHED.values() for uri in uris}

@@ -26,7 +26,7 @@ from tests.unit.agent.presentation.findings.judged import judged_facts
 pytestmark = [pytest.mark.lab]
 
 
-def printed(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str) -> None:
+def run_on_machine(lan: PeerLan, machine: Peer, spooler: Spooler, *command: str) -> None:
     subprocess.run(
         lan.command(machine, *command),
         env=spooler.environment, input=b"1 x espresso\n",
@@ -49,7 +49,7 @@ def collected(
 
 
 @pytest.mark.needs("peers")
-def test_findings_of_a_real_machine() -> None:
+def test_each_problem_of_a_real_machine_has_a_finding() -> None:
     with tempfile.TemporaryDirectory(prefix="findings-") as path, peer_lan(Path(path)) as lan:
         directory = Path(path)
         directory.chmod(0o755)
@@ -58,8 +58,8 @@ def test_findings_of_a_real_machine() -> None:
         machine = lan.add_host("till", 1)
         spooler = lan.start_spooler(machine)
         lan.add_queue(machine, spooler, "kitchen", "socket://127.0.0.1:9", "-m", "raw")
-        printed(lan, machine, spooler, "cupsdisable", "kitchen")
-        printed(lan, machine, spooler, "lp", "-d", "kitchen")
+        run_on_machine(lan, machine, spooler, "cupsdisable", "kitchen")
+        run_on_machine(lan, machine, spooler, "lp", "-d", "kitchen")
         job: dict[str, object] = {
             "max_duration_s": 10,
             "watch_processes": ["no-such-till"],

@@ -149,10 +149,10 @@ def venue(directory: Path) -> Iterator[Venue]:
             assert listener.stdout is not None
             assert listener.stdout.readline() == b"ready\n"
             spooler = lan.start_spooler(machine)
-            its = lan.start_spooler(server, listen=f"{server.address}:631")
+            shared = lan.start_spooler(server, listen=f"{server.address}:631")
             lan.wait_for_printers(machine)
             truth = directory / "truth.json"
-            made = Venue(lan, machine, printers, spooler, server, its, counts, truth)
+            made = Venue(lan, machine, printers, spooler, server, shared, counts, truth)
             _set_up(made)
             yield made
         finally:
@@ -189,11 +189,11 @@ def _set_up(venue: Venue) -> None:
     ask = f"import urllib.request; urllib.request.urlopen({page!r}, timeout=60).read()"
     _, errors = venue.start("-c", ask).communicate(timeout=120)
     assert not errors, errors.decode()
-    peers = {name: {**asdict(replace_process(peer))} for name, peer in printers.items()}
+    peers = {name: {**asdict(without_process(peer))} for name, peer in printers.items()}
     venue.truth.write_text(json.dumps(peers))
 
 
-def replace_process(peer: Peer) -> Peer:
+def without_process(peer: Peer) -> Peer:
     """Return a serializable form of a peer."""
     return Peer(peer.name, peer.namespace, peer.address, peer.mac_address, None, peer.uuid)
 
@@ -241,7 +241,7 @@ def test_printer_without_paper_has_its_state_as_reason(facts: dict[str, Any]):
     assert "says" not in printer(facts, "cups:kitchen")["reason"]
 
 
-def test_a_queue_that_the_device_does_not_have_is_missing(facts: dict[str, Any]):
+def test_a_queue_that_the_device_does_not_have_is_unreachable(facts: dict[str, Any]):
     queue = printer(facts, "cups:gone")
     assert queue["status"] == "unreachable"
     assert queue["reason"].startswith("10.66.0.12:631 answers, but it has no queue printers/GONE")
@@ -288,7 +288,7 @@ def test_faults_are_reported_with_their_cause(facts: dict[str, Any]):
     ) - len(findings["printer-moved"].sentences)
 
 
-def test_a_stopped_printer_refuses(facts: dict[str, Any]):
+def test_a_printer_with_stopped_programs_refuses_connections(facts: dict[str, Any]):
     queue = printer(facts, "cups:office")
     assert (queue["status"], queue["matched_endpoint"]) == ("unreachable", None)
     assert queue["reason"].startswith("10.66.0.14 refuses connections on port 631")
@@ -379,7 +379,7 @@ def test_other_program_on_the_mdns_port_is_tolerated(venue: Venue):
     assert {"Kitchen", "Bar"} <= {s["instance"] for s in findings["services"]}
 
 
-def test_thousands_of_services_with_hostile_names(venue: Venue):
+def test_thousands_of_services_with_hostile_names_are_listed_up_to_the_limit(venue: Venue):
     services = sizes.amount(medium=900, large=3000)
     limit = services // 3
     host = venue.lan.add_host("many", 50)

@@ -69,7 +69,7 @@ def report(
     return {each["id"]: each for each in run.facts["printers"]}
 
 
-def test_moved_swapped_and_replaced_printers_are_named_by_mac(tmp_path: Path) -> None:
+def test_moved_swapped_and_replaced_printers_are_identified_by_mac(tmp_path: Path) -> None:
     state = StateDirectory(tmp_path / "state")
     state.prepare()
     memory = PrinterMemory(state)

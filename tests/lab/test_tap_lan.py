@@ -1,4 +1,4 @@
-"""Tests the network collector on simulated LANs: its report is complete, limited and harmless."""
+"""Tests the network collector on simulated LANs: complete reports, harmless traffic."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from agent.wire.codec import decode, encode, validate
 from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import NetworkFacts, NetworkJob
 from tests import sizes
-from tests.lab.namespaces import entering_as_anybody
+from tests.lab.namespaces import entering_without_privileges
 from tests.lab.tap.collect import ChildRun, LabResult, collect_in_lan
 from tests.lab.tap.hostile import HOSTILE_NAMES, hostile_lan
 from tests.lab.tap.ipp import lab_printer
@@ -106,7 +106,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert result.counters.harm() == {}
 
 
-def test_cancelled_midway_gives_valid_partial_facts(tmp_path: Path) -> None:
+def test_cancelled_collection_returns_valid_partial_facts(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 30, seed=5)
     (run,) = collect_in_lan(plan, JOB, tmp_path, cancel_at="mdns").runs
     assert run.events[-1] == "result"
@@ -127,7 +127,7 @@ def test_network_with_only_a_gateway_is_reported_as_such(tmp_path: Path) -> None
     assert finding.code == "nothing-but-gateway"
 
 
-def test_ghosts_of_proxy_arp_are_not_listed(tmp_path: Path) -> None:
+def test_addresses_that_only_proxy_arp_answers_are_not_listed(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 8, seed=6, wifi_share=0.0)
     proxy_mac = "02:bb:00:00:00:01"
     behind = LanHost("10.77.0.40", proxy_mac, (80,))
@@ -147,7 +147,7 @@ def test_ghosts_of_proxy_arp_are_not_listed(tmp_path: Path) -> None:
     check_harmless(result)
 
 
-def test_device_only_sends_nothing(tmp_path: Path) -> None:
+def test_collector_with_device_only_sends_nothing(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/24", 10, seed=8)
     result = collect_in_lan(plan, {**JOB, "device_only": True}, tmp_path)
     (run,) = result.runs
@@ -158,7 +158,7 @@ def test_device_only_sends_nothing(tmp_path: Path) -> None:
     assert result.counters.udp_datagrams == 0
 
 
-def test_excluded_addresses_and_other_ports_are_left_alone(tmp_path: Path) -> None:
+def test_collector_contacts_no_excluded_address_and_no_other_port(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/25", 12, seed=9, wifi_share=0.0)
     excluded = tuple(host.address for host in plan.hosts[1:])
     job = {**JOB, "exclude": excluded, "ports": (80, 443), "enrich": False}
@@ -191,7 +191,9 @@ def test_printer_discovered_last_is_queried_over_its_only_connection(
     assert models["10.77.0.50", 631] == "Lab Printer 1"
 
 
-def test_thousands_of_services_with_hostile_names(tmp_path: Path) -> None:
+def test_hostile_service_names_are_cleaned_and_the_report_is_cut_to_its_limits(
+    tmp_path: Path,
+) -> None:
     services = sizes.amount(medium=900, large=3000)
     max_services = services * 5 // 6
     printers = tuple(
@@ -261,8 +263,8 @@ def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: P
 
 
 @pytest.mark.needs("user-namespace")
-def test_no_privilege_is_needed(tmp_path: Path) -> None:
+def test_report_is_complete_without_privileges(tmp_path: Path) -> None:
     plan = plan_lan("10.77.0.0/26", 10, seed=10, wifi_share=0.0)
-    result = collect_in_lan(plan, JOB, tmp_path, prefix=entering_as_anybody())
+    result = collect_in_lan(plan, JOB, tmp_path, prefix=entering_without_privileges())
     check_truth(plan, result.runs[0])
     check_harmless(result)

@@ -114,7 +114,7 @@ class Verification:
         request_id = self.service.request(self.instance_id, kind)
         return until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
 
-    def wait_for_life(self) -> None:
+    def wait_until_it_works(self) -> None:
         """Wait until the service runs and has acknowledged a new request."""
         until(
             lambda: unit_property("ActiveState") == "active" and unit_property("MainPID") != "0",
@@ -141,7 +141,7 @@ class Verification:
         verify_units("/usr/lib/systemd/system")
         print_ok(f"installed in {seconds:.1f} s: enabled, and not started without a configuration")
 
-    def speak_like_the_source(self) -> None:
+    def print_the_same_as_the_source(self) -> None:
         """Check that the packaged program prints the same as the source tree."""
         for words in AS_IN_THE_SOURCE:
             assert agent(*words) == run(sys.executable, "-m", "agent", *words).stdout, words
@@ -157,7 +157,7 @@ class Verification:
         assert run(*words, "status", expect=1).stdout.startswith("service")
         print_ok(f"without rights: {done.stderr.strip()!r}, exit 3")
 
-    def begin(self) -> None:
+    def install_and_enroll(self) -> None:
         (self.home / "key").write_text(self.service.api_key + "\n")
         words = self.installation
         agent(*words)
@@ -178,7 +178,7 @@ class Verification:
             " a second install changes nothing"
         )
 
-    def plug_in(self) -> None:
+    def add_network_and_disk(self) -> None:
         """Add a network interface from which no other machine can be reached, and mount a separate
         disk at /home.
         """
@@ -194,7 +194,7 @@ class Verification:
         layers = f"lowerdir={disk}/lower,upperdir={disk}/upper,workdir={disk}/work"
         run("mount", "-t", "overlay", "-o", layers, "home", "/home")
         run("systemctl", "restart", UNIT)
-        self.wait_for_life()
+        self.wait_until_it_works()
 
     def collect(self) -> None:
         for kind in ("application", "network"):
@@ -235,7 +235,7 @@ class Verification:
         assert "killed by signal KILL" in service_status()
         print_ok(f"killed: back, and a new request acknowledged, after {seconds:.2f} s")
 
-    def never_be_given_up(self) -> None:
+    def survive_many_kills(self) -> None:
         """Kill the service more often than systemd's default limit of restarts permits. Our unit
         has no limit.
         """
@@ -244,14 +244,14 @@ class Verification:
             pid = until(lambda: int(unit_property("MainPID")), WITHIN_S)
             os.kill(pid, signal.SIGKILL)
             until(lambda: unit_property("MainPID") != str(pid), WITHIN_S)  # noqa: B023
-        self.wait_for_life()
+        self.wait_until_it_works()
         has_backoff = unit_property("RestartSteps") not in {"", "0"}
         kind = (
             "with growing delays" if has_backoff else "after 1 s: this systemd has no RestartSteps"
         )
         print_ok(f"killed {KILLS} times and restarted each time, {kind}")
 
-    def wait_for_a_right_configuration(self) -> None:
+    def report_a_wrong_configuration(self) -> None:
         """Start with an unknown configuration key. The service must end with exit code 2, and
         systemd must not restart it.
         """
@@ -269,10 +269,10 @@ class Verification:
         assert "find out why" in output, output
         CONFIG.write_text(right)
         agent("service", "start")
-        self.wait_for_life()
+        self.wait_until_it_works()
         print_ok("a wrong configuration: not restarted, and the status reports it")
 
-    def be_ended_by_the_watchdog(self) -> None:
+    def survive_a_hang(self) -> None:
         """Block the event loop: the agent's certificate file is a pipe to which nothing is written,
         so that reading it never ends.
         """
@@ -281,7 +281,7 @@ class Verification:
         drop_in.write_text(SHORT_WATCHDOG)
         run("systemctl", "daemon-reload")
         run("systemctl", "restart", UNIT)
-        self.wait_for_life()
+        self.wait_until_it_works()
         pid, restarts = int(unit_property("MainPID")), int(unit_property("NRestarts"))
         right, pipe = CONFIG.read_text(), CONFIG.with_name("pipe.pem")
         os.mkfifo(pipe)
@@ -295,7 +295,7 @@ class Verification:
         pipe.unlink()
         ended = time.monotonic() - began
         until(lambda: int(unit_property("NRestarts")) > restarts, WITHIN_S)
-        self.wait_for_life()
+        self.wait_until_it_works()
         back = time.monotonic() - began
         assert "the event loop hung" in service_status(), service_status()
         log = run("journalctl", "-u", UNIT, "-o", "cat", "--no-pager").stdout
@@ -303,12 +303,12 @@ class Verification:
         drop_in.unlink()
         drop_in.parent.rmdir()
         run("systemctl", "daemon-reload")
-        self.next_report_names_it()
+        self.check_last_exit()
         print_ok(
             f"hung: the watchdog ended it after {ended:.1f} s, working again after {back:.1f} s"
         )
 
-    def next_report_names_it(self) -> None:
+    def check_last_exit(self) -> None:
         fields = {f["key"]: f for f in self.ask("application")["payload"]["snapshot"]["fields"]}
         last = fields.get("agent.lastExit")
         if last is None:
@@ -326,17 +326,17 @@ class Verification:
         agent("service", "stop")
         agent("service", "start")
         agent("service", "start")
-        self.wait_for_life()
+        self.wait_until_it_works()
         print_ok(f"stopped in {seconds:.2f} s in the middle of a collection; started again")
 
-    def take_a_new_key(self) -> None:
+    def read_a_rewritten_key(self) -> None:
         """Write the key file again with the same key: a different key would mean a different
         device.
         """
         pid = unit_property("MainPID")
         shutil.copy(self.home / "key", CONFIG.parent / "api-key")
         until(lambda: unit_property("MainPID") not in {pid, "0"}, WITHIN_S)
-        self.wait_for_life()
+        self.wait_until_it_works()
         print_ok("a rewritten key file is read without a restart")
 
     def enroll_anew_by_hand(self) -> None:
@@ -346,13 +346,13 @@ class Verification:
         agent("enroll", "--force")
         agent("service", "start")
         self.device = self.service.enrolled_device()
-        self.wait_for_life()
+        self.wait_until_it_works()
         print_ok("enrolled again by root: the service uses the new binding")
 
     def survive_an_upgrade(self) -> None:
         run("dpkg", "-i", str(RESULTS / "next.deb"))
-        self.wait_for_life()
-        self.is_the_same_device()
+        self.wait_until_it_works()
+        self.require_the_same_device()
         print_ok("upgraded: the same device and binding")
 
     def keep_state_when_uninstalled(self) -> None:
@@ -362,11 +362,11 @@ class Verification:
         assert unit_property("UnitFileState") == "disabled"
         assert CONFIG.exists()
         agent("service", "install")
-        self.wait_for_life()
-        self.is_the_same_device()
+        self.wait_until_it_works()
+        self.require_the_same_device()
         print_ok("uninstalled and installed: the same device and binding")
 
-    def is_the_same_device(self) -> None:
+    def require_the_same_device(self) -> None:
         devices = self.service.devices()
         assert len(devices) == 1, devices
         names = ("instanceId", "bindingId")
@@ -381,7 +381,7 @@ class Verification:
         assert unit_property("LoadState") == "not-found"
         print_ok("purged: no file, unit, user or group is left")
 
-    def live_without_the_package(self) -> None:
+    def install_without_the_package(self) -> None:
         """Copy the program to /opt: `service install` must create the unit and the user itself."""
         with tempfile.TemporaryDirectory() as directory:
             run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
@@ -395,7 +395,7 @@ class Verification:
             lambda: next((d for d in self.service.devices() if d["instanceId"] not in known), None),
             WITHIN_S,
         )
-        self.wait_for_life()
+        self.wait_until_it_works()
         service_status()
         output = agent("service", "uninstall", "--purge")
         assert f"the user {OUR_USER}" in output, output
@@ -424,7 +424,7 @@ def take(steps: list[Callable[[], None]]) -> None:
         began_s = processor_s()
         wall_s = timed(step)
         used_s = processor_s() - began_s
-        sys.stdout.write(f"    {step.__name__}: {wall_s:.1f} s, of processor {used_s:.1f} s\n")
+        sys.stdout.write(f"    {step.__name__}: {wall_s:.1f} s, processor time {used_s:.1f} s\n")
         sys.stdout.flush()
 
 
@@ -440,27 +440,27 @@ def processor_s() -> float:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as directory, local_service(Path(directory)) as service:
-        its = Verification(service, Path(directory))
+        verification = Verification(service, Path(directory))
         steps = [
-            its.no_python,
-            its.install_the_package,
-            its.speak_like_the_source,
-            its.refuse_without_rights,
-            its.begin,
-            its.plug_in,
-            its.collect,
-            *([its.collect_outside] if "--facts" in sys.argv else []),
-            its.survive_a_kill,
-            its.never_be_given_up,
-            its.wait_for_a_right_configuration,
-            its.be_ended_by_the_watchdog,
-            its.stop_in_time,
-            its.take_a_new_key,
-            its.enroll_anew_by_hand,
-            its.survive_an_upgrade,
-            its.keep_state_when_uninstalled,
-            its.leave_nothing,
-            its.live_without_the_package,
+            verification.no_python,
+            verification.install_the_package,
+            verification.print_the_same_as_the_source,
+            verification.refuse_without_rights,
+            verification.install_and_enroll,
+            verification.add_network_and_disk,
+            verification.collect,
+            *([verification.collect_outside] if "--facts" in sys.argv else []),
+            verification.survive_a_kill,
+            verification.survive_many_kills,
+            verification.report_a_wrong_configuration,
+            verification.survive_a_hang,
+            verification.stop_in_time,
+            verification.read_a_rewritten_key,
+            verification.enroll_anew_by_hand,
+            verification.survive_an_upgrade,
+            verification.keep_state_when_uninstalled,
+            verification.leave_nothing,
+            verification.install_without_the_package,
         ]
         try:
             take(steps)

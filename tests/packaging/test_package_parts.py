@@ -110,7 +110,7 @@ def test_the_services_manual_has_each_verb_and_no_placeholder() -> None:
     assert "_venue_control venue-control" in manual.bash_completion("venue-control")
 
 
-def test_postgresql_takes_five_commands_and_each_tested_block_is_there() -> None:
+def test_documented_postgresql_setup_has_five_commands_and_all_blocks_exist() -> None:
     commands = documented_commands()
     assert commands.keys() == {
         "postgresql", "move", "backup", "restore", "backup-postgresql", "restore-postgresql",
@@ -194,7 +194,7 @@ def test_every_command_and_option_has_a_case_in_the_verification_of_the_packages
     assert program_cases.missing(without_one) == ["venue-control catalog uoms: no case"]
 
 
-def test_the_windows_package_holds_what_is_imported_by_name() -> None:
+def test_the_windows_package_has_the_modules_that_are_imported_by_name() -> None:
     named = re.compile(r'import_module\("((?:win32|pywin|servicemanager)\w*)"\)')
     sources = (ROOT / "agent/adapters/service_manager/windows").glob("*.py")
     wanted = {name for source in sources for name in named.findall(source.read_text())}
@@ -233,7 +233,7 @@ MANUF = """\
 """
 
 
-def test_the_registry_of_makers_is_packed_from_either_form(tmp_path: Path) -> None:
+def test_the_registry_of_makers_is_packed_equally_from_both_file_formats(tmp_path: Path) -> None:
     makers = module("makers.py")
     packed = []
     for number, text in enumerate((CSV, MANUF)):
@@ -288,7 +288,7 @@ def entry(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_the_packaged_entry_is_the_agent_or_a_collector() -> None:
+def test_the_packaged_entry_runs_the_agent_or_a_collector() -> None:
     assert entry("--version").stdout == f"venue-agent {__version__}\n"
     unreadable = entry("collector", "application", stdin="not a job\n")
     assert unreadable.returncode == 2
@@ -296,7 +296,7 @@ def test_the_packaged_entry_is_the_agent_or_a_collector() -> None:
     assert entry("collector", "nonsense").returncode == 2
 
 
-def test_package_has_one_line_about_the_demo() -> None:
+def test_demo_command_of_the_package_names_its_replacement() -> None:
     done = entry("demo")
     assert done.returncode == 2
     usage, error = done.stderr.splitlines()

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from tests.fakes.tls_front import make_authority, server_context, tls_front
-from tests.lab.namespaces import everywhere
+from tests.lab.namespaces import entering_all
 from tests.packaging.program_cases import (
     AGENT,
     CONTROL,
@@ -321,7 +321,8 @@ def main() -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     sys.stdout.write(
         f"{runs} runs of the packaged programs, {len(failures)} failures, in"
-        f" {time.monotonic() - began:.0f} s ({used.ru_utime + used.ru_stime:.0f} s of processor)\n"
+        f" {time.monotonic() - began:.0f} s"
+        f" (processor time {used.ru_utime + used.ru_stime:.0f} s)\n"
     )
     return 1 if failures else 0
 
@@ -336,7 +337,7 @@ def enter(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="venue-programs-") as place:
         words = (sys.executable, "-m", "tests.packaging.verify_programs", *arguments)
         return subprocess.run(
-            (*everywhere(), *words, "--inside", place), check=False, cwd=ROOT
+            (*entering_all(), *words, "--inside", place), check=False, cwd=ROOT
         ).returncode
 
 

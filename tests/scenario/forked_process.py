@@ -145,6 +145,6 @@ async def run_forked(
 def stop_server() -> None:
     """Stop the server and wait for it.
 
-    Only then does the CPU time of its forks count as CPU time of this process's children.
+    Its forks' CPU time is added to the CPU time of this process's children when the server ends.
     """
     forkserver._forkserver._stop()

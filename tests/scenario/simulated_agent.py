@@ -112,7 +112,7 @@ def config_for(home: Path, base_url: str, **sections: dict[str, Any]) -> Config:
     )
 
 
-def around(home: Path, clock: VirtualClock, seed: int = 0) -> Runtime:
+def runtime_of(home: Path, clock: VirtualClock, seed: int = 0) -> Runtime:
     state = StateDirectory(home / "state")
     state.prepare()
     return Runtime(
@@ -134,7 +134,7 @@ async def simulated_agent(
     The agent does not release memory when it is idle: the process of the tests has so many objects
     that this would take longer than a test.
     """
-    app = SimulatedApp(LoadedConfig(config, None, {}), around(home, clock, seed))
+    app = SimulatedApp(LoadedConfig(config, None, {}), runtime_of(home, clock, seed))
     with patch.object(memory, "settle", autospec=True):
         async with _running(app):
             yield app

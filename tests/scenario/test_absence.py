@@ -1,4 +1,4 @@
-"""Tests outages of the service, from minutes to a month, sleep of the machine, and clock changes.
+"""Tests outages that last from minutes to a month, sleep of the machine, and clock changes.
 
 Medium and large runs simulate a few outages, and one of a few days. `make test-absence` simulates a
 hundred outages, and one of a month.
@@ -137,8 +137,8 @@ async def _month(home: Path) -> None:
         # would take too long.
         post, commands = app.client._post, app.client.commands
         await service.go_away()
-        app.client._post = _nobody_answers  # type: ignore[method-assign]
-        app.client.commands = _nobody_streams  # type: ignore[method-assign,assignment]
+        app.client._post = _refuse_call  # type: ignore[method-assign]
+        app.client.commands = _refuse_stream  # type: ignore[method-assign,assignment]
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualTimeLoop)
         largest, memory = 0, []
@@ -174,15 +174,15 @@ async def _month(home: Path) -> None:
         assert service.violations == []
 
 
-async def _nobody_answers(path: str, body: bytes) -> bytes:
-    raise ServiceUnavailable("connection-refused", "nobody is there")
+async def _refuse_call(path: str, body: bytes) -> bytes:
+    raise ServiceUnavailable("connection-refused", "the service is not running")
 
 
 @contextlib.asynccontextmanager
-async def _nobody_streams(
+async def _refuse_stream(
     *, stream: bool, answer_within_s: float | None = None
 ) -> AsyncIterator[None]:
-    raise ServiceUnavailable("connection-refused", "nobody is there")
+    raise ServiceUnavailable("connection-refused", "the service is not running")
     yield
 
 
@@ -306,7 +306,7 @@ def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> 
     run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
 
 
-async def test_wall_clock_timers_are_rescheduled() -> None:
+async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:
     is_sent = asyncio.Event()
 
     async def send_heartbeat() -> None:

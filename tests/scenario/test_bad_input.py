@@ -15,7 +15,9 @@ from tests.scenario.agent_process import run_agent, running_agent, write_config
 from tests.scenario.simulated_agent import config_for, simulated_agent
 
 
-async def test_an_unknown_key_is_named_with_its_place_and_the_nearest_one(tmp_path: Path) -> None:
+async def test_message_about_an_unknown_key_has_its_position_and_a_similar_key(
+    tmp_path: Path,
+) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:1", heartbeat="intervall_seconds = 5")
     code, output, errors = await run_agent(config, "run")
     line = config.read_text().splitlines().index("intervall_seconds = 5") + 1

@@ -30,7 +30,7 @@ ON_LINUX = sys.platform == "linux"
 
 
 @pytest.mark.skipif(not ON_LINUX, reason="macOS does not enforce RLIMIT_DATA, Windows has none")
-async def test_child_over_its_memory_limit_ends_and_its_output_counts() -> None:
+async def test_child_over_its_memory_limit_ends_and_its_facts_are_kept() -> None:
     collected = await CollectorProcess(command_of("hungry")).collect(
         ApplicationJob(max_duration_s=60.0), lambda progress: None
     )
@@ -107,7 +107,7 @@ class _Disk(StateDirectory):
         return self.free
 
 
-async def test_scheduled_reports_leave_the_last_space_to_requested_ones(tmp_path: Path) -> None:
+async def test_scheduled_reports_are_skipped_if_disk_space_is_scarce(tmp_path: Path) -> None:
     wanted: list[Kind] = []
     disk, health = _Disk(tmp_path), HealthBoard(VirtualClock(), lambda: None)
     floor = DiskFloor(disk, health, wanted.append)
@@ -162,7 +162,7 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert service.violations == []
 
 
-def test_requests_beyond_the_limit_of_a_device_stay_with_the_service(
+def test_requests_beyond_the_limit_are_answered_after_earlier_ones_end(
     memory_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in_virtual_time(_flood(memory_home, monkeypatch))
@@ -193,7 +193,7 @@ async def _unreadable_report(home: Path) -> None:
         assert wreck.name.endswith("-outbox-row.json")
 
 
-def test_a_report_that_cannot_be_read_blocks_no_other(memory_home: Path) -> None:
+def test_an_unreadable_report_does_not_block_other_reports(memory_home: Path) -> None:
     run_in_virtual_time(_unreadable_report(memory_home))
 
 

@@ -1,5 +1,5 @@
 """Tests the identity and location of a device: copied disks, restored backups, new locations, a
-revoked device, and state directories and keys with wrong rights.
+revoked device, and state directories and keys with wrong permissions.
 """
 
 import asyncio
@@ -117,7 +117,7 @@ def _command(service: HostileService, request_id: str) -> dict[str, Any]:
     }
 
 
-def test_a_restored_backup_collects_nothing_twice(memory_home: Path) -> None:
+def test_agent_with_a_restored_backup_collects_nothing_twice(memory_home: Path) -> None:
     run_in_virtual_time(_old_backup(memory_home))
 
 
@@ -157,7 +157,7 @@ async def _another_service(home: Path) -> None:
         assert request_id.encode() in kept.read_bytes()
 
 
-def test_reports_for_another_service_are_kept_and_not_sent(memory_home: Path) -> None:
+def test_reports_for_another_service_are_quarantined_and_not_sent(memory_home: Path) -> None:
     run_in_virtual_time(_another_service(memory_home))
 
 
@@ -180,7 +180,7 @@ async def _another_location(home: Path, *, is_refused: bool) -> None:
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_reports_of_another_location_go_to_the_same_service_or_are_kept(
+def test_reports_of_the_previous_location_are_sent_or_quarantined_if_refused(
     is_refused: bool, memory_home: Path
 ) -> None:
     run_in_virtual_time(_another_location(memory_home, is_refused=is_refused))

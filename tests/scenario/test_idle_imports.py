@@ -43,7 +43,7 @@ def _loaded(imports: set[str], name: str) -> set[str]:
     return {module for module in imports if module == name or module.startswith(f"{name}.")}
 
 
-async def test_idle_daemon_loads_only_required_modules(
+async def test_idle_daemon_loads_no_module_that_it_does_not_need(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")

@@ -113,7 +113,7 @@ async def test_sighup_loads_a_valid_configuration_and_ignores_an_invalid_one(
     assert service.violations == []
 
 
-async def test_a_second_agent_on_the_same_state_is_refused_with_the_first_ones_pid(
+async def test_a_second_agent_on_the_same_state_ends_and_names_the_pid_of_the_first(
     tmp_path: Path,
 ) -> None:
     async with StrictService() as service:

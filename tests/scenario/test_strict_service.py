@@ -31,7 +31,7 @@ async def _answer_in(reading: Reading, home: Path) -> StrictService:
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_answers_a_request_in_every_variant_of_the_contract_in_virtual_time(
+def test_agent_answers_a_request_in_every_reading_in_virtual_time(
     reading: Reading, memory_home: Path
 ) -> None:
     service = run_in_virtual_time(_answer_in(reading, memory_home))
@@ -42,7 +42,7 @@ def test_answers_a_request_in_every_variant_of_the_contract_in_virtual_time(
 @pytest.mark.parametrize(
     "reading", sizes.large_except({Reading.SSE, Reading.ARRAY}.__contains__, READINGS)
 )
-async def test_answers_a_request_in_every_variant_of_the_contract(
+async def test_agent_answers_a_request_in_every_reading_in_real_processes(
     reading: Reading, tmp_path: Path
 ) -> None:
     async with (
@@ -61,7 +61,7 @@ async def test_answers_a_request_in_every_variant_of_the_contract(
     assert report["report"]["version"] == 1
 
 
-async def test_answers_both_kinds_one_after_the_other(tmp_path: Path) -> None:
+async def test_agent_answers_requests_of_both_kinds_one_after_the_other(tmp_path: Path) -> None:
     async with (
         StrictService(Reading.SSE) as service,
         running_agent(write_config(tmp_path, service.base_url)) as agent,
@@ -82,7 +82,9 @@ async def test_answers_both_kinds_one_after_the_other(tmp_path: Path) -> None:
     assert network_report["report"]["scope"] == "device"
 
 
-async def test_an_empty_answer_is_no_command_and_no_error(tmp_path: Path) -> None:
+async def test_an_empty_reply_to_on_commands_is_neither_a_command_nor_a_problem(
+    tmp_path: Path,
+) -> None:
     async with (
         StrictService(Reading.NOTHING) as service,
         running_agent(write_config(tmp_path, service.base_url)) as agent,

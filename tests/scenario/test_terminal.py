@@ -77,7 +77,7 @@ async def until_gone(process: Process) -> int:
         return await process.wait()
 
 
-async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
+async def test_agent_and_child_end_when_the_terminal_closes(tmp_path: Path) -> None:
     async with agent_on_a_terminal(tmp_path) as (service, process, terminal):
         await service.request_report("application")
         child = await child_of(process.pid)
@@ -89,7 +89,7 @@ async def test_agent_and_child_end_with_the_terminal(tmp_path: Path) -> None:
     assert service.violations == []
 
 
-async def test_agent_started_with_nohup_survives_the_terminal(tmp_path: Path) -> None:
+async def test_agent_started_with_nohup_continues_after_the_terminal_closes(tmp_path: Path) -> None:
     async with agent_on_a_terminal(tmp_path, before=ignore_hangups) as (service, process, terminal):
         terminal.close()
         before = service.heartbeats
@@ -98,10 +98,10 @@ async def test_agent_started_with_nohup_survives_the_terminal(tmp_path: Path) ->
         assert await until_gone(process) == 0
 
 
-async def test_a_service_with_a_terminal_reloads(tmp_path: Path) -> None:
+async def test_sighup_reloads_a_service_that_has_a_terminal(tmp_path: Path) -> None:
     """systemd can give a service a terminal (systemd.exec(5), StandardInput=tty)."""
-    nobody = str(tmp_path / "nobody-listens")
-    async with agent_on_a_terminal(tmp_path, NOTIFY_SOCKET=nobody) as (service, process, _):
+    unused = str(tmp_path / "no-listener")
+    async with agent_on_a_terminal(tmp_path, NOTIFY_SOCKET=unused) as (service, process, _):
         config = tmp_path / "config.toml"
         config.write_text(
             config.read_text().replace("interval_seconds = 1", "interval_seconds = 0.1", 1)
@@ -120,7 +120,7 @@ async def test_inherited_variables_do_not_indicate_a_service(tmp_path: Path, nam
         assert await until_gone(process) == 0
 
 
-async def test_without_a_terminal_it_reloads(tmp_path: Path) -> None:
+async def test_sighup_reloads_an_agent_without_a_terminal(tmp_path: Path) -> None:
     async with (
         StrictService() as service,
         running_agent(write_config(tmp_path, service.base_url)) as agent,

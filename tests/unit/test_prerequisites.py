@@ -10,7 +10,14 @@ import pytest
 
 from tests.lab.namespaces import entering, failure_of
 from tests.paths import ROOT
-from tests.prerequisites import Lost, Skipped, demand, goes_without, missing, untrue
+from tests.prerequisites import (
+    RequiredButMissing,
+    Skipped,
+    declared_but_present,
+    declared_missing,
+    demand,
+    missing,
+)
 
 NEEDY_TEST = """
 import pytest
@@ -42,18 +49,18 @@ def test_a_test_without_its_prerequisite_is_skipped(environment: dict[str, str])
 @pytest.mark.parametrize("without", ["", "veth peers"])
 def test_in_ci_a_missing_prerequisite_fails_unless_it_is_declared(without: str) -> None:
     environment = {"CI": "true", "TESTS_WITHOUT": without}
-    with pytest.raises(Lost, match=r"install iproute2 .* is skipped only if"):
+    with pytest.raises(RequiredButMissing, match=r"install iproute2 .* is skipped only if"):
         demand("tap", environment=environment, reason_of=lacks_tap)
 
 
 def test_an_unknown_prerequisite_is_refused() -> None:
     with pytest.raises(ValueError, match="taps"):
-        goes_without({"TESTS_WITHOUT": "tap taps"})
+        declared_missing({"TESTS_WITHOUT": "tap taps"})
 
 
 def test_declaring_an_available_prerequisite_as_missing_is_detected() -> None:
-    assert untrue({"TESTS_WITHOUT": "tap veth"}, lacks_tap) == ("veth",)
-    assert untrue({}, lacks_tap) == ()
+    assert declared_but_present({"TESTS_WITHOUT": "tap veth"}, lacks_tap) == ("veth",)
+    assert declared_but_present({}, lacks_tap) == ()
 
 
 def test_reason_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,8 +30,9 @@ from controlplane.web.core import Core
 DEVICES: Final = 10_000
 DEVICES_EACH: Final = 200
 CONSOLES: Final = 50
-FOR_S: Final = 20.0
+MEASURED_S: Final = 20.0
 SETTLED_S: Final = 15.0
+"""Seconds before the measurement. In this time, each console receives its devices."""
 NOW: Final = datetime.now(UTC)
 
 
@@ -64,7 +65,7 @@ async def console(core: Core, key: str, visible: list[uuid.UUID], event_count: l
     await ChangesEndpoint(core)(scope, receive, send)
 
 
-async def measure(core: Core, key: str, name: str, of: list[list[uuid.UUID]]) -> None:
+async def measure(core: Core, key: str, name: str, device_sets: list[list[uuid.UUID]]) -> None:
     counted = 0
 
     def count(*_: object) -> None:
@@ -72,13 +73,15 @@ async def measure(core: Core, key: str, name: str, of: list[list[uuid.UUID]]) ->
         counted += 1
 
     event_count = [0]
-    tasks = [asyncio.create_task(console(core, key, instances, event_count)) for instances in of]
+    tasks = [
+        asyncio.create_task(console(core, key, instances, event_count)) for instances in device_sets
+    ]
     await asyncio.sleep(SETTLED_S)
-    if event_count[0] < len(of) * DEVICES_EACH:
+    if event_count[0] < len(device_sets) * DEVICES_EACH:
         raise SystemExit(f"only {event_count[0]} rows were sent")
     event.listen(Engine, "before_cursor_execute", count)
     began_s, cpu_s = time.monotonic(), time.process_time()
-    await asyncio.sleep(FOR_S)
+    await asyncio.sleep(MEASURED_S)
     took_s, cpu_s = time.monotonic() - began_s, time.process_time() - cpu_s
     event.remove(Engine, "before_cursor_execute", count)
     for task in tasks:

@@ -14,17 +14,17 @@ NAMES: Final = (
     "netCents",
 )  # fmt: skip
 STATEMENT: Final = """
-WITH asked (place, first_us, end_us) AS (VALUES {windows}),
+WITH periods (place, first_us, end_us) AS (VALUES {windows}),
 moved AS (
   SELECT currency, 1 AS sale_count, gross, gross - total AS discount, total AS sale,
     municipality_fee AS fee, 0 AS refund_count, 0 AS refund, 0 AS back, 0 AS back_fee,
     0 AS back_tip, tax AS vat
-  FROM asked JOIN sales ON location = place
+  FROM periods JOIN sales ON location = place
     AND initiated_at >= first_us AND initiated_at < end_us
   WHERE status = 'completed'
   UNION ALL
   SELECT currency, 0, 0, 0, 0, 0, 1, goods, goods + fee + tip, fee, tip, -COALESCE(tax, 0)
-  FROM asked JOIN refunds ON location = place
+  FROM periods JOIN refunds ON location = place
     AND refunded_at >= first_us AND refunded_at < end_us
 )
 SELECT currency, SUM(sale_count), SUM(gross), SUM(discount), SUM(sale), SUM(fee),

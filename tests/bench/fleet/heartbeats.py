@@ -15,17 +15,17 @@ from tests.bench.fleet.service import Service, bare, service
 
 CONNECTIONS = 64
 WARM_UP = 10
-"""A tenth of the heartbeats is also sent before the measurement."""
+"""Before the measurement, one tenth of the heartbeats is sent."""
 
 
 def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
     """Measure the framework alone with each HTTP parser. Then measure the service with each
     database and fleet size. Yield a line for each measurement.
     """
-    nobody = Member(uuid.uuid4(), uuid.uuid4(), "-", "-")
+    unknown = Member(uuid.uuid4(), uuid.uuid4(), "-", "-")
     for kind in ("h11", "httptools"):
         with bare(kind) as started:
-            yield f"{'framework alone, ' + kind:<28} {_measure(started, [nobody], count)}"
+            yield f"{'framework alone, ' + kind:<28} {_measure(started, [unknown], count)}"
     for database in databases:
         for size in sizes:
             with opened(database) as url:

@@ -22,8 +22,8 @@ from tests.bench.fleet.simulated_fleet import INTERVAL_S, AgentLoops
 
 CALLS = {Failpoint.HEARTBEAT_CALLED, Failpoint.COMMANDS_OPENED}
 KEEP_ALIVES_S = 20.0
-"""Seconds until each stream has received the reconnection time, which depends on the number of open
-streams.
+"""Seconds in which each stream receives a keep-alive with the reconnection time. The reconnection
+time depends on the number of open streams.
 """
 AWAY_S = 5.0
 BACK_WITHIN_S = 120.0

@@ -137,7 +137,7 @@ class SimulatedService:
         self.tally.note(self._clock.monotonic())
         if not self._is_up:
             self.tally.in_vain += 1
-            raise ServiceUnavailable("connection-refused", "nobody is there")
+            raise ServiceUnavailable("connection-refused", "the service is not running")
         self._fairness.admit(caller)
 
     async def _work(self, cost_s: float) -> None:
@@ -150,7 +150,7 @@ class SimulatedService:
         async with asyncio.timeout(TIMEOUT_S):
             await self._clock.sleep(wait_s)
         if not self._is_up:
-            raise ServiceUnavailable("connection-lost", "it went away meanwhile")
+            raise ServiceUnavailable("connection-lost", "the service stopped during the call")
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The official conformance suite: exactly the scenarios that the contract permits pass.
+"""The official conformance suite: the scenarios that the contract permits pass, and no others.
 
 `FORBIDDEN` lists every other scenario, with the sentence of the contract that forbids it.
 """

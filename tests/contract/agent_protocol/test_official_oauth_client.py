@@ -36,7 +36,7 @@ EMAIL = "ada@example.com"
 HIDDEN = re.compile(r'name="(query|proof|organization)" value="([^"]*)"')
 
 
-class Kept:
+class ClientStorage:
     """The client's storage for its tokens and its registration."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class SimulatedUser:
         self.browser = httpx2.AsyncClient(headers={"origin": issuer}, base_url=issuer)
         self._answer = ""
 
-    async def go(self, address: str) -> None:
+    async def open_authorization_page(self, address: str) -> None:
         self.visits += 1
         page = await self.browser.get(address)
         if 'type="password"' in page.text:
@@ -77,7 +77,7 @@ class SimulatedUser:
         self._answer = decided.headers["location"]
         assert self._answer.startswith(REDIRECT)
 
-    async def come_back(self) -> AuthorizationCodeResult:
+    async def authorization_result(self) -> AuthorizationCodeResult:
         message = parse_qs(urlsplit(self._answer).query)
         return AuthorizationCodeResult(
             code=message["code"][0], state=message["state"][0], iss=message["iss"][0]
@@ -116,13 +116,13 @@ def make_user(served: Served) -> None:
 async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> None:
     make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
-    simulated_user, kept = SimulatedUser(issuer), Kept()
+    simulated_user, kept = SimulatedUser(issuer), ClientStorage()
     provider = OAuthClientProvider(
         bare.url,
         OAuthClientMetadata(client_name="Harness", redirect_uris=[AnyUrl(REDIRECT)]),
         kept,
-        simulated_user.go,
-        simulated_user.come_back,
+        simulated_user.open_authorization_page,
+        simulated_user.authorization_result,
     )
     async with (
         simulated_user.browser,

@@ -1,7 +1,8 @@
-"""The service runs as a process, and all of its replies conform to its OpenAPI document.
+"""Replies of the service, which runs as a process, conform to its OpenAPI documents.
 
-Schemathesis generates a few thousand calls, the same in each run: with valid and invalid bodies,
-with wrong methods and media types, without an API key and with a wrong one, and chains of calls.
+Schemathesis generates a few thousand calls, which are the same in each run. Their bodies are valid
+or invalid. Some calls have a wrong method, a wrong media type, a wrong API key or no API key. Other
+calls use the replies to earlier calls.
 `make test-schemathesis` makes more calls.
 """
 
@@ -33,7 +34,7 @@ from tests.unit.controlplane.test_process import Process, run, start, stop
 
 EXAMPLES = amount(medium=5, large=12, variable="SCHEMATHESIS_EXAMPLES")
 TOKENS = 64
-"""Number of support tokens: more than the calls of one run use."""
+"""Number of support tokens. The calls of one run use fewer."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 WITHIN_S = 3600
 pytestmark = [

@@ -94,7 +94,7 @@ _RETAIL_REFUSALS: Final = (
     "429 of retail", "500 of retail", "503 of retail",
 )  # fmt: skip
 _AGENTS_REFUSALS: Final = (
-    agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NOBODY, agents.OTHER_METHOD,
+    agents.MISTAKE, agents.FOREIGN, agents.MALFORMED, agents.NO_CREDENTIAL, agents.OTHER_METHOD,
 )  # fmt: skip
 VERSION_1: Final = f"POST {devices.REPORT_DETAIL} 1"
 

@@ -31,7 +31,7 @@ def _cut(value: Any) -> Any:
 def _lines(value: Any, width: int, before: int) -> list[str]:
     """Return the lines of a value, with at most ``width`` columns.
 
-    The first line has ``before`` columns less.
+    The first line has ``before`` columns fewer.
     """
     whole = _flat(value)
     if before + len(whole) < width or not isinstance(value, list | dict) or not value:

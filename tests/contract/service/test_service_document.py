@@ -31,7 +31,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
 def test_the_document_matches_the_service(service: Recorder) -> None:
     output = written(service.texts)
     differing = [
-        f"line {number}: the service says {new!r}, the document {old!r}"
+        f"line {number}: the service returns {new!r}, the document has {old!r}"
         for number, (new, old) in enumerate(
             zip(output.splitlines(), PATH.read_text("utf-8").splitlines(), strict=False), start=1
         )
@@ -118,7 +118,7 @@ def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Record
             # The only amount that need not be an integer is an average.
             assert type(value) is int or name.startswith("average"), name
         if name.endswith("At") or name in {"startUtc", "endUtc"}:
-            seen["moments"] += 1
+            seen["timestamps"] += 1
             assert datetime.fromisoformat(value).tzinfo is not None, name
         if name.endswith("Date"):
             seen["dates"] += 1
@@ -126,4 +126,4 @@ def test_amounts_timestamps_and_numbers_have_the_documented_form(service: Record
         if type(value) is int:
             seen["integers"] += 1
             assert abs(value) <= 2**53 - 1, name
-    assert min(seen[each] for each in ("amounts", "moments", "dates", "integers")) > 100
+    assert min(seen[each] for each in ("amounts", "timestamps", "dates", "integers")) > 100

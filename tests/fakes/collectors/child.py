@@ -62,6 +62,7 @@ def crash_at_once() -> None:
 
 
 def crash_unspeakably() -> None:
+    """Send an error text that contains half of a surrogate pair."""
     send_event("crash", error="no\udcffgood")
 
 
@@ -76,6 +77,7 @@ def hang_later() -> None:
 
 
 def obey() -> None:
+    """Wait for a command, and then send the result."""
     sys.stdin.readline()
     checkpoint()
     result(sys.stdin.readline().strip(), cancelled=True)
@@ -96,6 +98,7 @@ def answer_garbage() -> None:
 
 
 def surprise() -> None:
+    """Send an event of an unknown type."""
     send_event("surprise", facts=FACTS)
 
 
@@ -146,6 +149,7 @@ def escaped_grandchild() -> None:
 
 
 def orphan() -> None:
+    """Run until standard input is closed. This also happens if the agent is killed."""
     sys.stdin.readline()
     FILE.write_text(str(os.getpid()))
     checkpoint()

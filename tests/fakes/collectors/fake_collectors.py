@@ -8,7 +8,7 @@ from agent.adapters.collector_process import Collected, OnProgress
 from agent.errors import CollectorError
 from collectors.contract import ApplicationFacts, Facts, Job, NetworkFacts, Progress, SourceState
 
-WELL = SourceState("succeeded")
+SUCCEEDED = SourceState("succeeded")
 
 
 def good_facts(kind: str) -> Facts:
@@ -21,9 +21,9 @@ def good_facts(kind: str) -> Facts:
         os_version="12",
         started_at="2026-11-20T19:00:00+00:00",
         printers=(),
-        interfaces_source=WELL,
-        mdns_source=WELL,
-        scan_source=WELL,
+        interfaces_source=SUCCEEDED,
+        mdns_source=SUCCEEDED,
+        scan_source=SUCCEEDED,
     )
 
 
@@ -31,7 +31,8 @@ def good_facts(kind: str) -> Facts:
 class FakeCollectors:
     """``script`` has the outcome of each run. When it is empty, a collection succeeds.
 
-    With ``holds``, no run ends before ``hold`` is set.
+    With ``holds``, no run ends before ``hold`` is set. ``at_once`` is the number of current runs,
+    and ``most_at_once`` is its maximum.
     """
 
     jobs: list[Job] = field(default_factory=list)

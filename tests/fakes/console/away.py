@@ -23,13 +23,13 @@ in a maintenance window."""
 ROWS: Final = "document.querySelectorAll('td.who .name').length === 3"
 
 
-async def when_back(
+async def show_offline_device(
     page: Page, results: dict[str, Any], device: SimulatedDevice, database: str
 ) -> None:
     for command in await device.commands():
         if command["bindingId"] == device.binding_id:
             await device.submit(requestId=command["requestId"], kind=command["kind"])
-    put_away(database, device)
+    set_offline(database, device)
     await page.go(f"#/device/{device.instance_id}")
     await page.click("#pending-network")
     results["pending"] = await page.until("document.querySelector('.cards.pending')?.innerText")
@@ -51,7 +51,7 @@ async def when_back(
     await page.until(ROWS)
 
 
-def put_away(file: str, device: SimulatedDevice) -> None:
+def set_offline(file: str, device: SimulatedDevice) -> None:
     """Store a month of liveness of the device, which has been offline for two hours."""
     now = system_clock()
     database = Database(file)

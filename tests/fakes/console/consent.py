@@ -1,4 +1,4 @@
-"""The OAuth pages, used with the keyboard: a client requests access, the user signs in, decides."""
+"""The OAuth pages, used with the keyboard: access is requested, granted and refused."""
 
 import json
 from typing import Any, Final
@@ -66,7 +66,7 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     tokens = await _exchange(http, program, loopback, results["answer"].get("code", ""))
     results["token"] = sorted(tokens)
     results["before"] = await _reads(http, tokens.get("access_token", ""))
-    await _stop(page, results, url)
+    await _revoke_grant(page, results, url)
     results["after"] = await _reads(http, tokens.get("access_token", ""))
     far = await _register(http, LONG, REDIRECT)
     await page.open(_address(url, far, REDIRECT))
@@ -82,7 +82,7 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     return results
 
 
-async def _stop(page: Page, results: dict[str, Any], url: str) -> None:
+async def _revoke_grant(page: Page, results: dict[str, Any], url: str) -> None:
     """List the grants in the console as the user, and revoke one."""
     await page.open(f"{url}/#/profile")
     listed = "document.querySelector('#grants li')"

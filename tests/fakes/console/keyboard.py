@@ -20,7 +20,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
     await page.until(TILES)
     await _skip(page, results)
     await _list(page, results)
-    await _ask(page, results)
+    await _request_report(page, results)
     await _device(page, results, till)
     await _report(page, results)
     await _revoke(page, results)
@@ -57,7 +57,7 @@ async def _list(page: Page, results: dict[str, Any]) -> None:
     await page.until(f"({NAMES}).length === 2")
 
 
-async def _ask(page: Page, results: dict[str, Any]) -> None:
+async def _request_report(page: Page, results: dict[str, Any]) -> None:
     await page.tab_to("td.choose input")
     await page.press(" ")
     await page.until("!document.querySelector('#request-selected').disabled")

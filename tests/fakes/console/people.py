@@ -57,16 +57,16 @@ async def people(
     results: dict[str, Any] = {}
     till = await enrolled(http, key, "till-bar", "harbour-street")
     await _sign_in(page, results, url)
-    await _ask(page, till.instance_id)
+    await _request_report(page, till.instance_id)
     await _profile(page, results, http)
     link = await _invite(page, results)
     await _join(page, results, link)
     await _members(page, results)
     await _audit(page, results)
-    await _narrowed(page, results)
+    await _filter_audit_log(page, results)
     await _support(page, results, database)
-    await _ended(page, results, database)
-    await _too_often(page, results, http)
+    await _end_sessions(page, results, database)
+    await _sign_in_too_often(page, results, http)
     results["wrong"] = await page.run("window.wrong")
     return results
 
@@ -136,7 +136,7 @@ async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
     )
 
 
-async def _ask(page: Page, instance_id: str) -> None:
+async def _request_report(page: Page, instance_id: str) -> None:
     """Make a writing call with the session cookie."""
     await page.go(f"#/device/{instance_id}")
     await page.click("#request-network")
@@ -252,7 +252,7 @@ async def _audit(page: Page, results: dict[str, Any]) -> None:
     await page.check_view("audit")
 
 
-async def _narrowed(page: Page, results: dict[str, Any]) -> None:
+async def _filter_audit_log(page: Page, results: dict[str, Any]) -> None:
     await page.run(
         "{ const field = document.getElementById('audit-by'); field.value = 'bob'; "
         "field.dispatchEvent(new Event('change')); }"
@@ -263,7 +263,7 @@ async def _narrowed(page: Page, results: dict[str, Any]) -> None:
     )
 
 
-async def _ended(page: Page, results: dict[str, Any], file: str) -> None:
+async def _end_sessions(page: Page, results: dict[str, Any], file: str) -> None:
     """Delete all sessions in the database while Ada is signed in."""
     database = Database(file)
     database.write(lambda session: session.execute(delete(SignInSession)))
@@ -273,7 +273,7 @@ async def _ended(page: Page, results: dict[str, Any], file: str) -> None:
     await page.check_view("session-ended")
 
 
-async def _too_often(page: Page, results: dict[str, Any], http: httpx2.AsyncClient) -> None:
+async def _sign_in_too_often(page: Page, results: dict[str, Any], http: httpx2.AsyncClient) -> None:
     for _ in range(10):
         await http.post(SIGN_IN, json={"email": ADA, "password": "wrong password"})
     await sign_in(page, ADA, PASSWORD)

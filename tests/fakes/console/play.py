@@ -6,7 +6,7 @@ from typing import Any, Final
 import httpx2
 
 from agent.wire.codec import encode
-from tests.fakes.console.away import when_back
+from tests.fakes.console.away import show_offline_device
 from tests.fakes.console.page import Page
 from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -61,7 +61,7 @@ async def play(
 ) -> dict[str, Any]:
     results: dict[str, Any] = {}
     await sign_in(page, results, url, key)
-    await nothing_yet(page)
+    await check_empty_console(page)
     bar = await enrolled(http, key, "till-bar", "harbour-street")
     kitchen = await enrolled(http, key, "till-kitchen", "harbour-street")
     await enrolled(http, key, HOSTILE, "old-market")
@@ -71,11 +71,11 @@ async def play(
     await kitchen.submit(BARE)
     await home(page, results)
     await find(page, results)
-    await ask_one(page, results, kitchen)
+    await request_one(page, results, kitchen)
     await report(page, results)
     await what_changed(page, results, bar)
-    await ask_many(page, results)
-    await when_back(page, results, kitchen, database)
+    await request_many(page, results)
+    await show_offline_device(page, results, kitchen, database)
     await revoke(page, results, bar)
     await errors(page, results)
     await read_only(page, results, reader, kitchen)
@@ -95,7 +95,7 @@ async def sign_in(page: Page, results: dict[str, Any], url: str, key: str) -> No
     await page.until(TILES)
 
 
-async def nothing_yet(page: Page) -> None:
+async def check_empty_console(page: Page) -> None:
     await page.check_view("home-empty")
     await page.go("#/devices")
     await page.until("document.querySelector('#device-rows .empty')")
@@ -121,7 +121,7 @@ async def find(page: Page, results: dict[str, Any]) -> None:
     await page.check_view("devices-found")
 
 
-async def ask_one(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
+async def request_one(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
     await page.click("td.who .name")
     await page.until("document.querySelector('#request-network')")
     results["device title"] = await page.until(
@@ -184,7 +184,7 @@ async def what_changed(page: Page, results: dict[str, Any], bar: SimulatedDevice
     await page.check_view("report-application")
 
 
-async def ask_many(page: Page, results: dict[str, Any]) -> None:
+async def request_many(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/devices")
     await page.until(f"({NAMES}).length === 3")
     await page.run(

@@ -273,7 +273,9 @@ def _utf16_units(text: str) -> int:
 
 def _max_length(_: Any, limit: int, value: Any, __: Any) -> Iterator[ValidationError]:
     if isinstance(value, str) and _utf16_units(value) > limit:
-        yield ValidationError(f"{value[:40]!r}… has {_utf16_units(value)} units, not {limit}")
+        yield ValidationError(
+            f"{value[:40]!r}… has {_utf16_units(value)} units, the maximum is {limit}"
+        )
 
 
 _Validator = extend(Draft202012Validator, {"maxLength": _max_length})

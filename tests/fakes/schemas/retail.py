@@ -40,6 +40,7 @@ def one_of(*words: str) -> Schema:
 
 
 def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    """Return the schema of an object that may have other keys as well."""
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},
@@ -48,6 +49,7 @@ def thing(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None 
 
 
 def exactly(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
+    """Return the schema of an object that has no other keys."""
     return thing(required, optional) | {"additionalProperties": False}
 
 

@@ -131,7 +131,7 @@ class PeerLan:
                 peer.uuid = _wait(lambda peer=peer: self._ask_uuid(asking, peer, test), peer.name)  # type: ignore[misc]
 
     def start_spooler(self, peer: Peer, listen: str = "") -> Spooler:
-        """Start cupsd on a peer. ``listen`` is its address for other hosts; "" means none."""
+        """Start cupsd on a peer. ``listen`` is an address for other hosts; the default is none."""
         spooler = Spooler(self.directory / f"cups-{peer.name}")
         command = spooler.set_up(listen=listen)
         peer.process = self._start(peer, [*command], spooler.directory)

@@ -43,11 +43,11 @@ def main() -> None:
 def watch(wire: socket.socket, harm: Harm) -> None:
     """Check each frame until standard input is closed, then the frames that are still queued."""
     while sys.stdin not in select.select([wire, sys.stdin], [], [])[0]:
-        harm.see(wire.recv(_FRAME_MAX))
+        harm.check_frame(wire.recv(_FRAME_MAX))
     wire.setblocking(False)
     with suppress(BlockingIOError):
         while True:
-            harm.see(wire.recv(_FRAME_MAX))
+            harm.check_frame(wire.recv(_FRAME_MAX))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Scenes: printer problems of real venues, their state after the fix, and the expected reports.
+"""Scenes: printer problems of real venues, with the expected reports before and after the fix.
 
 All scenes share one LAN and one machine, and each report covers all of them. So the tests also
 detect a wrong match between a queue of one scene and a printer of another.
@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A fault with all its queues, and its fix with the queues that are set up again."""
+    """A fault, and its fix. Queues of the fault remain; those of the fix are set up again."""
 
     title: str
     trouble: Part

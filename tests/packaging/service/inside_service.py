@@ -86,12 +86,12 @@ class Verification:
         self.instance_id = ""
         self.agent: subprocess.Popen[bytes] | None = None
 
-    def by_the_document(self, name: str) -> None:
+    def run_documented_commands(self, name: str) -> None:
         """Run a block of docs/service-install.md unchanged."""
         for line in self.commands[name]:
             run("sh", "-c", line)
 
-    def answer(self) -> None:
+    def exchange_a_report(self) -> None:
         """Request a report from the agent, and wait for the report."""
         request_id = self.service.request(self.instance_id, "application")
         until(lambda: self.service.report_of(self.instance_id, request_id), WITHIN_S)
@@ -154,7 +154,7 @@ class Verification:
                 stdout=log, stderr=log, env=environment(),
             )  # fmt: skip
         self.instance_id = str(self.service.enrolled_device()["instanceId"])
-        self.answer()
+        self.exchange_a_report()
         print_ok("an agent has enrolled and answered a request")
 
     def read_the_journal(self) -> None:
@@ -176,7 +176,7 @@ class Verification:
         seconds = timed(
             lambda: until(lambda: unit_property("NRestarts") == "1" and is_ready(), WITHIN_S)
         )
-        self.answer()
+        self.exchange_a_report()
         print_ok(f"killed: ready after {seconds:.1f} s")
 
     def survive_a_hang(self) -> None:
@@ -197,7 +197,7 @@ class Verification:
         )
         shutil.rmtree(drop_in.parent)
         run("systemctl", "daemon-reload")
-        self.answer()
+        self.exchange_a_report()
         print_ok(f"hung: the watchdog ended it, ready again after {seconds:.1f} s")
 
     def stop_gracefully(self) -> None:
@@ -208,7 +208,7 @@ class Verification:
         control("service", "start")
         control("service", "start")
         assert is_ready()
-        self.answer()
+        self.exchange_a_report()
         print_ok(
             f"stopped with a stream open in {seconds:.2f} s; started again, the agent came back"
         )
@@ -228,16 +228,16 @@ class Verification:
 
     def back_up_and_restore(self) -> None:
         before = {row["reportId"] for row in self.reports()}
-        self.by_the_document("backup")
+        self.run_documented_commands("backup")
         lost = control("keys", "create").strip()
-        self.by_the_document("restore")
+        self.run_documented_commands("restore")
         assert {row["reportId"] for row in self.reports()} >= before
         with pytest.raises(urllib.error.HTTPError, match="401") as refused:
             LocalService(URL, lost).devices()
         refused.value.close()
         assert {path.owner() for path in STATE.rglob("*")} == {USER}
         assert (BACKUPS / "venue-control.db").owner() == "root"
-        self.answer()
+        self.exchange_a_report()
         print_ok(f"backed up and restored: {len(before)} reports, the agent continues")
 
     def survive_an_upgrade(self) -> None:
@@ -248,14 +248,14 @@ class Verification:
         assert is_ready()
         assert "365d" in OPTIONS.read_text()
         assert len(self.reports()) >= before
-        self.answer()
+        self.exchange_a_report()
         print_ok("the same and a newer package: options, device and reports are kept")
 
     def set_up_postgresql(self) -> None:
         new_cluster()
         commands = self.commands["postgresql"]
         assert len(commands) == 5
-        seconds = timed(lambda: self.by_the_document("postgresql"))
+        seconds = timed(lambda: self.run_documented_commands("postgresql"))
         assert is_ready()
         assert int(run("runuser", "-u", "postgres", "--", "psql", "-Atc",
                        "select count(*) from information_schema.tables"
@@ -263,10 +263,10 @@ class Verification:
         print_ok(f"PostgreSQL is set up with {len(commands)} commands in {seconds:.1f} s")
 
     def move_to_postgresql(self) -> None:
-        self.by_the_document("move")
+        self.run_documented_commands("move")
         (device,) = self.service.devices()
         assert device["instanceId"] == self.instance_id
-        self.answer()
+        self.exchange_a_report()
         kept = control("keys", "list")
         assert "proof" in kept, kept
         print_ok(
@@ -285,7 +285,7 @@ class Verification:
         os.kill(int(unit_property("MainPID")), signal.SIGKILL)
         until(lambda: unit_property("NRestarts") == "1" and is_ready(), WITHIN_S)
         until(lambda: len(workers()) == 2, WITHIN_S)
-        self.answer()
+        self.exchange_a_report()
         seconds = timed(lambda: control("service", "stop"))
         assert workers() == []
         assert unit_property("Result") == "success"
@@ -297,13 +297,13 @@ class Verification:
 
     def back_up_and_restore_postgresql(self) -> None:
         before = {row["reportId"] for row in self.reports()}
-        self.by_the_document("backup-postgresql")
+        self.run_documented_commands("backup-postgresql")
         refused = run("venue-control", "backup", "/root/x.db", expect=2).stderr.splitlines()
         assert len(refused) == 2, refused
-        self.by_the_document("restore-postgresql")
+        self.run_documented_commands("restore-postgresql")
         assert {row["reportId"] for row in self.reports()} >= before
-        self.answer()
-        print_ok(f"pg_dump and pg_restore: {len(before)} reports; `backup` says {refused[0]!r}")
+        self.exchange_a_report()
+        print_ok(f"pg_dump and pg_restore: {len(before)} reports; `backup` prints {refused[0]!r}")
 
     def keep_state_when_uninstalled(self) -> None:
         control("service", "uninstall")
@@ -314,7 +314,7 @@ class Verification:
         assert STATE.exists()
         control("service", "install")
         assert is_ready()
-        self.answer()
+        self.exchange_a_report()
         print_ok("uninstalled and installed again: the same device")
 
     def leave_nothing(self) -> None:
@@ -327,7 +327,7 @@ class Verification:
         self._nothing_is_left(self.before)
         print_ok("purged: no file, unit, user or group is left")
 
-    def live_without_the_package(self) -> None:
+    def install_without_the_package(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
             run("dpkg-deb", "-x", str(RESULTS / "first.deb"), directory)
             shutil.move(Path(directory) / "usr/lib/venue-control", ELSEWHERE)
@@ -366,24 +366,28 @@ class Verification:
 def main() -> int:
     is_whole = "--all" in sys.argv
     with tempfile.TemporaryDirectory() as directory:
-        its = Verification(Path(directory))
+        verification = Verification(Path(directory))
         steps: list[Callable[[], None]] = [
-            its.install_the_package,
-            *([its.refuse_without_rights] if is_whole else []),
-            its.make_a_key_as_root,
-            its.enroll_an_agent,
-            its.read_the_journal,
-            its.survive_a_kill,
-            *([its.survive_a_hang, its.stop_gracefully] if is_whole else []),
-            its.report_a_wrong_option,
-            its.back_up_and_restore,
-            *([its.survive_an_upgrade] if is_whole else []),
-            its.set_up_postgresql,
-            its.move_to_postgresql,
-            *([its.serve_with_workers, its.back_up_and_restore_postgresql] if is_whole else []),
-            *([its.keep_state_when_uninstalled] if is_whole else []),
-            its.leave_nothing,
-            *([its.live_without_the_package] if is_whole else []),
+            verification.install_the_package,
+            *([verification.refuse_without_rights] if is_whole else []),
+            verification.make_a_key_as_root,
+            verification.enroll_an_agent,
+            verification.read_the_journal,
+            verification.survive_a_kill,
+            *([verification.survive_a_hang, verification.stop_gracefully] if is_whole else []),
+            verification.report_a_wrong_option,
+            verification.back_up_and_restore,
+            *([verification.survive_an_upgrade] if is_whole else []),
+            verification.set_up_postgresql,
+            verification.move_to_postgresql,
+            *(
+                [verification.serve_with_workers, verification.back_up_and_restore_postgresql]
+                if is_whole
+                else []
+            ),
+            *([verification.keep_state_when_uninstalled] if is_whole else []),
+            verification.leave_nothing,
+            *([verification.install_without_the_package] if is_whole else []),
         ]
         try:
             take(steps)
@@ -392,9 +396,9 @@ def main() -> int:
             sys.stderr.write(log.stdout)
             raise
         finally:
-            if its.agent is not None and its.agent.poll() is None:
-                its.agent.kill()
-                its.agent.wait()
+            if verification.agent is not None and verification.agent.poll() is None:
+                verification.agent.kill()
+                verification.agent.wait()
     return 0
 
 

@@ -61,10 +61,10 @@ class Operator:
         return await self.devices()
 
 
-async def until(is_so: Callable[[], Awaitable[bool]], within_s: float) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], within_s: float) -> None:
     async with asyncio.timeout(within_s):
         while True:
-            if await is_so():
+            if await condition():
                 return
             await asyncio.sleep(0.05)
 
@@ -108,12 +108,12 @@ class Venue:
         )
         return await self.stack.enter_async_context(impatient_agent(config))
 
-    def go_back_to(self, backup: Path) -> None:
+    def restore_and_start(self, backup: Path) -> None:
         """Restore a backup of the stopped service, and start the service."""
         self.service.command("restore", str(backup))
         self.service.start()
 
-    async def killed_while_it_collects(self, operator: Operator, instance_id: str) -> str:
+    async def kill_during_a_collection(self, operator: Operator, instance_id: str) -> str:
         """Request a report, copy the database to `collecting.db` while the agent collects, and kill
         the service before the report arrives. Return the id of the request.
         """
@@ -135,7 +135,7 @@ class Venue:
             return connection.execute(statement).fetchall()
 
 
-async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path: Path) -> None:
+async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         venue = Venue(tmp_path, stack)
         url = venue.service.url
@@ -182,11 +182,11 @@ async def test_agents_continue_after_a_restore_without_the_last_minutes(tmp_path
 
         # A report that arrives after the restore is stored if the restored database has its
         # request. Otherwise the agent sets the report aside.
-        on_its_way = await venue.killed_while_it_collects(operator, old)
-        venue.go_back_to(tmp_path / "collecting.db")
+        on_its_way = await venue.kill_during_a_collection(operator, old)
+        venue.restore_and_start(tmp_path / "collecting.db")
         await operator.until(old, on_its_way, *DONE)
-        unknown = await venue.killed_while_it_collects(operator, old)
-        venue.go_back_to(backup)
+        unknown = await venue.kill_during_a_collection(operator, old)
+        venue.restore_and_start(backup)
 
         async def is_set_aside() -> bool:
             return bool(list((tmp_path / "old/state/quarantine").glob("*-refused-*.json")))

@@ -88,7 +88,7 @@ class Checks:
         instance_id = str(self.device["instanceId"])
         return until(lambda: self.service.report_of(instance_id, request_id), WITHIN_S)
 
-    def answer_both_kinds(self, who: str) -> None:
+    def collect_both_kinds(self, who: str) -> None:
         for kind in ("application", "network"):
             report = self.ask(kind)
             assert report["outcome"] in ANSWERED, report
@@ -104,7 +104,7 @@ class Checks:
         document: Json = json.loads(self.agent("status", "--json", expect=None).stdout)
         return document
 
-    def is_the_same_device(self) -> None:
+    def require_the_same_device(self) -> None:
         devices = self.service.devices()
         assert len(devices) == 1, devices
         names = ("instanceId", "bindingId")
@@ -131,8 +131,8 @@ class SourceChecks(Checks):
             self.check_the_configuration,
         )  # fmt: skip
         if self.is_short:
-            return (*first, self.collect_application, self.leave_for_the_package)
-        return (*first, self.serve, self.collect_by_hand, self.leave_for_the_package)
+            return (*first, self.collect_application, self.delete_files)
+        return (*first, self.serve, self.collect_by_hand, self.delete_files)
 
     def agent(self, *words: str, expect: int | None = 0) -> subprocess.CompletedProcess[str]:
         return self.wine.python("-m", "agent", *words, expect=expect)
@@ -175,7 +175,7 @@ class SourceChecks(Checks):
         with self.daemon():
             self.device = self.service.enrolled_device(WITHIN_S)
             print_ok(f"enrolled as {self.device['instanceId']}, platform {self.device['platform']}")
-            self.answer_both_kinds("the source")
+            self.collect_both_kinds("the source")
             until(lambda: self.status()["verdict"] == "healthy", WITHIN_S)
             second = self.agent("run", expect=1).stderr
             assert "already uses" in second, second
@@ -185,7 +185,7 @@ class SourceChecks(Checks):
         until(lambda: self.status()["verdict"] == "not running", WITHIN_S)
         with self.daemon():
             assert self.ask("application")["outcome"] in ANSWERED
-            self.is_the_same_device()
+            self.require_the_same_device()
         print_ok("killed and started: the same device answers")
 
     @contextlib.contextmanager
@@ -214,7 +214,7 @@ class SourceChecks(Checks):
         assert payload["environment"]["osPlatform"] == "win32", payload
         assert "<html" in self.wine.path(rf"C:\{kind}.html").read_text()
 
-    def leave_for_the_package(self) -> None:
+    def delete_files(self) -> None:
         for file in self.home.iterdir():
             file.unlink()
         self.home.rmdir()
@@ -230,10 +230,10 @@ class PackageChecks(Checks):
     @property
     def steps(self) -> tuple[Step, ...]:
         return (
-            self.unpack, self.know_that_it_is_not_there, self.install_without_a_configuration,
-            self.refuse_a_wrong_configuration, self.begin,
-            lambda: self.answer_both_kinds("the service"), self.stop_during_a_collection,
-            self.be_replaced_by_a_newer_one,
+            self.unpack, self.report_that_it_is_not_installed, self.install_without_a_configuration,
+            self.refuse_a_wrong_configuration, self.install_and_enroll,
+            lambda: self.collect_both_kinds("the service"), self.stop_during_a_collection,
+            self.replace_the_package,
             self.keep_state_when_uninstalled, self.leave_nothing,
         )  # fmt: skip
 
@@ -251,7 +251,7 @@ class PackageChecks(Checks):
         assert version == f"venue-agent {__version__}", version
         print_ok(f"unpacked to {PROGRAMS}: {len(names)} files, {version}")
 
-    def know_that_it_is_not_there(self) -> None:
+    def report_that_it_is_not_installed(self) -> None:
         assert "not installed" in self.agent("service", "status", expect=1).stdout
         message = self.agent("service", "start", expect=1).stderr
         assert message.count("\n") == 1, message
@@ -282,7 +282,7 @@ class PackageChecks(Checks):
         config.unlink()
         print_ok(f"with a wrong configuration: {error.strip()!r}")
 
-    def begin(self) -> None:
+    def install_and_enroll(self) -> None:
         self.wine.path(KEY_FILE).write_text(self.service.api_key + "\n")
         words = ("service", "install", "--base-url", self.service.base_url)
         words = (*words, "--location", LOCATION, "--api-key-file", KEY_FILE)
@@ -339,7 +339,7 @@ class PackageChecks(Checks):
                     results.append(int(entry.name))
         return results
 
-    def be_replaced_by_a_newer_one(self) -> None:
+    def replace_the_package(self) -> None:
         self.agent("service", "stop")
         folder = self.wine.path(PROGRAMS) / "venue-agent"
         # Windows refuses to rename the directory of a running program. The move succeeds only if no
@@ -351,7 +351,7 @@ class PackageChecks(Checks):
             packed.extractall(self.wine.path(PROGRAMS))
         self.agent("service", "install")
         assert self.ask("application")["outcome"] in ANSWERED
-        self.is_the_same_device()
+        self.require_the_same_device()
         print_ok("stopped, replaced, installed: the same device answers")
 
     def keep_state_when_uninstalled(self) -> None:
@@ -361,7 +361,7 @@ class PackageChecks(Checks):
         assert (self.home / "identity.pem").exists()
         self.agent("service", "install")
         assert self.ask("application")["outcome"] in ANSWERED
-        self.is_the_same_device()
+        self.require_the_same_device()
         print_ok("uninstalled twice and installed: the same device answers")
 
     def leave_nothing(self) -> None:

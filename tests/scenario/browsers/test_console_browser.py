@@ -167,7 +167,7 @@ def test_csv_text_is_not_a_formula(visited: dict[str, Any]) -> None:
     )  # fmt: skip
 
 
-def test_no_script_fails_and_the_policy_holds(visited: dict[str, Any]) -> None:
+def test_no_script_fails_or_violates_the_content_security_policy(visited: dict[str, Any]) -> None:
     assert visited["wrong"] == []
 
 
@@ -185,7 +185,7 @@ def test_a_new_view_takes_the_focus_and_a_filter_keeps_it(typed: dict[str, Any])
     assert typed["filtered"] == "state=online"
 
 
-def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
+def test_a_closed_dialog_returns_the_focus(typed: dict[str, Any]) -> None:
     assert typed["after escape"] == typed["after dialog"] == "request-selected"
     assert typed["kind"] == "application"
     assert typed["result"] == "Reports requested from 1 device."
@@ -234,7 +234,7 @@ def test_each_location_is_listed_with_today_beside_yesterday(counted: dict[str, 
     assert counted["place"] == counted["cards"][0][0]
 
 
-def test_a_locations_figures_are_those_of_the_facade(counted: dict[str, Any]) -> None:
+def test_figures_of_a_location_equal_those_of_the_facade(counted: dict[str, Any]) -> None:
     current = counted["facade"]["current"]["currencies"][0]
     previous = counted["facade"]["previous"]["currencies"][0]
     currency, figures = current["currency"], current["figures"]
@@ -252,12 +252,12 @@ def test_a_locations_figures_are_those_of_the_facade(counted: dict[str, Any]) ->
         assert hours[f"{bucket['localHour']:02}"] == format_amount(bucket["netCents"], currency)
 
 
-def test_a_period_is_chosen_by_the_keyboard_and_keeps_what_is_open(counted: dict[str, Any]) -> None:
+def test_choosing_a_period_by_keyboard_keeps_open_sections_open(counted: dict[str, Any]) -> None:
     assert counted["focus"] == "Yesterday"
     assert counted["kept open"] is True
 
 
-def test_charts_are_named_and_can_be_read(counted: dict[str, Any]) -> None:
+def test_charts_have_titles_and_legible_text(counted: dict[str, Any]) -> None:
     assert len(counted["charts"]) >= 4
     assert all(role == "img" and name for role, name in counted["charts"])
     assert counted["touching"] == []
@@ -294,14 +294,14 @@ def test_profile_lists_user_locations_and_browsers(people: dict[str, Any]) -> No
     assert "this browser" in people["sessions"]
 
 
-def test_key_is_displayed_once_works_and_is_revoked(people: dict[str, Any]) -> None:
+def test_new_key_is_displayed_once_is_accepted_and_can_be_revoked(people: dict[str, Any]) -> None:
     assert (people["works"], people["gone"]) == (200, "gone")
     assert people["key hint"] is True
     assert "Reads and writes, at harbour-street" in people["key"]
     assert people["dialog"] == "Revoke till of the bar?"
 
 
-def test_a_password_needs_the_old_one(people: dict[str, Any]) -> None:
+def test_changing_the_password_requires_the_old_password(people: dict[str, Any]) -> None:
     assert people["old"] == "The old password is wrong."
 
 
@@ -343,7 +343,7 @@ def test_audit_log_has_every_action(people: dict[str, Any]) -> None:
     assert all(line.startswith("bob@example.com") for line in people["bob"])
 
 
-def test_support_is_linked_and_unlinked_by_its_token(people: dict[str, Any]) -> None:
+def test_a_link_to_support_is_created_and_ended_with_its_token(people: dict[str, Any]) -> None:
     assert "help@example.com" in people["reached"]
     assert people["link"] == "Link telegram @venue?"
     assert "Requested by Eve · Harbour Hospitality" in people["linked"]
@@ -351,7 +351,7 @@ def test_support_is_linked_and_unlinked_by_its_token(people: dict[str, Any]) -> 
     assert people["unlinked"].startswith("There are no links.")
 
 
-def test_end_of_a_session_is_explained_with_the_time_to_wait(people: dict[str, Any]) -> None:
+def test_ended_session_and_too_many_sign_in_attempts_are_explained(people: dict[str, Any]) -> None:
     assert people["ended"] == "Your session has ended. Sign in again."
     # The wait is ten minutes. On a slow machine, some of them pass before the message is read.
     assert re.fullmatch(
@@ -394,7 +394,7 @@ def test_user_refuses_consent(consented: dict[str, Any]) -> None:
     assert "code" not in consented["denied"]
 
 
-def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str, Any]) -> None:
+def test_consent_page_is_not_framed_and_repeats_no_wrong_address(consented: dict[str, Any]) -> None:
     assert consented["framed"] is False
     assert "evil" not in consented["wrong address"]
 
@@ -406,7 +406,7 @@ def test_no_frame_shows_the_page_and_no_address_writes_on_it(consented: dict[str
     ("name", "width"),
     sizes.large_except(IN_MEDIUM.__contains__, itertools.product([*STATES, "pages"], VIEWPORTS)),
 )
-def test_every_state_fits_and_is_accessible(name: str, width: str) -> None:
+def test_every_state_of_the_page_fits_the_window_and_is_accessible(name: str, width: str) -> None:
     visited = act(name, width)
     seen = visited["seen"]
     states = {state.rpartition(" ")[0] for state in seen}

@@ -78,7 +78,7 @@ def test_facts_contain_no_content_or_address_of_the_page(observed: dict[str, Any
         assert planted not in output
 
 
-WELL: dict[str, object] = {
+WORKING: dict[str, object] = {
     "kiosk.crashed": False,
     "kiosk.responding": True,
     "kiosk.errorPage": False,
@@ -90,12 +90,12 @@ PERMISSIONS = ("kiosk.localNetworkPermission", "kiosk.loopbackPermission")
 
 def state_in(fields: dict[str, Any]) -> dict[str, object]:
     """Return the reported state of the page, without permissions that older browsers lack."""
-    return {k: f["value"] for k, f in fields.items() if k in WELL and f["status"] == "available"}
+    return {k: f["value"] for k, f in fields.items() if k in WORKING and f["status"] == "available"}
 
 
 def test_working_page_is_reported_as_working(observed: dict[str, Any]) -> None:
     fields = {field["key"]: field for field in observed["facts"]["fields"]}
-    assert state_in(fields) == WELL
+    assert state_in(fields) == WORKING
     for key in PERMISSIONS:
         assert fields[key]["status"] == "unsupported" or fields[key]["value"] == "prompt"
 
@@ -103,13 +103,13 @@ def test_working_page_is_reported_as_working(observed: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("scene", "expected"),
     [
-        ("white", {**WELL, "kiosk.painted": False}),
-        ("error page", {**WELL, "kiosk.errorPage": True}),
-        ("after the error page", WELL),
+        ("white", {**WORKING, "kiosk.painted": False}),
+        ("error page", {**WORKING, "kiosk.errorPage": True}),
+        ("after the error page", WORKING),
         ("busy", {"kiosk.crashed": False, "kiosk.responding": False}),
-        ("after it was busy", WELL),
+        ("after it was busy", WORKING),
         ("crashed", {"kiosk.crashed": True, "kiosk.responding": False}),
-        ("after the crash", WELL),
+        ("after the crash", WORKING),
     ],
 )
 def test_failure_of_the_page_is_reported(

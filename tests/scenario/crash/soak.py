@@ -101,14 +101,14 @@ async def soak(
                     await service.until(lambda: len(service.called_at) > calls, 60)  # noqa: B023
                     await asyncio.sleep(rng.uniform(*lives_s))
                 if agent.process.returncode is not None:
-                    return [f"life {number} ended by itself: {agent.log[-2000:]}"]
+                    return [f"run {number} ended by itself: {agent.log[-2000:]}"]
                 agent.process.kill()
                 await agent.process.wait()
             if number % 20 == 19:
                 _log(f"{number + 1} kills, {len(service.reports)} of {len(requests)} answered")
         service.is_bad = False
         async with crashing_agent(NEVER, config, home / "trace") as agent:
-            # The agent sends reports at a limited rate, so sending all that wait takes a while.
+            # The agent sends reports at a limited rate, so it needs a while for all of them.
             async with asyncio.timeout(DRAIN_WITHIN_S):
                 while sum(_states(home).get(r, "") in FINAL for r in requests) < len(requests):  # noqa: ASYNC110
                     await asyncio.sleep(1)

@@ -55,10 +55,10 @@ def _class_of(case: Case) -> tuple[str, str]:
     The classes are writes of files, calls, and events of the child. Each transaction is a class of
     its own.
     """
-    timestamp = case.plan.partition(":")[0]
+    failpoint = case.plan.partition(":")[0]
     classes = {"written": "file", "called": "call"}
-    first, last = timestamp.split("-")[0], timestamp.split("-")[-1]
-    return case.scene.name, first if first == "child" else classes.get(last, timestamp)
+    first, last = failpoint.split("-")[0], failpoint.split("-")[-1]
+    return case.scene.name, first if first == "child" else classes.get(last, failpoint)
 
 
 def _last_of_each_class(played: list[Case]) -> list[Case]:

@@ -145,7 +145,7 @@ def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
         shutil.rmtree(copied)
 
 
-async def _go_on(recording: Recording, home: Path, length: int) -> None:
+async def _continue_after_power_cut(recording: Recording, home: Path, length: int) -> None:
     """Start the agent after a power cut that left ``length`` bytes of the log.
 
     The service has the state that it had at that time. Check that each request ends exactly once.
@@ -181,7 +181,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     return run_in_virtual_time(_record(tmp_path_factory.mktemp("recorded")))
 
 
-def test_a_recorded_run_has_a_frame_for_each_case(recording: Recording) -> None:
+def test_the_recorded_run_has_enough_frames_and_transactions(recording: Recording) -> None:
     assert len(recording.boundaries()) >= 40
     assert (len(recording.wal) - WAL_HEADER) % recording.frame_bytes == 0
     assert recording.marks[-1].wal_bytes == len(recording.wal)
@@ -200,13 +200,13 @@ def test_power_cut_keeps_committed_transactions_only(
         assert _rows_on_disk(home) == (mark.rows if mark else {"requests": [], "outbox": []})
 
 
-def test_every_request_ends_once_after_a_cut_at_any_frame(
+def test_every_request_ends_once_after_a_power_cut_at_any_frame(
     recording: Recording, memory_home: Path
 ) -> None:
     for length in recording.boundaries()[:: sizes.amount(medium=3, large=1)]:
         home = memory_home / str(length)
         _restored(recording, home, recording.wal[:length])
-        run_in_virtual_time(_go_on(recording, home, length))
+        run_in_virtual_time(_continue_after_power_cut(recording, home, length))
 
 
 @pytest.mark.parametrize("seed", range(sizes.amount(medium=4, large=12)))
@@ -218,4 +218,4 @@ def test_torn_frame_is_ignored(recording: Recording, memory_home: Path, seed: in
     for _ in range(rng.randrange(3)):
         torn[rng.randrange(whole, len(torn))] ^= 0xFF
     _restored(recording, memory_home, bytes(torn))
-    run_in_virtual_time(_go_on(recording, memory_home, whole))
+    run_in_virtual_time(_continue_after_power_cut(recording, memory_home, whole))

@@ -91,7 +91,7 @@ def test_the_demo_reports_a_moved_printer_and_keep_preserves_its_files(tmp_path:
         check_is_whole(home / name)
     with closing(sqlite3.connect(home / "service.db")) as connection:
         assert connection.execute("SELECT count(*) FROM reports").fetchone() == (2,)
-    print(f"its {outcome['orphans']} processes ended in {outcome['gone_s']} s")
+    print(f"the demo's {outcome['orphans']} processes ended in {outcome['gone_s']} s")
 
 
 def check_printed_lines(lines: Sequence[str], home: Path) -> None:
@@ -117,7 +117,9 @@ def check_the_link(link: str) -> None:
 
 
 @pytest.mark.parametrize("file_name", KILL_AT if IS_FULL else SHORT)
-def test_killed_demo_leaves_nothing(tmp_path: Path, file_name: str) -> None:
+def test_killed_demo_leaves_no_process_lock_or_damaged_database(
+    tmp_path: Path, file_name: str
+) -> None:
     home = tmp_path / "demo"
     signals = ("SIGKILL", "SIGHUP", "SIGTERM") if IS_FULL else ("SIGKILL",)
     for name in signals:

@@ -21,7 +21,7 @@ from tests.scenario.doctor.breakage import (
     reference_service,
     use_name_server,
 )
-from tests.scenario.doctor.world import NOBODY, World, run
+from tests.scenario.doctor.world import UNUSED_ADDRESS, World, run
 
 Outcomes = tuple[CheckResult, ...]
 
@@ -158,7 +158,7 @@ async def a_full_disk(world: World) -> Outcomes:
 
 
 @situation("key-permissions", detail="0644", fix="chmod 600")
-async def an_identity_key_for_everybody(world: World) -> Outcomes:
+async def an_identity_key_that_every_user_can_read(world: World) -> Outcomes:
     world.enroll()
     (world.state.path / "identity.pem").chmod(0o644)
     return await world.doctor()
@@ -222,14 +222,14 @@ async def a_second_agent(world: World) -> Outcomes:
 
 
 @situation("gateway", detail="no default route", fix="DHCP")
-async def no_gateway_and_a_service_beyond(world: World) -> Outcomes:
+async def no_gateway_and_a_service_in_another_network(world: World) -> Outcomes:
     run("ip", "route", "del", "default")
     world.base_url = "https://203.0.113.7"
     return await world.doctor()
 
 
 @situation("gateway", "warn", detail="no default route", fix="DHCP")
-async def no_gateway_and_a_service_at_hand(world: World) -> Outcomes:
+async def no_gateway_and_a_service_on_this_machine(world: World) -> Outcomes:
     run("ip", "route", "del", "default")
     return await world.doctor()
 
@@ -265,7 +265,7 @@ async def no_dns(world: World) -> Outcomes:
 
 
 @situation("gateway", detail="no default route", fix="DHCP")
-async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
+async def no_dns_because_there_is_no_gateway(world: World) -> Outcomes:
     run("ip", "route", "del", "default")
     use_name_server(world, "203.0.113.53")
     world.base_url = "https://ops.venue.test"
@@ -274,8 +274,8 @@ async def no_dns_for_want_of_a_gateway(world: World) -> Outcomes:
 
 @situation("name-resolution", detail="no result after", fix="")
 async def a_silent_dns_server(world: World) -> Outcomes:
-    drop_packets(NOBODY)
-    use_name_server(world, NOBODY)
+    drop_packets(UNUSED_ADDRESS)
+    use_name_server(world, UNUSED_ADDRESS)
     world.hanging = "name-resolution"
     world.base_url = "https://ops.venue.test"
     return await world.doctor()
@@ -289,8 +289,8 @@ async def a_refused_connection(world: World) -> Outcomes:
 
 @situation("connection", detail="no answer in time", fix="firewall")
 async def packets_that_vanish(world: World) -> Outcomes:
-    drop_packets(NOBODY)
-    world.base_url = f"https://{NOBODY}"
+    drop_packets(UNUSED_ADDRESS)
+    world.base_url = f"https://{UNUSED_ADDRESS}"
     return await world.doctor()
 
 

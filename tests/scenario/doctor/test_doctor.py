@@ -1,7 +1,7 @@
 """Tests that doctor names the cause of each real fault, and only the cause.
 
-`make test` runs the situations of `ALWAYS`. For every second check that is the cause in some
-situation, it also runs one of these situations.
+`make test` runs the situations of `ALWAYS`. It also runs one situation for every second check that
+can be a cause.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests import sizes
-from tests.lab.namespaces import everywhere
+from tests.lab.namespaces import entering_all
 from tests.scenario.doctor.situations import SITUATIONS
 
 pytestmark = [
@@ -39,7 +39,7 @@ def answers(
     """Doctor's output in each of the selected situations and in the situations of `ALWAYS`."""
     names = list(dict.fromkeys((*ALWAYS, *(parameters["name"] for parameters in selected))))
     home = tmp_path_factory.mktemp("doctor")
-    command = [*everywhere(), sys.executable, "-m", "tests.scenario.doctor.world", str(home)]
+    command = [*entering_all(), sys.executable, "-m", "tests.scenario.doctor.world", str(home)]
     environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
     done = subprocess.run(
         [*command, *names], capture_output=True, text=True, timeout=1200, check=False,
@@ -74,7 +74,7 @@ def test_dependent_checks_are_skipped_and_name_the_cause(
     assert causes <= {named}
 
 
-def test_healthy_situation_runs_every_check(answers: Mapping[str, Any]) -> None:
+def test_healthy_agent_skips_only_checks_that_do_not_apply(answers: Mapping[str, Any]) -> None:
     skipped = {
         o["name"] for o in answers["a_real_agent_runs"]["outcomes"] if o["status"] == "skipped"
     }
@@ -89,7 +89,7 @@ def test_hanging_check_times_out(answers: Mapping[str, Any]) -> None:
         assert any(re.search("no result after|no answer in time", detail) for detail in details)
 
 
-def test_shows_no_password(answers: Mapping[str, Any]) -> None:
+def test_output_does_not_contain_the_password_of_the_proxy(answers: Mapping[str, Any]) -> None:
     assert "secret" not in json.dumps(answers["through_a_proxy"])
 
 
@@ -98,5 +98,5 @@ def test_at_least_25_situations_have_a_finding() -> None:
 
 
 def test_scenarios_of_doctor_run_in_namespaces(tmp_path: Path) -> None:
-    done = subprocess.run([*everywhere(), "ip", "-o", "link"], capture_output=True, check=True)
+    done = subprocess.run([*entering_all(), "ip", "-o", "link"], capture_output=True, check=True)
     assert done.stdout.count(b"\n") == 1, "only loopback"

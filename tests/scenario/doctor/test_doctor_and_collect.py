@@ -103,7 +103,9 @@ def test_doctor_prints_json_and_writes_a_bundle(config: Path, tmp_path: Path) ->
 
 
 @pytest.mark.large
-def test_a_bundle_without_fresh_reports(config: Path, tmp_path: Path) -> None:
+def test_doctor_with_no_collect_writes_a_bundle_without_reports(
+    config: Path, tmp_path: Path
+) -> None:
     bundle = tmp_path / "bundle.zip"
     words = ("doctor", "--bundle", str(bundle), "--no-collect", "--config", str(config))
     done = subprocess.run(

@@ -38,7 +38,7 @@ from agent.wire.device_operations import EnrollmentRecord
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import write_config
 
-ADDRESS, GATEWAY, NOBODY = "192.168.77.2", "192.168.77.1", "192.168.77.99"
+ADDRESS, GATEWAY, UNUSED_ADDRESS = "192.168.77.2", "192.168.77.1", "192.168.77.99"
 CLONE_NEWNS, CLONE_NEWNET = 0x00020000, 0x40000000
 
 ENABLED_UNIT = """LoadState=loaded
@@ -50,7 +50,7 @@ NRestarts=0
 """
 
 PATIENCE = 5
-"""Factor for the deadlines of checks: a machine that runs tests may be busier than a venue's."""
+"""Factor for the deadlines of checks: a machine that runs tests may be busier than a till."""
 
 Situation = Callable[["World"], Awaitable[tuple[CheckResult, ...]]]
 
@@ -76,7 +76,7 @@ class World:
         """Write the state of the situation to files, and run doctor."""
         self.config = write_config(self.home, self.base_url, **self.sections)
         (self.home / "api-key").chmod(0o600)
-        self._settle()
+        self._enroll_if_required()
         context = self.context()
         with contextlib.ExitStack() as stack:
             if self.is_running:
@@ -122,7 +122,7 @@ class World:
             DeviceRecord(legacy_install_id="install-1", fingerprint=fingerprint(), binding=binding)
         )
 
-    def _settle(self) -> None:
+    def _enroll_if_required(self) -> None:
         if not self.is_enrolled or self.service.device is not None:
             return
         with contextlib.suppress(Exception):  # some situations break the state directory
@@ -165,7 +165,7 @@ def run(*words: str) -> None:
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
-def lay_the_network() -> None:
+def create_network() -> None:
     """Create a wired network in this namespace.
 
     Its router does not exist: it is only an entry in the neighbour table.
@@ -186,7 +186,7 @@ def lay_the_network() -> None:
 
 def play(situation: Situation, home: Path) -> dict[str, Any]:
     """Create a network, run the situation, and return the output of doctor."""
-    lay_the_network()
+    create_network()
 
     async def played() -> tuple[CheckResult, ...]:
         async with world(home) as here:
@@ -207,7 +207,7 @@ def play(situation: Situation, home: Path) -> dict[str, Any]:
     }
 
 
-def play_apart(situation: Situation, home: Path) -> str:
+def play_in_a_fork(situation: Situation, home: Path) -> str:
     """Run a situation in a fork with new namespaces, and return its result as a line of JSON."""
     read, write = os.pipe()
     if (child := os.fork()) == 0:
@@ -235,7 +235,7 @@ def main() -> None:
 
     home, names = Path(sys.argv[1]), sys.argv[2:]
     for name in names:
-        sys.stdout.write(play_apart(SITUATIONS[name].play, home / name))
+        sys.stdout.write(play_in_a_fork(SITUATIONS[name].play, home / name))
         sys.stdout.flush()
 
 

@@ -38,8 +38,8 @@ ODD_REPLIES: dict[str, Fault] = {
     "compressed": replies.compressed,
     "another-device": replies.another_device,
 }
-"""Replies for which any condition is correct, because it depends on the operation: a reply that is
-invalid for one operation can be valid for a different one."""
+"""For these replies, any condition is correct: a reply that is invalid for one operation can be
+valid for a different one."""
 
 
 @dataclass(frozen=True, slots=True)

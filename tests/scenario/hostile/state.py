@@ -134,7 +134,7 @@ def foreign(path: Path, world: World) -> None:
     os.chown(path, STRANGER, STRANGER)
 
 
-def roots_own(path: Path, world: World) -> None:
+def owned_by_root(path: Path, world: World) -> None:
     path.write_text("{}")
     path.chmod(0o600)
     os.chown(path, 0, 0)
@@ -144,8 +144,10 @@ def hard_link(path: Path, world: World) -> None:
     os.link(world.outside / "file", path)
 
 
-ANYBODYS: Final = (link_to_file, link_to_directory, fifo, directory, hard_link)
-PLANTS: Final = (*ANYBODYS, foreign, roots_own) if os.geteuid() == 0 else ANYBODYS
+UNPRIVILEGED_PLANTS: Final = (link_to_file, link_to_directory, fifo, directory, hard_link)
+PLANTS: Final = (
+    (*UNPRIVILEGED_PLANTS, foreign, owned_by_root) if os.geteuid() == 0 else UNPRIVILEGED_PLANTS
+)
 Plant = Callable[[Path, World], None]
 
 
@@ -187,7 +189,7 @@ def plant(name: str, how: Plant, world: World) -> None:
             os.chown(made, world.owner, world.owner)
 
 
-def picture(directory: Path) -> dict[str, tuple[object, ...]]:
+def contents_of(directory: Path) -> dict[str, tuple[object, ...]]:
     """Return the mode, owner, time of change and content of all files, to compare them later."""
     seen: dict[str, tuple[object, ...]] = {}
     for path in sorted((directory, *directory.rglob("*"))):
@@ -203,7 +205,7 @@ def play(words: tuple[str, ...], world: World, *, as_owner: bool) -> tuple[int |
     log.write_bytes(b"")
     pid = os.fork()
     if pid == 0:
-        _be_the_verb(words, world, log, as_owner=as_owner)
+        _run_verb(words, world, log, as_owner=as_owner)
     ends_at, is_ending = time.monotonic() + DEADLINE_S, False
     watch = os.pidfd_open(pid)
     try:
@@ -232,7 +234,7 @@ def _is_running(world: World, log: Path) -> bool:
     return False
 
 
-def _be_the_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool) -> None:
+def _run_verb(words: tuple[str, ...], world: World, log: Path, *, as_owner: bool) -> None:
     code = 99
     try:
         out = os.open(log, os.O_WRONLY | os.O_APPEND)
@@ -274,13 +276,13 @@ class Manager:
         return ServiceState(is_installed=True)
 
 
-def complaints(verb: str, name: str, how: Plant, world: World, *, as_owner: bool) -> Iterator[str]:
+def problems_of(verb: str, name: str, how: Plant, world: World, *, as_owner: bool) -> Iterator[str]:
     """Run a cell; yield a description of each problem."""
     build(world)
     plant(name, how, world)
     bundle = world.home / "desk/bundle.zip"
     bundle.unlink(missing_ok=True)
-    before = picture(world.outside)
+    before = contents_of(world.outside)
     code, message = play(VERBS[verb], world, as_owner=as_owner)
     if code is None:
         yield "it hung"
@@ -296,7 +298,7 @@ def complaints(verb: str, name: str, how: Plant, world: World, *, as_owner: bool
         and f"/state/{name} " not in message.replace("\n  ", " ")
     ):
         yield "its output does not name the file"
-    if picture(world.outside) != before:
+    if contents_of(world.outside) != before:
         yield "it changed files outside the state directory"
     if SECRET in message:
         yield "it disclosed a file outside the state directory"
@@ -340,7 +342,7 @@ def main() -> None:
     played = 0
     _import_what_verbs_need(world)
     for verb, name, how in cells(verbs, step):
-        wrong = list(complaints(verb, name, how, world, as_owner=as_owner))
+        wrong = list(problems_of(verb, name, how, world, as_owner=as_owner))
         played += 1
         if wrong:
             cell = {"verb": verb, "file": name, "plant": how.__name__, "wrong": wrong}

@@ -62,5 +62,5 @@ def test_a_medium_run_has_each_verb_with_each_file_and_each_plant() -> None:
     assert {(verb, how) for verb, _, how in part} == {(v, p) for v in VERBS for p in PLANTS}
 
 
-def test_every_verb_on_the_state_is_in_the_table() -> None:
+def test_every_verb_that_reads_the_state_is_in_the_table() -> None:
     assert set(VERBS) >= {"status", "history", "doctor", "enroll", "run", "collect", "service"}

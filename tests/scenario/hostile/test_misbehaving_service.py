@@ -252,7 +252,7 @@ class SharedKeyService(StrictService):
 
     async def _on_heartbeat(self, body: Json) -> Reply:
         if body["bindingId"] not in self.devices:
-            return self._refuse(f"a heartbeat of nobody: {body}")
+            return self._refuse(f"a heartbeat with an unknown binding: {body}")
         self.heartbeat_counts[body["bindingId"]] += 1
         return await super()._on_heartbeat(body)
 
@@ -262,7 +262,7 @@ class SharedKeyService(StrictService):
             return self._refuse(f"{body} is for {wanted}")
         return await super()._on_acknowledge(body)
 
-    async def ask(self, binding_id: str) -> str:
+    async def request_from(self, binding_id: str) -> str:
         self.binding_id = binding_id
         return await self.request_report("application")
 
@@ -284,7 +284,9 @@ class SharedKeyService(StrictService):
 DEVICES = sizes.amount(medium=2, large=4)
 
 
-async def test_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: Path) -> None:
+async def test_devices_that_share_a_key_are_healthy_and_answer_their_own_requests(
+    memory_home: Path,
+) -> None:
     async with SharedKeyService() as service, contextlib.AsyncExitStack() as stack:
         agents = []
         for number in range(DEVICES):
@@ -295,13 +297,17 @@ async def test_devices_of_one_key_are_healthy_and_answer_their_own(memory_home: 
                 await stack.enter_async_context(crashing_agent(NEVER, config, home / "trace"))
             )
             await service.until(lambda n=number: len(service.heartbeat_counts) == n + 1)  # type: ignore[misc]
-        wanted = {await service.ask(binding): binding for binding in service.devices for _ in "12"}
+        wanted = {
+            await service.request_from(binding): binding
+            for binding in service.devices
+            for _ in "12"
+        }
         await service.until(lambda: len(service.reports) == len(wanted), 60)
         # A refused call makes a device call `current`, which returns the record of another device.
         call_count = service.calls.count("current")
         service.once("acknowledge", Reply(409))
         first = next(iter(service.devices))
-        refused = await service.ask(first)
+        refused = await service.request_from(first)
         await service.until(lambda: service.calls.count("current") > call_count)
         heartbeat_counts = dict(service.heartbeat_counts)
         await service.until(

@@ -68,9 +68,9 @@ class Till:
 
 @dataclass(frozen=True)
 class Shots:
-    """Two folders.
+    """The folders of the pictures: ``to`` for those of the documents, ``every`` for all sizes.
 
-    ``to`` is for the pictures of the documents. ``every``, if set, is for all pictures and sizes.
+    Without ``every``, only the pictures of the documents are taken.
     """
 
     to: Path
@@ -184,7 +184,7 @@ def take_figures(home: Path, shots: Shots, tab: Browser) -> None:
 
 
 def _height_of(tab: Browser) -> int:
-    """Return the height of the page down to the end of the map; a fixed one if it has no map."""
+    """Return the height of the page to the end of the map. Without a map, it is a fixed height."""
     section = "document.querySelector('.map')?.closest('section')"
     bottom = f"{section}?.getBoundingClientRect().bottom ?? 1200"
     return int(tab.value(bottom)) + 24
@@ -246,10 +246,10 @@ def alone(words: Sequence[str]) -> int:
 
     There it cannot see processes of the machine, such as another agent.
     """
-    as_anybody = [] if os.geteuid() == 0 else ["--map-root-user"]
+    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
     spaces = ["--mount", "--pid", "--fork", "--mount-proc"]
     again = [sys.executable, "-m", "tests.scenario.pictures", *words]
-    return subprocess.run(["unshare", *as_anybody, *spaces, *again], check=False).returncode
+    return subprocess.run(["unshare", *as_root, *spaces, *again], check=False).returncode
 
 
 if __name__ == "__main__":

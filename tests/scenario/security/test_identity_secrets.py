@@ -60,7 +60,7 @@ async def test_no_output_holds_a_secret(tmp_path: Path) -> None:
             assert planted not in content, f"a secret is in {place}"
 
 
-async def test_verification_cannot_be_switched_off(tmp_path: Path) -> None:
+async def test_tls_verification_cannot_be_switched_off(tmp_path: Path) -> None:
     for line in ("verify = false", "insecure = true"):
         config = write_config(tmp_path, "https://ops.example.com", service=line)
         code, _, errors = await run_verb(config, "config", "check")

@@ -73,7 +73,7 @@ class Trap:
             program.rename(self.folder / (name if name not in MODULES else f"{name}.sh"))
 
     @property
-    def sprung(self) -> list[str]:
+    def executed(self) -> list[str]:
         return sorted(path.name for path in self.traces.iterdir())
 
     def environment(self, **more: str) -> dict[str, str]:
@@ -93,9 +93,9 @@ def test_planted_code_is_detected_without_protection(trap: Trap) -> None:
     subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
     command = [sys.executable, "-c", "import psutil"]
     subprocess.run(command, env=trap.environment(), cwd=trap.folder, check=True)
-    assert trap.sprung == ["lpstat-program", "psutil"]
+    assert trap.executed == ["lpstat-program", "psutil"]
     subprocess.run([sys.executable, "-m", "collectors"], env=env, cwd="/", check=True)
-    assert {"collectors", "sitecustomize"} <= set(trap.sprung)
+    assert {"collectors", "sitecustomize"} <= set(trap.executed)
 
 
 @pytest.mark.parametrize("words", IN_A_DIRECTORY, ids=" ".join)
@@ -105,7 +105,7 @@ def test_no_planted_code_runs_in_a_directory_of_another_user(
     """Call the installed program in any directory, as `sudo venue-agent VERB` does."""
     program = "venue-control" if "demo" in words else "venue-agent"
     _run(trap, [str(Path(sys.executable).with_name(program)), *words], trap.environment())
-    assert trap.sprung == []
+    assert trap.executed == []
 
 
 @pytest.mark.parametrize("words", WITH_A_PYTHONPATH, ids=" ".join)
@@ -116,7 +116,7 @@ def test_no_planted_code_runs_with_a_pythonpath_of_another_user(
     module = "controlplane" if "demo" in words else "agent"
     command = [sys.executable, "-I", "-m", module, *words]
     _run(trap, command, trap.environment(PYTHONPATH=str(trap.folder)))
-    assert trap.sprung == []
+    assert trap.executed == []
 
 
 def _run(trap: Trap, command: list[str], env: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
 """Plants secrets in every input of the agent, and checks that real processes write none of them.
 
-The inputs are the key's file, the environment, a valid and two invalid configurations, proxies,
+The inputs are the key file, the environment, a valid and two invalid configurations, proxies,
 printers, arguments of the venue's programs, and texts of the service. The test searches the output
 and errors of every verb, the log, the bundle, the state directory, reports, and the environment of
 every child process.
@@ -208,7 +208,7 @@ async def _running(module: str, config: Path) -> AsyncIterator[AgentProcess]:
             await process.wait()
 
 
-async def _search_a_broken_one(search: Search, home: Path) -> None:
+async def _search_broken_configurations(search: Search, home: Path) -> None:
     home.mkdir()
     config = home / "config.toml"
     (home / "api-key").write_text(API_KEY)
@@ -218,23 +218,23 @@ async def _search_a_broken_one(search: Search, home: Path) -> None:
         await search.run_doctor(what, config)
 
 
-async def _everything(module: str, home: Path) -> set[tuple[str, str]]:
+async def _leaks_of(module: str, home: Path) -> set[tuple[str, str]]:
     search = Search(module)
     await _search_a_daemon(search, home, module)
-    await _search_a_broken_one(search, home / "broken")
+    await _search_broken_configurations(search, home / "broken")
     return search.matches()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 async def test_no_planted_secret_is_written_anywhere(tmp_path: Path, till_program: None) -> None:
-    assert await _everything(AGENT, tmp_path) == set()
+    assert await _leaks_of(AGENT, tmp_path) == set()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 async def test_search_detects_the_secrets_without_redaction(
     tmp_path: Path, till_program: None
 ) -> None:
-    leaks = await _everything(UNREDACTED, tmp_path)
+    leaks = await _leaks_of(UNREDACTED, tmp_path)
     locations = {place for _, place in leaks}
     assert {"log", "reports", "environment of a child", "state: status.json"} <= locations
     assert {"broken: bundle", "wrong: bundle", "running: bundle"} <= locations

@@ -163,7 +163,7 @@ def test_each_verb_has_the_documented_exit_code_and_message(
         assert MESSAGES.get((situation, f"{user} {verb}"), "") in words, words
 
 
-def test_root_may_do_what_a_user_is_referred_to_root_for() -> None:
+def test_no_verb_fails_for_missing_rights_as_root() -> None:
     assert not {key for key, code in CODES.items() if key[1] == "root" and code == 3}
 
 

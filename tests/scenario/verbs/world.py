@@ -214,7 +214,7 @@ async def daemon(service: StrictService) -> AsyncIterator[None]:
                 lambda: service.heartbeats > before or process.returncode is not None, 120
             )
             assert process.returncode is None, await log
-            await _until(_asks_for_commands)
+            await _until(_receives_commands)
         set_unit(
             "LoadState=loaded", "UnitFileState=enabled", "ActiveState=active", "SubState=running",
             f"MainPID={process.pid}",
@@ -233,13 +233,13 @@ async def _read(process: asyncio.subprocess.Process) -> bytes:
     return await process.stderr.read()
 
 
-def _asks_for_commands() -> bool:
+def _receives_commands() -> bool:
     status = STATE / "status.json"
     return status.exists() and '"delivery": null' not in status.read_text()
 
 
-async def _until(is_so: Callable[[], bool]) -> None:
-    while not is_so():  # noqa: ASYNC110 - a file is watched
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 - a file is watched
         await asyncio.sleep(0.02)
 
 

@@ -10,7 +10,7 @@ TOOL: Final = "tool "
 MISTAKE: Final = "an invalid argument of a tool"
 FOREIGN: Final = "an object that the caller has no access to"
 MALFORMED: Final = "a body that is not a request"
-NOBODY: Final = "401 of the agent protocol"
+NO_CREDENTIAL: Final = "401 of the agent protocol"
 OTHER_METHOD: Final = "405 of the agent protocol"
 REQUESTS: Final[tuple[tuple[str, Json], ...]] = (
     ("business_context", {}),
@@ -32,7 +32,7 @@ async def record(kept: Recorder) -> None:
     await _call(kept, "query_sales", {"period": "lastWeek"}, MISTAKE)
     await _call(kept, change, {"goodId": str(NEVER), "status": "active"}, FOREIGN)
     await _send(kept, [_request("ping", {})], MALFORMED)
-    await _send(kept, _request("ping", {}), NOBODY, secret="")
+    await _send(kept, _request("ping", {}), NO_CREDENTIAL, secret="")
     await kept.call("GET", PATH, of=OTHER_METHOD)
 
 

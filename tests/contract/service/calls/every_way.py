@@ -1,4 +1,4 @@
-"""Calls whose replies contain every form that the document permits for fields.
+"""Calls whose replies contain each field in each form that the document permits.
 
 They read devices, requests and reports. None of these calls is an example. Payloads are generated
 at random from the transcribed schemas.
