@@ -35,6 +35,10 @@ FILES_BESIDE = Settings().awaited_max + FILES_FOR_CALLS
 clients, and `FILES_FOR_CALLS`.
 """
 BACKLOG = 512
+UNSENT_MAX_BYTES = 65_536
+"""The system keeps at most this much of a reply that its client does not accept. Otherwise it would
+keep megabytes for each client that does not read.
+"""
 COLLECT_AFTER = 50_000
 """Allocations between two garbage collections. With Python's default of 700, the garbage
 collections during the parsing of a large body take more time than the parsing.
@@ -79,6 +83,8 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         if sys.platform != "win32":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform == "linux":  # connections inherit this option
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_MAX_BYTES)
         listener.bind(address)
     except OSError:
         listener.close()

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from sqlalchemy import delete, select, text
@@ -84,6 +85,7 @@ def _subject(kind: str, value: str) -> str:
     return hashlib.sha256(f"{kind}:{value}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@lru_cache(maxsize=4096)
 def network_of(address: str) -> str:
     """Return the IPv4 address of a client, or the /64 network of its IPv6 address."""
     try:

@@ -1,6 +1,6 @@
 """Holds connections of the service: clients that read no replies, or that send bodies slowly.
 
-A connection that the service closes is opened again after ten seconds. Sooner would be a flood of
+A connection that the service closes is opened again after 5 to 15 s. Sooner would be a flood of
 calls, whose rate a proxy limits.
 
 Usage: python -m tests.bench.connections.attack KIND PORT  (runs until it is stopped)
@@ -8,6 +8,7 @@ Usage: python -m tests.bench.connections.attack KIND PORT  (runs until it is sto
 
 import contextlib
 import heapq
+import random
 import select
 import socket
 import sys
@@ -19,7 +20,7 @@ from controlplane.web.accounts.sign_in import SIGN_IN
 
 ADDRESS = "127.0.0.2"
 """The attack has an address of its own, as on a network."""
-AGAIN_S = 10.0
+AGAIN_S = (5.0, 15.0)
 DRIP_S = 5.0
 GET = b"GET /openapi.json HTTP/1.1\r\nHost: service\r\n\r\n"
 POST = (
@@ -98,7 +99,7 @@ class Attacker:
         self._poll.unregister(number)
         self._new.discard(number)
         self._open.pop(number).close()
-        heapq.heappush(self._again_s, time.monotonic() + AGAIN_S)
+        heapq.heappush(self._again_s, time.monotonic() + random.uniform(*AGAIN_S))
 
 
 if __name__ == "__main__":
