@@ -97,7 +97,7 @@ async def test_a_new_stream_repeats_requests_that_are_not_running(service: Runni
             assert [await stream.request_id() for _ in range(2)] == requests[:2]
 
 
-async def test_streams_of_other_keys_stay_silent(service: RunningService) -> None:
+async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: RunningService) -> None:
     device = await service.device().enrolled()
     other = await service.device(service.make_key()).enrolled()
     async with opened(service, other.api_key) as stream:
@@ -106,7 +106,7 @@ async def test_streams_of_other_keys_stay_silent(service: RunningService) -> Non
         assert await stream.request_id() == own
 
 
-async def test_two_streams_of_a_key_get_the_same(service: RunningService) -> None:
+async def test_two_streams_of_one_key_send_the_same_requests(service: RunningService) -> None:
     device = await service.device().enrolled()
     async with (
         opened(service, device.api_key) as one,

@@ -183,7 +183,9 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
     assert request["startedAt"] is not None
 
 
-async def test_a_newer_report_takes_the_place_of_an_older(service: RunningService) -> None:
+async def test_a_newer_report_replaces_an_older_report_in_the_overview(
+    service: RunningService,
+) -> None:
     device = await enrolled(service, "till")
     await device.submit()
     assert (await ask(service, "summary"))["states"]["broken"] == 1
@@ -395,7 +397,7 @@ async def test_the_stream_ends_with_the_service(
 
 
 class Counted:
-    """Polls as the service does. While ``is_away`` is True, the polls fail.
+    """Polls as the service does. While ``is_failing`` is True, the polls fail.
 
     ``polls`` contains, for each poll, the numbers of changed devices, visible devices and keys.
     """
@@ -403,13 +405,13 @@ class Counted:
     def __init__(self, service: RunningService) -> None:
         self._read_snapshot = service.core._poll_console
         self.polls: list[tuple[int, int, int]] = []
-        self.is_away = False
+        self.is_failing = False
 
     async def __call__(
         self, changed: Collection[int], visible: Collection[int], keys: Collection[UUID]
     ) -> Snapshot:
         self.polls.append((len(changed), len(visible), len(keys)))
-        if self.is_away:
+        if self.is_failing:
             raise unavailable("the database is not available")
         return await self._read_snapshot(changed, visible, keys)
 
@@ -452,17 +454,19 @@ async def test_one_poll_serves_all_consoles(
     assert device.instance_id
 
 
-async def test_consoles_outlast_a_database_that_is_away(service: RunningService) -> None:
+async def test_console_streams_continue_after_a_failure_of_the_database(
+    service: RunningService,
+) -> None:
     await enrolled(service, "till")
     counted = Counted(service)
-    counted.is_away = True
+    counted.is_failing = True
     feeds = ConsoleFeeds(counted)
     caller = service.caller(service.write_key)
     async with asyncio.timeout(TIMEOUT_S):
         with feeds.open(caller.organization_id, caller.key_id, (1,)) as stream:
             while len(counted.polls) < 2:
                 assert await stream.next(0.01) == ((), False)
-            counted.is_away = False
+            counted.is_failing = False
             while not (await stream.next(0.01))[0]:
                 assert not stream.is_ended
         await feeds.finished()
