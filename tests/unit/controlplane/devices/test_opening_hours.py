@@ -103,7 +103,9 @@ def test_formatted_hours_are_read_as_the_same(opening: OpeningHours) -> None:
         ),  # each time occurs twice: from the first 03:30 to the second 03:45
     ],
 )
-def test_days_on_which_clocks_are_changed(line: str, day: date, length_h: float) -> None:
+def test_spans_have_the_real_length_on_days_with_clock_changes(
+    line: str, day: date, length_h: float
+) -> None:
     zone = ZoneInfo("Europe/Riga")
     since = datetime.combine(day, datetime.min.time(), zone).astimezone(UTC)
     spans = read_hours("Europe/Riga", [line]).spans(since, since + timedelta(days=3))

@@ -67,7 +67,7 @@ async def test_concurrent_answers_to_two_challenges_create_one_binding(
 ) -> None:
     device = service.device()
     challenges = [await device.challenge() for _ in range(4)]
-    replies = await asyncio.gather(*(device.answer(query) for query in challenges))
+    replies = await asyncio.gather(*(device.answer(each) for each in challenges))
     assert {reply.status_code for reply in replies} == {200}
     assert len({reply.json()["bindingId"] for reply in replies}) == 1
 
@@ -184,9 +184,9 @@ async def test_a_device_of_another_organization_is_hidden_and_does_not_prevent_e
     await stranger.enrolled()
     assert stranger.binding_id != owner.binding_id
     assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
-    question = await stranger.create_request()
-    assert question not in [command["requestId"] for command in await owner.commands()]
-    assert question not in [request["id"] for request in (await owner.detail())["requests"]]
+    request_id = await stranger.create_request()
+    assert request_id not in [command["requestId"] for command in await owner.commands()]
+    assert request_id not in [request["id"] for request in (await owner.detail())["requests"]]
 
 
 def kind_for(path: str) -> dict[str, str]:

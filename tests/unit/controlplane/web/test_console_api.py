@@ -316,10 +316,12 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def console(service: RunningService) -> AsyncIterator[tuple[Console, SimulatedDevice]]:
     device = await enrolled(service, "till")
-    output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    positions = service.database.read(
+        lambda session: session.scalars(select(Device.position)).all()
+    )
     caller = service.caller(service.write_key)
     feeds = service.core.console_feeds
-    with feeds.open(caller.organization_id, caller.key_id, output) as stream:
+    with feeds.open(caller.organization_id, caller.key_id, positions) as stream:
         events = ChangesEndpoint(service.core)._events(stream)
         async with aclosing(events):
             made = Console(events)
@@ -373,7 +375,7 @@ async def test_changes_of_another_process_are_streamed(
     await stream.row_where(id=request_id, status="queued")
 
 
-async def test_the_stream_ends_with_its_key(
+async def test_the_stream_ends_when_its_key_is_revoked(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -383,7 +385,7 @@ async def test_the_stream_ends_with_its_key(
         await stream.next()
 
 
-async def test_the_stream_ends_with_the_service(
+async def test_the_stream_ends_when_the_service_stops(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -396,7 +398,7 @@ async def test_the_stream_ends_with_the_service(
     assert "event: device" not in reply.text
 
 
-class Counted:
+class CountedPolls:
     """Polls as the service does. While ``is_failing`` is True, the polls fail.
 
     ``polls`` contains, for each poll, the numbers of changed devices, visible devices and keys.
@@ -423,7 +425,7 @@ async def test_one_poll_serves_all_consoles(
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     device = await enrolled(service, "till")
     other = await enrolled(service, "other", location="loc-0002")
-    counted = Counted(service)
+    counted = CountedPolls(service)
     feeds = ConsoleFeeds(counted)
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position).order_by(Device.position)).all()
@@ -442,14 +444,14 @@ async def test_one_poll_serves_all_consoles(
             # A key of one location receives only devices of that location.
             assert {len(rows) for rows, _ in changes[0::2]} == {2}
             assert {len(rows) for rows, _ in changes[1::2]} == {1}
-            query = len(counted.polls)
+            polls_before = len(counted.polls)
             service.clock.advance(5)
             await other.heartbeat()
             feeds.notify(callers[0].organization_id, positions[1:], is_reordered=False)
             for stream in streams:
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
-            assert len([each for each in counted.polls[query:] if each[0]]) == 1
+            assert len([each for each in counted.polls[polls_before:] if each[0]]) == 1
         await feeds.finished()
     assert device.instance_id
 
@@ -458,7 +460,7 @@ async def test_console_streams_continue_after_a_failure_of_the_database(
     service: RunningService,
 ) -> None:
     await enrolled(service, "till")
-    counted = Counted(service)
+    counted = CountedPolls(service)
     counted.is_failing = True
     feeds = ConsoleFeeds(counted)
     caller = service.caller(service.write_key)

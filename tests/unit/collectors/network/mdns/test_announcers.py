@@ -230,9 +230,9 @@ def test_announcers_share_the_limits_of_types_and_questions() -> None:
     records.add(HONEST, [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
     questions = missing(records)
     assert [question.labels[0] for question in questions][:2] == ["L0", "Kitchen"]
-    requests = [question for question, of in questions.items() if records.may_ask(of)]
-    assert sum(q.labels[0].startswith("L") for q in requests) <= QUESTIONS_MAX // 2
-    assert sum(q.labels[0] == "Kitchen" for q in requests) == 2
+    permitted = [question for question, of in questions.items() if records.may_ask(of)]
+    assert sum(q.labels[0].startswith("L") for q in permitted) <= QUESTIONS_MAX // 2
+    assert sum(q.labels[0] == "Kitchen" for q in permitted) == 2
 
 
 def test_direct_answers_replace_earlier_records_of_an_address() -> None:

@@ -70,8 +70,8 @@ def test_many_questions_are_split_into_packets_that_fit():
     questions = [Question((f"host-{number}", "local"), "A") for number in range(500)]
     packets = question_packets(questions)
     assert all(len(packet) <= PACKET_MAX_BYTES for packet in packets)
-    requests = [question.name for packet in packets for question in DNSIncoming(packet).questions]
-    assert requests == [f"host-{number}.local." for number in range(500)]
+    names = [question.name for packet in packets for question in DNSIncoming(packet).questions]
+    assert names == [f"host-{number}.local." for number in range(500)]
 
 
 def test_known_answers_follow_the_question_and_mark_truncation():
