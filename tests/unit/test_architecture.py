@@ -58,7 +58,7 @@ def test_every_file_that_a_document_names_exists(document: Path) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_no_folder_is_overcrowded() -> None:
+def test_no_folder_has_too_many_files() -> None:
     folders = {file.parent for part in (*PRODUCT, "tests") for file in (ROOT / part).rglob("*.py")}
     crowded = {
         str(folder.relative_to(ROOT)): count

@@ -13,7 +13,7 @@ async def _answer(_: Request) -> Reply:
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_server_that_stops_while_it_is_called_leaves_nothing(turns: int) -> None:
+async def test_a_server_that_stops_during_a_call_closes_its_connections(turns: int) -> None:
     server = HttpServer(_answer)
     await server.__aenter__()
     address = ("127.0.0.1", int(server.base_url.rpartition(":")[2]))

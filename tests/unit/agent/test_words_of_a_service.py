@@ -16,11 +16,11 @@ from agent.wire.sd_notify import Notifier
 from tests.fakes.fake_clock import FakeClock
 
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00\u2028\nSTATUS=forged"
-OBEYED = set("\x1b\x07\x9b\x00\u202e\u2066\u2028\n")
+CONTROL_CHARACTERS = set("\x1b\x07\x9b\x00\u202e\u2066\u2028\n")
 
 
 def test_control_characters_are_removed() -> None:
-    assert not set(without_controls(HOSTILE)) & OBEYED
+    assert not set(without_controls(HOSTILE)) & CONTROL_CHARACTERS
     assert "evil" in without_controls(HOSTILE)
 
 
@@ -28,7 +28,7 @@ def test_the_status_of_a_condition_is_plain_and_bounded() -> None:
     health = HealthBoard(FakeClock(), lambda: None)
     health.set("server-error", HOSTILE + "x" * 5000)
     (problem,) = health.problems()
-    assert not set(problem.detail) & OBEYED
+    assert not set(problem.detail) & CONTROL_CHARACTERS
     assert len(problem.detail) == 1024
 
 
@@ -39,7 +39,7 @@ def test_service_manager_receives_one_printable_line(tmp_path: Path) -> None:
         Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}).status(HOSTILE)
         text = reader.recv(65536).decode()
     assert text.startswith("STATUS=")
-    assert not set(text) & OBEYED
+    assert not set(text) & CONTROL_CHARACTERS
 
 
 @pytest.mark.parametrize("error", [ServiceError(HOSTILE), ServiceUnavailable("proxy", HOSTILE)])
@@ -50,7 +50,7 @@ def test_an_error_on_the_terminal_is_plain(
         raise error
 
     assert run_command(act, debug=False) == 1
-    assert not set(capsys.readouterr().err.replace("\n", "")) & OBEYED
+    assert not set(capsys.readouterr().err.replace("\n", "")) & CONTROL_CHARACTERS
 
 
 def test_the_reason_of_a_rejected_entry_is_short() -> None:
@@ -59,4 +59,4 @@ def test_the_reason_of_a_rejected_entry_is_short() -> None:
 
 
 def test_texts_of_conditions_contain_no_control_characters() -> None:
-    assert not set("".join(c.title + c.fix for c in CONDITIONS.values())) & OBEYED
+    assert not set("".join(c.title + c.fix for c in CONDITIONS.values())) & CONTROL_CHARACTERS

@@ -88,7 +88,7 @@ def test_only_the_largest_device_is_cut_and_reported() -> None:
         assert "of 3,001 services and ports are listed" in text
 
 
-def test_thousands_of_devices_are_cut_alike() -> None:
+def test_services_of_many_devices_are_cut_equally() -> None:
     facts = network(hosts=tuple(a_host(f"10.0.{n // 250}.{n % 250}", 40, None) for n in range(50)))
     message = facts_of(line_of(Result(facts), LIMIT))
     counts = {len(each["services"]) for each in message["hosts"]}

@@ -28,7 +28,7 @@ def test_neither_the_path_nor_the_current_directory_is_searched(
     assert Path(path).parent in map(Path, programs.POSIX_DIRECTORIES)
 
 
-def test_the_first_directory_wins_and_only_programs_count(
+def test_the_first_directory_with_an_executable_program_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
@@ -42,7 +42,7 @@ def test_the_first_directory_wins_and_only_programs_count(
     assert find_program("ps") == str(first / "ps")
 
 
-def test_the_directories_are_the_systems() -> None:
+def test_other_users_cannot_write_the_program_directories() -> None:
     for directory in programs.POSIX_DIRECTORIES:
         assert Path(directory).is_absolute()
         status = Path(directory).stat()

@@ -154,7 +154,7 @@ def test_requests_to_a_local_service_bypass_the_proxy(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("outcome", "code"), [("completed", 0), ("failed", 1)])
-async def test_a_request_waited_for_ends_with_its_report(
+async def test_request_with_wait_ends_when_the_report_arrives(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str], outcome: str, code: int
 ) -> None:
     arguments = ["request", device.instance_id, "network", "--wait"]
@@ -189,7 +189,7 @@ async def test_devices_and_reports_fit_80_columns(
             assert f"{report_id[:8]}  application  completed  disabled" in printed
 
 
-async def test_a_report_as_json_and_as_a_page(
+async def test_a_report_is_printed_as_json_and_written_as_a_page(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     report_id = (await device.submit(REPORT)).json()["reportId"]
@@ -209,7 +209,7 @@ async def test_a_revoked_device_gets_no_requests_and_no_heartbeats(
     assert (await device.heartbeat()).status_code == 409
 
 
-def test_refusals_are_plain_lines(
+def test_a_refusal_of_the_service_is_printed_in_two_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("VENUE_CONTROL_API_KEY", "vck_wrong")
@@ -286,7 +286,7 @@ async def test_output_of_the_service_is_flushed_at_once() -> None:
         await writer.wait_closed()
 
 
-def test_an_address_in_use_is_a_plain_line(process: Process) -> None:
+def test_an_address_in_use_is_reported_in_one_line(process: Process) -> None:
     port = process.url.rpartition(":")[2]
     failed = run("serve", "--port", port, "--database", process.database)
     assert failed.returncode == 2
@@ -295,7 +295,7 @@ def test_an_address_in_use_is_a_plain_line(process: Process) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="the test requires POSIX")
-def test_help_needs_none_of_the_large_libraries() -> None:
+def test_help_imports_none_of_the_large_libraries() -> None:
     code = (
         "import sys\n"
         "from controlplane.cli.main import main\n"

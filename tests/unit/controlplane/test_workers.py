@@ -84,7 +84,7 @@ async def test_requests_reach_the_streams_of_every_worker(database: str) -> None
         assert stop(process) == 0
 
 
-def test_a_worker_that_dies_is_replaced_and_all_end_with_the_first_process(database: str) -> None:
+def test_a_dead_worker_is_replaced_and_workers_end_with_the_main_process(database: str) -> None:
     process = start(database, "--workers", "2")
     try:
         first, second = workers_of(process)

@@ -80,7 +80,7 @@ async def test_a_successful_child_returns_its_facts_and_progress() -> None:
     }
 
 
-async def test_nothing_after_the_result_counts(caplog: pytest.LogCaptureFixture) -> None:
+async def test_output_after_the_result_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     collected = await run("chatty")
 
     assert facts(collected).limitations == ()
@@ -95,7 +95,7 @@ async def test_nothing_after_the_result_counts(caplog: pytest.LogCaptureFixture)
         ("talk_garbage", "an event cannot be read: it is not JSON"),
     ],
 )
-async def test_facts_sent_before_the_end_are_kept(behaviour: str, reason: str) -> None:
+async def test_facts_sent_before_a_failure_are_kept(behaviour: str, reason: str) -> None:
     collected = await run(behaviour)
 
     assert collected.error is not None
@@ -136,14 +136,16 @@ async def run_to_the_deadline(behaviour: str, monkeypatch: pytest.MonkeyPatch) -
     return await process(behaviour).collect(JOB, pass_the_deadline)
 
 
-async def test_at_the_deadline_the_last_checkpoint_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_facts_of_the_last_checkpoint_are_kept_at_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     collected = await run_to_the_deadline("hang_later", monkeypatch)
 
     assert collected.error == "it was stopped at its deadline of 30 s"
     assert facts(collected).limitations == ("so far",)
 
 
-async def test_at_the_deadline_without_a_checkpoint_there_is_nothing() -> None:
+async def test_a_deadline_without_a_checkpoint_raises_an_error() -> None:
     with pytest.raises(CollectorError, match="sent no facts: it was stopped at its deadline"):
         await run("hang", short(0.2))
 
@@ -157,7 +159,7 @@ async def test_a_large_job_for_a_child_that_does_not_read_ends_at_the_deadline()
         await run("hang", job)
 
 
-async def ask_soon(behaviour: str) -> Collected:
+async def run_and_cancel(behaviour: str) -> Collected:
     """Run a child and cancel it when it reports its first progress."""
     cancel = asyncio.Event()
     return await process(behaviour).collect(JOB, lambda _: cancel.set(), cancel)
@@ -176,7 +178,7 @@ async def test_a_child_that_reads_no_job_leaves_no_traceback(
 
 
 async def test_cancelled_child_returns_its_facts() -> None:
-    collected = await ask_soon("obey")
+    collected = await run_and_cancel("obey")
 
     assert collected.error is None
     assert facts(collected).cancelled
@@ -191,14 +193,14 @@ async def test_child_is_cancelled_at_its_deadline(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_child_that_ignores_its_cancellation_is_killed() -> None:
-    collected = await ask_soon("hang_later")
+    collected = await run_and_cancel("hang_later")
 
     assert collected.error == "it was cancelled, but did not end in time"
     assert facts(collected).limitations == ("so far",)
 
 
 async def test_an_invalid_answer_of_a_child_keeps_earlier_facts() -> None:
-    collected = await ask_soon("answer_garbage")
+    collected = await run_and_cancel("answer_garbage")
 
     assert facts(collected).limitations == ("so far",)
 
@@ -237,7 +239,7 @@ async def test_an_endless_stream_of_lines_ends_at_the_deadline() -> None:
         await run("many_lines", short(0.3))
 
 
-async def test_a_grandchild_is_gone_afterwards(tmp_path: Path) -> None:
+async def test_a_grandchild_is_killed_after_the_collection(tmp_path: Path) -> None:
     file = tmp_path / "pid"
 
     collected = await run("grandchild", file=file)
@@ -246,7 +248,7 @@ async def test_a_grandchild_is_gone_afterwards(tmp_path: Path) -> None:
     await gone(int(file.read_text()))
 
 
-async def test_a_grandchild_that_escaped_does_not_hold_us(
+async def test_an_escaped_grandchild_does_not_delay_the_collection(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "pid"
@@ -296,7 +298,7 @@ async def test_a_child_ends_when_its_stdin_closes(tmp_path: Path) -> None:
     assert await asyncio.wait_for(child.wait(), 60) == 0
 
 
-async def test_no_secret_and_no_other_place_of_code_is_inherited() -> None:
+async def test_the_child_inherits_no_secrets_and_no_search_paths_for_code() -> None:
     environment = {
         "PATH": "/planted",
         "PYTHONPATH": "/planted",
@@ -357,12 +359,12 @@ async def test_a_collection_does_not_wait_for_leftover_grandchildren(
     os.mkfifo(fifo)
     end = collector_process._end
 
-    async def end_of_one_that_is_gone(child: Process, within_s: float) -> None:
+    async def end_after_the_exit(child: Process, within_s: float) -> None:
         while child.returncode is None:  # noqa: ASYNC110 - the event loop must run
             await asyncio.sleep(0)
         await end(child, within_s)
 
-    monkeypatch.setattr(collector_process, "_end", end_of_one_that_is_gone)
+    monkeypatch.setattr(collector_process, "_end", end_after_the_exit)
     heir = f"echo >{tmp_path}/lives; exec cat {fifo} >{tmp_path}/heard"
     script = f"setsid sh -c '{heir}' & until test -e {tmp_path}/lives; do :; done"
     collector = CollectorProcess(

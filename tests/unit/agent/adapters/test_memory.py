@@ -1,5 +1,5 @@
-"""`memory.settle` returns memory to the system. The test calls it in a separate process, because it
-changes the settings of its process permanently.
+"""`memory.settle` returns memory to the system. It changes the settings of its process permanently.
+Therefore the test calls it in a separate process.
 """
 
 import subprocess
@@ -26,8 +26,8 @@ def mistakes():
 found = mistakes()
 
 def kibibytes(field):
-    with open("/proc/self/smaps_rollup") as book:
-        return next(int(line.split()[1]) for line in book if line.startswith(field))
+    with open("/proc/self/smaps_rollup") as smaps:
+        return next(int(line.split()[1]) for line in smaps if line.startswith(field))
 
 rubbish = [bytearray(1000) for _ in range(8000)]
 kept = rubbish[::500]

@@ -100,7 +100,7 @@ CALLS: dict[str, tuple[Call, str, str]] = {
 
 
 @pytest.mark.parametrize("operation", CALLS)
-async def test_an_operation_as_the_contract_shows_it(
+async def test_each_operation_matches_the_examples_of_the_contract(
     server: ScriptedServer, client: ServiceClient, clock: FakeClock, operation: str
 ) -> None:
     call, request, reply = CALLS[operation]
@@ -225,7 +225,9 @@ async def test_redirects_of_the_service_are_not_followed(
     assert len(server.requests) == 1
 
 
-async def test_a_web_page_is_not_the_service(server: ScriptedServer, client: ServiceClient) -> None:
+async def test_a_web_page_raises_service_unavailable(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(b"<html>sign in", 200, "text/html; charset=utf-8")
 
     for call in (client.current(), frames(client)):
@@ -333,7 +335,7 @@ async def noise(writer: asyncio.StreamWriter) -> None:
         (noise, "connection-lost"),
     ],
 )
-async def test_a_server_that_misbehaves(
+async def test_a_misbehaving_server_raises_service_unavailable(
     server: ScriptedServer, client: ServiceClient, speak: Any, cause: str
 ) -> None:
     server.speak = speak
@@ -345,7 +347,7 @@ async def test_a_server_that_misbehaves(
     assert str(error.value)
 
 
-async def test_a_closed_port_refuses(clock: FakeClock) -> None:
+async def test_a_closed_port_raises_service_unavailable(clock: FakeClock) -> None:
     async with running_server() as gone:
         url = gone.base_url
     client = ServiceClient(config(url).service, KEY, clock)
@@ -498,7 +500,9 @@ SSE = "\n".join(
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-async def test_server_sent_events(server: ScriptedServer, client: ServiceClient, end: str) -> None:
+async def test_server_sent_events_are_parsed(
+    server: ScriptedServer, client: ServiceClient, end: str
+) -> None:
     body = SSE.replace("COMMAND", COMMAND.decode()).replace("\n", end).encode()
     server.answer(body, content_type="Text/Event-Stream;charset=utf-8")
 
@@ -615,7 +619,7 @@ async def _kept(answer: CommandStream, seen: list[Frame]) -> AsyncIterator[Frame
 @pytest.mark.parametrize(
     ("content_type", "start"), [("text/event-stream", b"data: "), ("application/x-ndjson", b"")]
 )
-async def test_an_endless_event_is_given_up(
+async def test_an_endless_event_raises_service_unavailable(
     server: ScriptedServer, client: ServiceClient, content_type: str, start: bytes
 ) -> None:
     server.answer(start + b"x" * (FRAME_MAX_BYTES * 3), content_type=content_type)

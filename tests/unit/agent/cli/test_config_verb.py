@@ -1,5 +1,5 @@
-"""The commands `config check`, `show`, `schema` and `example`: their exit codes, their JSON, and
-that they print no secrets.
+"""The commands `config check`, `show`, `schema` and `example`: their exit codes and their JSON.
+They print no secrets.
 """
 
 import json

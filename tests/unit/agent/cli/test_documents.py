@@ -67,7 +67,7 @@ def test_the_remaining_documented_conditions_exist_in_the_program() -> None:
     assert set(CONDITION_ROWS) <= titles
 
 
-def test_every_key_that_is_named_exists() -> None:
+def test_every_configuration_key_in_the_documents_exists() -> None:
     names = {
         f"{name}.{key}"
         for name, section in sections_of(Config).items()
@@ -80,14 +80,14 @@ def test_every_key_that_is_named_exists() -> None:
             assert name in names, f"docs/{file}.md: {name}"
 
 
-def test_every_link_and_picture_is_there() -> None:
+def test_every_link_and_picture_leads_to_a_file() -> None:
     for file in ("cli", "troubleshooting", "privacy", "configuration"):
         text = (ROOT / f"docs/{file}.md").read_text("utf-8")
         for target in re.findall(r"\]\(([^)#]+)\)", text):
             assert (ROOT / "docs" / target).exists(), f"docs/{file}.md: {target}"
 
 
-def test_pictures_fetch_nothing() -> None:
+def test_pictures_load_no_external_content() -> None:
     pictures = sorted((ROOT / "docs/images").glob("*.svg"))
     assert pictures
     for picture in pictures:

@@ -12,7 +12,9 @@ from tests.scenario.agent_process import run_agent, running_agent, write_config
 pytestmark = pytest.mark.medium
 
 
-async def test_prints_the_record_and_does_not_enroll_twice(tmp_path: Path) -> None:
+async def test_enroll_prints_the_record_and_repeats_the_enrollment_only_with_force(
+    tmp_path: Path,
+) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
         code, output, errors = await run_agent(config, "enroll")
@@ -39,7 +41,7 @@ async def test_refusal_is_printed_in_one_line(tmp_path: Path) -> None:
     )
 
 
-async def test_enroll_does_not_disturb_a_running_agent(tmp_path: Path) -> None:
+async def test_enroll_is_refused_while_an_agent_runs(tmp_path: Path) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
         async with running_agent(config) as agent:
@@ -50,7 +52,7 @@ async def test_enroll_does_not_disturb_a_running_agent(tmp_path: Path) -> None:
     assert "stop it to enroll manually" in errors
 
 
-async def test_a_missing_key_is_a_wrong_configuration(tmp_path: Path) -> None:
+async def test_enroll_without_a_key_exits_with_2(tmp_path: Path) -> None:
     config = write_config(tmp_path, "http://127.0.0.1:9")
     (tmp_path / "api-key").unlink()
     code, _, errors = await run_agent(config, "enroll")

@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path)
 
 
-def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:
+def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:
     """Store a report in the state directory."""
     state = StateDirectory(config.parent / "state")
     state.prepare()
@@ -63,7 +63,7 @@ def report_here(config: Path, *, is_sent: bool, has_payload: bool = True) -> Non
 def test_report_is_printed_again(
     config: Path, capsys: pytest.CaptureFixture[str], words: str, is_sent: bool
 ) -> None:
-    report_here(config, is_sent=is_sent)
+    store_report(config, is_sent=is_sent)
     assert main(["history", words, "--config", str(config)]) == 0
     output = capsys.readouterr().out
     assert "Kitchen printer has moved" in output
@@ -72,10 +72,10 @@ def test_report_is_printed_again(
     assert all(len(line) <= 80 for line in output.splitlines())
 
 
-def test_the_payload_is_the_one_that_was_sent(
+def test_history_as_json_prints_the_payload_that_was_sent(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report_here(config, is_sent=True)
+    store_report(config, is_sent=True)
     assert main(["history", REPORT, "--json", "--config", str(config)]) == 0
     assert json.loads(capsys.readouterr().out) == to_plain(payloads.small_venue())
 
@@ -83,7 +83,7 @@ def test_the_payload_is_the_one_that_was_sent(
 def test_history_writes_the_page_of_a_report(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report_here(config, is_sent=True)
+    store_report(config, is_sent=True)
     page = config.parent / "page.html"
     assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 0
     assert "<html" in page.read_text()
@@ -95,7 +95,7 @@ def test_history_writes_the_page_of_a_report(
 def test_report_without_content_is_printed(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report_here(config, is_sent=True, has_payload=False)
+    store_report(config, is_sent=True, has_payload=False)
     assert main(["history", REPORT, "--config", str(config)]) == 0
     output = capsys.readouterr().out
     assert output.startswith("network report without content: collection-failed\n")
@@ -109,7 +109,7 @@ def test_report_without_content_is_printed(
 def test_report_without_stored_content_is_an_error(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report_here(config, is_sent=True)
+    store_report(config, is_sent=True)
     database = Database(StateDirectory(config.parent / "state"))
     with database._connection as connection:
         connection.execute("DELETE FROM sent")

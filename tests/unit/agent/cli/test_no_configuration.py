@@ -41,7 +41,7 @@ def test_defaults_are_printed_without_a_configuration(capsys: pytest.CaptureFixt
     assert re.search(r"max_duration_seconds +default", capsys.readouterr().out)
 
 
-def test_status_gives_no_advice_that_cannot_work(
+def test_status_without_a_configuration_does_not_advise_to_start_the_agent(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status"]) == 2

@@ -12,7 +12,7 @@ from agent import daemon
 from agent.cli.main import main
 from agent.errors import AgentError, ConfigNotVisible, NotVisible
 
-ON_A_TERMINAL_THAT_GOES: Final = """
+ON_A_CLOSING_TERMINAL: Final = """
 import argparse, os, pty, sys
 from agent import daemon
 from agent.cli import run
@@ -65,5 +65,5 @@ def test_error_sets_the_exit_code_and_is_printed(
 @pytest.mark.medium
 def test_a_closed_terminal_does_not_change_the_exit_code() -> None:
     """Python flushes stdout at exit, and exits with code 120 if that fails."""
-    command = (sys.executable, "-I", "-c", ON_A_TERMINAL_THAT_GOES)  # -I ignores PYTHONUNBUFFERED
+    command = (sys.executable, "-I", "-c", ON_A_CLOSING_TERMINAL)  # -I ignores PYTHONUNBUFFERED
     assert subprocess.run(command, timeout=60, check=False).returncode == 0

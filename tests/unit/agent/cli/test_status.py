@@ -22,22 +22,26 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path)
 
 
-def narrow(text: str) -> bool:
+def fits_80_columns(text: str) -> bool:
     return all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_a_healthy_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_a_healthy_daemon_exits_with_0(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(config.parent):
         assert main(["status", "--config", str(config)]) == 0
     output = capsys.readouterr().out
     assert output.startswith("healthy  venue-agent ")
     for words in ("loc-0001 of org-0001", "12 s ago", "by stream, 14 since", "empty"):
         assert words in output
-    assert narrow(output)
+    assert fits_80_columns(output)
     assert "\x1b" not in output, "colours must appear only on terminals"
 
 
-def test_the_machine_is_the_title(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_begins_with_the_name_of_the_machine(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(config.parent) as state:
         DeviceRecordFile(state).save(DeviceRecord(legacy_install_id="till-3"))
         main(["status", "--config", str(config)])
@@ -58,7 +62,7 @@ def test_status_lists_the_problems_of_a_daemon(
     assert "(since 3 h ago)" in output
     assert "→ check service.base_url" in output
     assert "2 reports waiting, 4 KiB" in output
-    assert narrow(output)
+    assert fits_80_columns(output)
 
 
 def test_a_revoked_device_is_not_healthy(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,7 +112,9 @@ def test_daemon_without_a_status_file_is_starting(
     assert capsys.readouterr().out.startswith("starting")
 
 
-def test_the_json_of_status(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_as_json_has_the_documented_keys(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(config.parent, problems=(PROBLEM,)):
         assert main(["status", "--json", "--config", str(config)]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -137,7 +143,7 @@ def test_status_is_printed_despite_a_wrong_configuration(
     assert "did you mean 'location_id'?" in captured.err
 
 
-def test_a_configuration_that_is_not_there_is_an_error(
+def test_status_with_a_missing_configuration_file_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status", "--config", str(tmp_path / "none.toml")]) == 2
@@ -179,20 +185,22 @@ def _add_requests(config: Path, count: int) -> None:
     database.close()
 
 
-def test_history_shows_the_newest_within_80_columns(
+def test_history_lists_the_newest_requests_within_80_columns(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _add_requests(config, 30)
     assert main(["history", "--config", str(config)]) == 0
     output = capsys.readouterr().out
-    assert narrow(output)
+    assert fits_80_columns(output)
     lines = output.splitlines()
     assert lines[1].startswith("2026-01-01 00:29  application  expired    it ran out")
     assert lines[3].endswith("63a3b2c1-0000-4000-8000-000000000000")
     assert lines[-1].startswith("there are older rows")
 
 
-def test_the_json_of_history(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_as_json_has_the_documented_keys(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _add_requests(config, 3)
     assert main(["history", "--json", "--limit", "2", "--config", str(config)]) == 0
     rows = json.loads(capsys.readouterr().out)

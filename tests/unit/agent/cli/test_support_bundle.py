@@ -43,32 +43,32 @@ def context(home: Path, local: LocalConfig | None) -> Context:
     return Context(state=StateDirectory(home / "state"), local=local)
 
 
-def why_not(context: Context) -> list[str]:
+def omission_reasons(context: Context) -> list[str]:
     return [report.left_out for report in support_bundle._fresh_reports(context)]
 
 
 def test_each_kind_is_collected_once(tmp_path: Path, collector: Collector) -> None:
-    assert why_not(context(tmp_path, LocalConfig())) == ["", ""]
+    assert omission_reasons(context(tmp_path, LocalConfig())) == ["", ""]
     assert collector.kinds == ["network", "application"]
 
 
 def test_a_disabled_kind_is_left_out_of_fresh_reports(tmp_path: Path, collector: Collector) -> None:
     local = LocalConfig.model_validate({"network": {"enabled": False}})
-    assert why_not(context(tmp_path, local)) == [support_bundle.SWITCHED_OFF, ""]
+    assert omission_reasons(context(tmp_path, local)) == [support_bundle.SWITCHED_OFF, ""]
     assert collector.kinds == ["application"]
 
 
 def test_without_a_configuration_nothing_is_collected(tmp_path: Path, collector: Collector) -> None:
-    assert all("no configuration" in why for why in why_not(context(tmp_path, None)))
+    assert all("no configuration" in why for why in omission_reasons(context(tmp_path, None)))
     assert collector.kinds == []
 
 
 def test_failed_collection_is_reported(tmp_path: Path, collector: Collector) -> None:
     collector.fails = True
-    assert why_not(context(tmp_path, LocalConfig())) == ["the child died"] * 2
+    assert omission_reasons(context(tmp_path, LocalConfig())) == ["the child died"] * 2
 
 
-def test_the_agents_own_collection_comes_first(
+def test_fresh_reports_are_collected_after_the_running_collection_of_the_agent(
     tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(tmp_path, activity="collecting: scan 12 of 254") as state:
@@ -81,7 +81,7 @@ def test_the_agents_own_collection_comes_first(
                 StatusFile(state).write(status_of(tmp_path))
 
         monkeypatch.setattr(support_bundle.time, "sleep", sleep)
-        assert why_not(context(tmp_path, LocalConfig())) == ["", ""]
+        assert omission_reasons(context(tmp_path, LocalConfig())) == ["", ""]
     assert len(slept) == 3
 
 
@@ -92,7 +92,10 @@ def test_fresh_reports_are_skipped_while_the_agent_is_collecting(
     monkeypatch.setattr(support_bundle.time, "monotonic", lambda: sum(slept))
     monkeypatch.setattr(support_bundle.time, "sleep", slept.append)
     with running(tmp_path, activity="collecting network"):
-        assert why_not(context(tmp_path, LocalConfig())) == ["the agent itself was collecting"] * 2
+        assert (
+            omission_reasons(context(tmp_path, LocalConfig()))
+            == ["the agent itself was collecting"] * 2
+        )
     assert collector.kinds == []
 
 

@@ -1,4 +1,4 @@
-"""The API key: the order of its sources, and that its current value is read each time."""
+"""The API key: the order of its sources. Its current value is read for each use."""
 
 from pathlib import Path
 

@@ -11,20 +11,20 @@ from agent.config.model import Config, LocalConfig, sections_of
 from tests.paths import ROOT
 
 
-def _but(config: LocalConfig, *sections: str) -> dict[str, Any]:
+def _without(config: LocalConfig, *sections: str) -> dict[str, Any]:
     return {k: v for k, v in dict(config).items() if k not in sections}
 
 
-def test_the_file_in_the_repository_is_the_one_the_models_write() -> None:
+def test_the_example_in_the_repository_equals_the_generated_example() -> None:
     assert (ROOT / "config.example.toml").read_text("utf-8") == example(), (
         "generate it again: venue-agent config example > config.example.toml"
     )
 
 
-def test_the_example_is_a_right_configuration_of_defaults(tmp_path: Path) -> None:
+def test_the_example_is_valid_and_contains_only_defaults(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(example())
-    assert _but(load(Config, file, {}).config, "service") == _but(LocalConfig(), "service")
+    assert _without(load(Config, file, {}).config, "service") == _without(LocalConfig(), "service")
 
 
 def test_commented_out_options_of_the_example_are_the_defaults(tmp_path: Path) -> None:
@@ -38,8 +38,8 @@ def test_commented_out_options_of_the_example_are_the_defaults(tmp_path: Path) -
     file = tmp_path / "config.toml"
     file.write_text(text)
     loaded = load(Config, file, {})
-    defaults = _but(LocalConfig(), "service", "printers")
-    assert _but(loaded.config, "service", "printers") == defaults
+    defaults = _without(LocalConfig(), "service", "printers")
+    assert _without(loaded.config, "service", "printers") == defaults
     assert [p.id for p in loaded.config.printers] == ["kitchen"]
 
 
@@ -63,7 +63,7 @@ def test_the_schema_describes_every_key() -> None:
             assert entry.get("description"), f"{section.get('title')}.{key}"
 
 
-def test_every_key_has_a_text() -> None:
+def test_every_key_has_a_description() -> None:
     for name, section in sections_of(Config).items():
         assert Config.model_fields[name].description, name
         for key, field in section.model_fields.items():

@@ -101,7 +101,7 @@ def test_the_environment_overrides_the_file(
     assert loaded.origins[key] == f"VENUE_AGENT_{variable}"
 
 
-def test_the_environment_alone_is_enough(file: Path, tmp_path: Path) -> None:
+def test_environment_variables_alone_can_configure_the_agent(file: Path, tmp_path: Path) -> None:
     environment = {
         "VENUE_AGENT_SERVICE__BASE_URL": "https://ops.example.com",
         "VENUE_AGENT_SERVICE__LOCATION_ID": "loc-0001",
@@ -262,7 +262,9 @@ def test_defaults_are_used_without_a_configuration_file(
 
 
 @given(st.text(max_size=200))
-def test_no_text_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
+def test_any_text_raises_only_config_errors(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
     file = tmp_path_factory.mktemp("config") / "config.toml"
     file.write_text(text, encoding="utf-8", newline="")
 

@@ -43,7 +43,7 @@ def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
     ]
 
 
-def test_a_daemon_accepts_a_configuration_with_mistakes_of_the_review(file: Path) -> None:
+def test_a_daemon_accepts_problems_that_only_the_review_reports(file: Path) -> None:
     file.write_text(SERVICE + printer(id="a b") + printer() + printer(), encoding="utf-8")
     assert len(load(Config, file, {}).config.printers) == 3
 

@@ -116,7 +116,7 @@ PLANTED = (
 )  # fmt: skip
 
 
-def test_holds_no_secret_of_a_configuration_that_is_broken(
+def test_a_bundle_contains_no_secrets_of_an_invalid_configuration(
     planted: Context, tmp_path: Path
 ) -> None:
     assert planted.config_path is not None
@@ -147,7 +147,9 @@ def test_a_bundle_that_cannot_be_written_raises_an_error(tmp_path: Path) -> None
         _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
 
 
-def _with_people_s_parts(context: Context, path: Path, *reports: FreshReport) -> dict[str, str]:
+def _write_with_texts_and_reports(
+    context: Context, path: Path, *reports: FreshReport
+) -> dict[str, str]:
     document = document_of((), made_at="2026-01-01T00:00:00+00:00", duration_s=0)
     texts = {"status.txt": f"the key is {API_KEY}, the proxy user:{QUOTED}@proxy:3128\n"}
     write_bundle(path, context, document, texts=texts, reports=reports)
@@ -160,7 +162,7 @@ def test_a_fresh_report_and_texts_hold_no_secret(planted: Context, tmp_path: Pat
     describing = payload.model_copy(
         update={"limitations": (f"it said Bearer {API_KEY} and http://user:{QUOTED}@proxy:3128",)}
     )
-    members = _with_people_s_parts(
+    members = _write_with_texts_and_reports(
         planted,
         tmp_path / "bundle.zip",
         FreshReport("network", describing),
@@ -179,5 +181,5 @@ NO_STARS = st.characters(exclude_characters=MASK)
 
 
 @given(st.text(max_size=300), st.text(NO_STARS, min_size=4, max_size=40))
-def test_a_known_secret_never_passes(text: str, secret: str) -> None:
+def test_a_known_secret_is_always_redacted(text: str, secret: str) -> None:
     assert secret not in Redactor([secret]).redact(f"{text}{secret}{text}")

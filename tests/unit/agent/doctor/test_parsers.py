@@ -67,7 +67,7 @@ def tunnel(answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
-def test_reads_the_head_of_a_reply(end: bytes) -> None:
+def test_the_head_of_a_reply_is_parsed(end: bytes) -> None:
     lines = (b"HTTP/1.1 204 No Content", b"Date:  today ", b"X: y", b"", b"")
     assert date(end.join(lines)) == "today"
     ours, theirs = socket.socketpair()
@@ -92,7 +92,7 @@ def test_a_tunnel_is_opened_or_refused() -> None:
     assert refused.value.status == 407
 
 
-def test_reads_a_browsers_name() -> None:
+def test_the_name_of_a_browser_is_parsed() -> None:
     answer = b'HTTP/1.1 200 OK\r\n\r\n{"Browser": "Chrome/130.0\\u001b[31m", "x": 1}'
     assert browser(answer) == "Chrome/130.0 [31m"
 
@@ -109,7 +109,9 @@ def test_a_reply_that_is_not_from_a_browser_has_no_version(answer: bytes) -> Non
     ("answer", "status"),
     [(b"HTTP/1.1 403 Forbidden\r\n\r\n", "ok"), (b"SSH-2.0-x\r\n", "warn"), (b"", "warn")],
 )
-def test_judges_the_spooler_by_its_answer(tmp_path: Path, answer: bytes, status: str) -> None:
+def test_the_spooler_is_healthy_only_if_it_answers_with_http(
+    tmp_path: Path, answer: bytes, status: str
+) -> None:
     with spooler(tmp_path / "cups.sock", answer) as queried:
         assert judge_cups(tmp_path / "cups.sock").status == status
     assert queried[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
@@ -132,12 +134,12 @@ def test_a_missing_spooler_fails_the_check(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_knows_an_agent_by_its_command_line(line: str, expected: bool) -> None:
+def test_an_agent_is_recognised_by_its_command_line(line: str, expected: bool) -> None:
     words = tuple(line.split(" "))
     assert is_agent(words) is expected
 
 
-def test_knows_an_agent_in_a_folder_with_a_blank() -> None:
+def test_an_agent_in_a_folder_with_a_blank_is_recognised() -> None:
     assert is_agent((r"C:\Program Files\venue-agent\venue-agent.exe", "run"))
 
 
@@ -152,7 +154,7 @@ def started(*words: str) -> Iterator[int]:
         process.communicate()
 
 
-def test_finds_agents_among_the_processes() -> None:
+def test_running_agents_are_listed_among_the_processes() -> None:
     with started("venue-agent", "run") as agent, started("venue-agent", "status") as status:
         actual, others = other_agents(None), other_agents(agent)
     assert actual is not None
@@ -169,7 +171,7 @@ def test_other_agents_are_unknown_if_processes_cannot_be_listed(
     assert other_agents(None) is None
 
 
-def test_reads_a_units_state() -> None:
+def test_the_state_of_a_systemd_unit_is_parsed() -> None:
     text = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nMainPID=812\nNRestarts=3\n"
     assert parse_systemctl(text) == UnitFacts(
         "systemd", True, True, is_running=True, pid=812, restarts=3
@@ -191,11 +193,11 @@ ARP = """IP address       HW type     Flags       HW address            Mask    
 @pytest.mark.parametrize(
     ("address", "silent"), [("192.168.1.1", False), ("192.168.1.9", True), ("192.168.1.5", False)]
 )
-def test_reads_who_did_not_answer_to_arp(address: str, silent: bool) -> None:
+def test_an_address_that_did_not_answer_arp_is_recognised(address: str, silent: bool) -> None:
     assert parse_unanswered_arp(ARP, address) is silent
 
 
-def test_reads_a_certificate(tmp_path: Path) -> None:
+def test_a_certificate_is_parsed(tmp_path: Path) -> None:
     authority = make_authority(tmp_path, "Name\u202eof\x07it")
     der = authority.certificate.public_bytes(serialization.Encoding.DER)
     actual = parse_certificate(der)
@@ -205,7 +207,7 @@ def test_reads_a_certificate(tmp_path: Path) -> None:
     assert parse_certificate(der[:-20]) is None
 
 
-def test_reads_a_certificate_with_a_negative_serial_number() -> None:
+def test_a_certificate_with_a_negative_serial_number_is_parsed() -> None:
     der = (FIXTURES / "application/certificate.der").read_bytes()
     odd = der.replace(bytes.fromhex("020101"), bytes.fromhex("0201ff"), 1)
     assert odd != der
@@ -267,7 +269,7 @@ def shake_hands(authority: Authority, folder: Path) -> None:
                 side.do_handshake()
 
 
-def test_an_authority_that_does_not_report_its_usage_is_named(tmp_path: Path) -> None:
+def test_a_certificate_authority_without_key_usage_is_reported(tmp_path: Path) -> None:
     shake_hands(make_authority(tmp_path), tmp_path)
     incomplete = make_authority(tmp_path, has_key_usage=False)
     with pytest.raises(ssl.SSLCertVerificationError) as caught:
@@ -293,7 +295,7 @@ def test_any_bytes_of_a_peer_raise_no_unexpected_error(data: bytes) -> None:
 
 
 @given(st.text(max_size=400))
-def test_text_of_other_programs_raises_nothing(text: str) -> None:
+def test_any_text_of_other_programs_raises_no_error(text: str) -> None:
     parse_systemctl(text)
     parse_unanswered_arp(text, "192.168.1.1")
     is_agent(tuple(text.split()))

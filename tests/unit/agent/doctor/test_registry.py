@@ -4,7 +4,7 @@ from agent.doctor.registry import CHECKS
 from agent.doctor.runner import TOTAL_S
 
 
-def test_a_check_names_only_checks_before_it() -> None:
+def test_checks_depend_only_on_earlier_checks() -> None:
     seen: set[str] = set()
     for check in CHECKS:
         assert {*check.depends_on, *check.after} <= seen, check.name

@@ -37,14 +37,14 @@ def test_doctor_selects_the_same_proxy_as_the_daemon(
     assert (route.host, route.port, route.path) == ("ops.example.com", 443, "/base")
 
 
-def test_an_exempt_subnet_covers_an_address() -> None:
+def test_an_address_in_an_exempt_subnet_uses_no_proxy() -> None:
     environment = {"HTTP_PROXY": "q:1", "NO_PROXY": "127.0.0.0/8"}
     assert route_of("http://127.0.0.1:8080", "", environment, {}).proxy is None
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.9.10"])
-def test_no_proxy_stands_before_this_machine(scheme: str, host: str) -> None:
+def test_no_proxy_is_used_for_this_machine(scheme: str, host: str) -> None:
     environment = {"HTTP_PROXY": "http://q:1", "HTTPS_PROXY": "http://q:1", "ALL_PROXY": "q:1"}
     route = route_of(f"{scheme}://{host}:8470", "http://p:3128", environment, {scheme: "r:1"})
     assert route.proxy is None
@@ -59,7 +59,7 @@ def test_a_route_is_displayed_without_the_proxy_password() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_takes_any_setting_or_raises_value_error(proxy: str, exempt: str) -> None:
+def test_any_proxy_setting_is_parsed_or_raises_value_error(proxy: str, exempt: str) -> None:
     try:
         route = route_of(URL, "", {"HTTPS_PROXY": proxy, "NO_PROXY": exempt}, {})
     except ValueError:

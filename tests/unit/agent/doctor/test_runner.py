@@ -22,7 +22,7 @@ def check(
     return Check(name, "network", run, depends_on, after, fix="look closer", deadline_s=deadline_s)
 
 
-def examined(*checks: Check, total_s: float = 60.0) -> dict[str, CheckResult]:
+def results_by_name(*checks: Check, total_s: float = 60.0) -> dict[str, CheckResult]:
     results = run_checks(checks, Context(), total_s=total_s)
     assert [o.name for o in results] == [c.name for c in checks]
     return {o.name: o for o in results}
@@ -39,7 +39,7 @@ def release() -> Iterator[threading.Event]:
 
 
 def test_a_skipped_check_names_the_first_failed_check() -> None:
-    actual = examined(
+    actual = results_by_name(
         check("a", fail("broken", "mend it")),
         check("b", ok("never asked"), ("a",)),
         check("c", ok("never asked"), ("b",)),
@@ -50,7 +50,7 @@ def test_a_skipped_check_names_the_first_failed_check() -> None:
 
 
 def test_skipped_checks_and_warnings_block_no_dependent_checks() -> None:
-    actual = examined(
+    actual = results_by_name(
         check("a", skipped("not here")),
         check("b", warn("hm", "look")),
         check("c", ok("queried"), ("a", "b")),
@@ -68,7 +68,7 @@ def test_after_sets_the_order_of_checks_but_no_dependency() -> None:
 
         return run
 
-    actual = examined(
+    actual = results_by_name(
         check("a", note("a", fail("broken", "mend it"))),
         check("b", note("b", ok("queried")), after=("a",)),
     )
@@ -76,8 +76,8 @@ def test_after_sets_the_order_of_checks_but_no_dependency() -> None:
     assert actual["b"].status == "ok"
 
 
-def test_a_finding_with_a_cause_is_replaced_by_the_cause_in_later_checks() -> None:
-    actual = examined(
+def test_an_explained_failure_and_its_dependent_checks_name_the_cause() -> None:
+    actual = results_by_name(
         check("gateway", warn("none", "plug it in", may_cause=True)),
         check("name", fail("no name", "check DNS", explained_by=("gateway",))),
         check("connection", ok("never asked"), ("name",)),
@@ -88,7 +88,7 @@ def test_a_finding_with_a_cause_is_replaced_by_the_cause_in_later_checks() -> No
 
 
 def test_a_warning_that_cannot_be_a_cause_explains_no_failure() -> None:
-    actual = examined(
+    actual = results_by_name(
         check("a", warn("unlovely", "tidy up")),
         check("b", fail("broken", "mend it", explained_by=("a",))),
     )
@@ -96,7 +96,7 @@ def test_a_warning_that_cannot_be_a_cause_explains_no_failure() -> None:
 
 
 def test_the_first_cause_of_a_chain_is_named() -> None:
-    actual = examined(
+    actual = results_by_name(
         check("interfaces", warn("none", "cable", may_cause=True)),
         check("gateway", warn("none", "DHCP", explained_by=("interfaces",), may_cause=True)),
         check("name", fail("no name", "DNS", explained_by=("gateway", "interfaces"))),
@@ -110,38 +110,38 @@ def test_a_check_that_hangs_is_given_up_and_its_own_fix_reported(release: thread
         release.wait()
         return ok("too late")
 
-    actual = examined(check("a", hang, deadline_s=0.1), check("b", ok("queried")))
+    actual = results_by_name(check("a", hang, deadline_s=0.1), check("b", ok("queried")))
     assert actual["a"].status == "fail"
     assert actual["a"].fix == "look closer"
     assert actual["b"].status == "ok"
 
 
-def test_the_whole_ends_in_time_when_everything_hangs(release: threading.Event) -> None:
+def test_all_checks_end_in_time_although_each_check_hangs(release: threading.Event) -> None:
     def hang(_: Context) -> Outcome:
         release.wait()
         return ok("too late")
 
     checks = [check(f"c{n}", hang, (f"c{n - 1}",) if n % 3 else ()) for n in range(30)]
-    actual = examined(*checks, total_s=0.3)
+    actual = results_by_name(*checks, total_s=0.3)
     assert {o.status for o in actual.values()} == {"fail", "skipped"}
 
 
-def test_independent_checks_run_beside_each_other() -> None:
+def test_independent_checks_run_concurrently() -> None:
     barrier = threading.Barrier(4, timeout=60)
 
     def meet(_: Context) -> Outcome:
         barrier.wait()
         return ok("met")
 
-    actual = examined(*(check(f"c{n}", meet) for n in range(4)))
+    actual = results_by_name(*(check(f"c{n}", meet) for n in range(4)))
     assert all(o.status == "ok" for o in actual.values())
 
 
-def test_a_check_that_breaks_is_a_finding() -> None:
+def test_a_check_that_raises_an_error_fails() -> None:
     def broken(_: Context) -> Outcome:
         raise RuntimeError("oops")
 
-    actual = examined(check("a", broken))["a"]
+    actual = results_by_name(check("a", broken))["a"]
     assert (actual.status, actual.fix) == ("fail", "look closer")
     assert "RuntimeError: oops" in actual.detail
 
@@ -150,4 +150,4 @@ def test_a_check_that_breaks_is_a_finding() -> None:
     ("finding", "well"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
 )
 def test_only_a_failed_check_counts_as_a_failure(finding: Outcome, well: bool) -> None:
-    assert none_failed(examined(check("a", finding)).values()) is well
+    assert none_failed(results_by_name(check("a", finding)).values()) is well

@@ -68,7 +68,7 @@ def test_ids_in_messages_become_fields() -> None:
         assert {name: getattr(report, name, None) for name in fields} == fields, message
 
 
-def test_json_lines_carry_the_ids() -> None:
+def test_json_lines_contain_the_ids() -> None:
     entry = record(
         "request %s: report %s is given up", "r-1", "p-1", request_id="r-1", report_id="p-1"
     )
@@ -78,7 +78,7 @@ def test_json_lines_carry_the_ids() -> None:
     assert (line["level"], line["logger"]) == ("error", "agent.tasks.x")
 
 
-def test_a_log_field_has_the_given_value() -> None:
+def test_json_lines_contain_given_ids_and_omit_none() -> None:
     entry = record("request %s", "r-1", request_id="given", report_id=None)
     line = json.loads(JsonFormatter().format(entry))
     assert {name: line[name] for name in FIELDS if name in line} == {"request_id": "given"}
@@ -149,7 +149,7 @@ def test_redacted_messages_are_limited_by_their_template() -> None:
     assert len(repeats.written) == ALLOWED_ALIKE
 
 
-def test_arguments_that_do_not_fit_are_written_beside_the_message() -> None:
+def test_arguments_that_do_not_match_the_template_are_appended() -> None:
     entry = record("no way by %s to %s", "http://u:hunter2@proxy")
     assert RedactFilter().filter(entry)
     assert vars(entry)["template"] == "no way by %s to %s"
@@ -199,7 +199,7 @@ def test_missing_journal_socket_raises_an_error(tmp_path: Path) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["MESSAGE", "X"]), st.text(max_size=100), max_size=2))
-def test_any_value_survives_the_journals_form(fields: dict[str, str]) -> None:
+def test_any_value_is_encoded_for_the_journal(fields: dict[str, str]) -> None:
     whole = {k: v.encode("utf-8", "backslashreplace").decode() for k, v in fields.items()}
     assert parse(datagram(fields)) == whole
 
@@ -218,7 +218,7 @@ def parse(data: bytes) -> dict[str, str]:
 
 
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00 \u2028 line\nforged"
-OBEYED = "\x1b\x07\x9b\x00\u202e\u2066\u2028"
+CONTROL_CHARACTERS = "\x1b\x07\x9b\x00\u202e\u2066\u2028"
 
 
 @pytest.mark.parametrize(
@@ -234,19 +234,19 @@ def test_log_lines_contain_no_control_characters(formatter: logging.Formatter) -
     for entry in (record("the service says %s", HOSTILE), record(HOSTILE)):
         line = formatter.format(entry)
         line = json.loads(line)["message"] if isinstance(formatter, JsonFormatter) else line
-        assert not set(line) & set(OBEYED)
+        assert not set(line) & set(CONTROL_CHARACTERS)
         assert "evil" in line
         assert "\n" not in line
     entry = record("broke")
     entry.exc_info = error
-    assert not set(formatter.format(entry)) & set(OBEYED)
+    assert not set(formatter.format(entry)) & set(CONTROL_CHARACTERS)
 
 
-def test_priorities_stand_in_front_of_one_line() -> None:
+def test_a_message_is_written_as_one_line_after_its_priority() -> None:
     assert PriorityFormatter().format(record("a\nb")) == "<3>a | b"
 
 
-def test_knows_whether_stderr_is_the_journal() -> None:
+def test_stderr_is_the_journal_only_if_the_variable_identifies_it() -> None:
     status = os.fstat(2)
     assert is_stderr_the_journal({"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
     assert not is_stderr_the_journal({"JOURNAL_STREAM": "1:2"})
@@ -255,7 +255,7 @@ def test_knows_whether_stderr_is_the_journal() -> None:
 
 
 @pytest.fixture
-def restored() -> Iterator[None]:
+def restored_logging() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     root.handlers[:] = []
@@ -263,7 +263,7 @@ def restored() -> Iterator[None]:
     root.handlers[:], root.level = handlers, level
 
 
-@pytest.mark.usefixtures("restored")
+@pytest.mark.usefixtures("restored_logging")
 def test_the_daemon_logs_json_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logging(Logging())
     log = logging.getLogger("agent.test")

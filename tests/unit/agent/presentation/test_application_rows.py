@@ -8,7 +8,7 @@ from agent.wire.payloads.application import SnapshotField
 from tests.fixtures.payloads import application_snapshot
 
 
-def test_groups_stand_in_their_order_and_unknown_ones_last() -> None:
+def test_groups_have_a_fixed_order_with_unknown_groups_last() -> None:
     titles = [group.title for group in snapshot_groups(application_snapshot())]
     assert titles[:4] == ["Operating system", "Hardware", "Memory", "Processor"]
     assert titles[-2:] == ["Agent", "Till"]
@@ -71,7 +71,7 @@ def test_missing_facts_are_grouped_by_reason_with_failures_first() -> None:
     assert "wlan0 interface.wifiSsid" in [fact for row in rows for fact in row.facts]
 
 
-def test_interfaces_peripherals_and_browser() -> None:
+def test_interfaces_peripherals_and_the_browser_have_their_own_groups() -> None:
     payload = application_snapshot()
     interfaces, peripherals, browsers = thing_groups(payload)
     assert [s.title for s in interfaces.sections] == ["eth0", "wlan0"]

@@ -65,7 +65,9 @@ def test_a_mistyped_word_gets_a_suggestion(
         assert errors.endswith(f"; did you mean {meant!r}?\n")
 
 
-def test_a_verbs_mistake_is_reported_with_its_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistyped_option_is_reported_with_the_usage_of_its_verb(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit):
         AGENT(["history", "--limti", "3"])
     assert capsys.readouterr().err.startswith("usage: venue-agent history ")

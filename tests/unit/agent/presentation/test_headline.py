@@ -24,7 +24,7 @@ def test_the_headline_of_a_network_report() -> None:
     assert facts["Contents"] == "12 hosts, 9 endpoints"
 
 
-def test_the_machine_is_the_title() -> None:
+def test_the_title_begins_with_the_name_of_the_machine() -> None:
     payload = small_venue()
     named = payload.identity.model_copy(update={"install_id": "till-3"})
     headline = headline_of(payload.model_copy(update={"identity": named}))
@@ -68,7 +68,7 @@ def test_the_headline_of_a_limited_report_is_a_warning() -> None:
     assert facts["Printers"] == "Printers were not checked"
 
 
-def test_a_snapshot_in_one_glance() -> None:
+def test_the_headline_of_a_snapshot() -> None:
     headline = headline_of(application_snapshot())
     assert headline.verdict == (
         "The print queue kitchen is stuck: 14 jobs wait, the oldest for 45 min;"

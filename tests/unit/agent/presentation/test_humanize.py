@@ -69,7 +69,7 @@ def test_field_labels_and_values_are_formatted(
         (-75, "-1 min 15 s"),
     ],
 )
-def test_durations(seconds: float, displayed: str) -> None:
+def test_durations_are_formatted(seconds: float, displayed: str) -> None:
     assert format_seconds(seconds) == displayed
 
 
@@ -101,7 +101,7 @@ def test_latencies_are_formatted() -> None:
     ]
 
 
-def test_bytes_end_at_pebibytes() -> None:
+def test_pebibytes_are_the_largest_unit_of_bytes() -> None:
     assert format_bytes(2.0**70) == "1048576 PiB"
 
 
@@ -111,7 +111,7 @@ def test_invalid_timestamps_are_displayed_unchanged() -> None:
     assert duration_between("2026-11-20T19:04:12Z", "soon") is None
 
 
-def test_an_offset_is_respected_between_times() -> None:
+def test_a_duration_between_timestamps_respects_their_utc_offsets() -> None:
     assert duration_between("2026-11-20T19:00:00Z", "2026-11-20T20:01:00+01:00") == "1 min"
 
 

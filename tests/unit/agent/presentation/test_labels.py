@@ -39,14 +39,14 @@ def test_fact_labels_are_unambiguous(key: str, label: str) -> None:
     assert field_label(key) == label
 
 
-def test_each_label_is_of_a_documented_key() -> None:
+def test_each_label_belongs_to_a_documented_key() -> None:
     short = {f"{key.partition('.')[0]}.{key.rpartition('.')[2]}" for key in DOCUMENTED}
     starred = {re.sub(r"\..*\.", ".*.", key) for key in DOCUMENTED}
     assert set(LABELS) <= DOCUMENTED | short | starred
     assert all(any(key.startswith(thing) for key in DOCUMENTED) for thing in THINGS)
 
 
-def test_no_label_needs_a_second_line_or_ends_in_a_bare_number() -> None:
+def test_labels_fit_one_line_and_do_not_end_with_a_digit() -> None:
     for key in DOCUMENTED:
         label = field_label(key)
         is_inside = key.count(".") > 1 and not key.startswith("browser.")
@@ -56,7 +56,7 @@ def test_no_label_needs_a_second_line_or_ends_in_a_bare_number() -> None:
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_no_two_facts_of_a_thing_have_one_label(name: str) -> None:
+def test_labels_are_unique_within_a_section(name: str) -> None:
     payload = healthy(name)
     for group in (*snapshot_groups(payload), *thing_groups(payload)):
         for section in group.sections:

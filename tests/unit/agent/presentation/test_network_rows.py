@@ -31,7 +31,7 @@ def test_a_reason_is_never_cut() -> None:
     assert row.reason == long.strip()
 
 
-def test_limitations_report_everything_once() -> None:
+def test_each_limitation_is_listed_once() -> None:
     lines = limitation_lines(large_venue())
     assert "37 more endpoints are not listed." in lines
     assert "The network map is incomplete: it was cancelled." in lines
@@ -45,7 +45,7 @@ def test_an_unreadable_gateway_is_a_limitation() -> None:
     )
 
 
-def test_sources_and_their_reasons() -> None:
+def test_sources_are_listed_with_their_states_and_reasons() -> None:
     assert [(row.name, row.state, row.reason) for row in source_rows(large_venue())] == [
         ("Interfaces", "succeeded", ""),
         ("mDNS", "failed", "port 5353 is held by another program"),
@@ -53,7 +53,7 @@ def test_sources_and_their_reasons() -> None:
     ]
 
 
-def test_without_a_map_the_discovery_is_displayed() -> None:
+def test_sources_of_the_discovery_are_listed_if_there_is_no_map() -> None:
     payload = small_venue().model_copy(update={"network_map": None})
     assert [row.name for row in source_rows(payload)] == ["mDNS", "Scan"]
     assert source_rows(bare_report()) == ()

@@ -39,7 +39,7 @@ def test_a_printer_at_another_port_of_its_host_has_not_moved() -> None:
 
 
 @pytest.mark.parametrize("address", ["bar.local:9100", "[fe80::1]:9100", None, "/dev/usb/lp0"])
-def test_a_move_is_only_reported_by_two_addresses_of_one_family(address: str | None) -> None:
+def test_a_move_is_reported_only_between_two_addresses_of_one_family(address: str | None) -> None:
     assert status_of(printer("unreachable", address, "10.0.0.9:9100")) == "unreachable"
 
 

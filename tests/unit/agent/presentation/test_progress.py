@@ -57,7 +57,7 @@ def test_the_progress_of_an_interrupted_step_is_printed() -> None:
     assert written(output) == "scan: 12 of 254 in 0 s\n"
 
 
-def test_on_a_terminal_a_bar_for_each_step() -> None:
+def test_each_step_has_a_bar_on_a_terminal() -> None:
     output = console(is_terminal=True)
     with RunProgress(output) as progress:
         progress.update("scan", 12, 254)

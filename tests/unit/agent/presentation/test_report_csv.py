@@ -22,7 +22,7 @@ def read(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
-def test_a_printer_that_moved_is_reported_from_one_that_is_off() -> None:
+def test_csv_distinguishes_a_moved_printer_from_an_unreachable_one() -> None:
     rows = read(report_csv(small_venue(), "printers"))
     assert {row["name"]: (row["status"], row["isMoved"]) for row in rows} == {
         "Bar receipts": ("reachable", "false"),
@@ -41,7 +41,7 @@ def test_every_row_has_the_ids_of_its_installation_location_and_report() -> None
         assert {row["reportId"] for row in rows} == {payload.report_id}
 
 
-def test_hosts_and_endpoints_are_all_there_with_their_numbers() -> None:
+def test_csv_contains_all_hosts_and_endpoints_with_their_numbers() -> None:
     payload = large_venue()
     assert payload.network_map is not None
     hosts = read(report_csv(payload, "hosts"))

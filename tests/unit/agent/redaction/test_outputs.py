@@ -33,7 +33,7 @@ from collectors.contract import (
 )
 from tests.fakes.fake_clock import FakeClock
 from tests.sizes import examples
-from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_none
+from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_no_marker
 
 SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
 TEXTS = (  # broken, invalid and valid configurations; {} is replaced with the secret
@@ -61,7 +61,7 @@ ENVIRONMENT = (
 
 
 @pytest.fixture(autouse=True)
-def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def _without_api_key_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENUE_AGENT_API_KEY", raising=False)
 
 
@@ -85,11 +85,11 @@ def _output_of_verbs(text: str) -> str:
 @pytest.mark.medium
 @settings(max_examples=examples(40))
 @given(WORDS, st.sampled_from(TEXTS))
-def test_verbs_and_any_configuration(secret: str, text: str) -> None:
+def test_verbs_print_no_secrets_of_any_configuration(secret: str, text: str) -> None:
     output = _output_of_verbs(SERVICE + text.format(secret))
     if text in {"{}\n", '"{}" = 1\n'}:  # here the planted word is a key, which is not a secret
         output = output.replace(f"unknown key {secret!r}", "")
-    assert_none(output)
+    assert_no_marker(output)
 
 
 @settings(max_examples=examples(40))
@@ -106,10 +106,10 @@ def test_secrets_in_environment_variables_are_redacted(
         try:
             loaded = load(Config, config, {name: value.format(secret)})
         except ConfigError as error:
-            assert_none("\n".join(error.problems))
-            assert_none(str(error))
+            assert_no_marker("\n".join(error.problems))
+            assert_no_marker(str(error))
         else:
-            assert_none(json.dumps(known.redact_value("proxy", loaded.config.service.proxy)))
+            assert_no_marker(json.dumps(known.redact_value("proxy", loaded.config.service.proxy)))
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -141,7 +141,7 @@ def test_problem_details_are_redacted(secret: str) -> None:
     health = HealthBoard(FakeClock(), lambda: None)
     health.set("internal-error", f"ValueError: {secret}")
     health.set("internal-error", f"ValueError: {secret!r}")
-    assert_none("".join(problem.detail for problem in health.problems()))
+    assert_no_marker("".join(problem.detail for problem in health.problems()))
     known.forget()
 
 
@@ -166,10 +166,10 @@ def test_secrets_in_reports_are_redacted(secret: str, word: str) -> None:
     redactor = Redactor([secret])
     for text in (secret, f"ipp://user:{word}@printer/q", f"till --password={secret}"):
         for facts in _facts(text):
-            assert_none(repr(redacted(facts, redactor.redact)))
+            assert_no_marker(repr(redacted(facts, redactor.redact)))
 
 
-def test_facts_without_a_secret_stay_the_same() -> None:
+def test_facts_without_a_secret_are_unchanged() -> None:
     for facts in _facts("Küche 192.168.1.5:9100"):
         assert redacted(facts, Redactor(["network", "reachable"]).redact) is facts
 
@@ -201,7 +201,7 @@ def test_an_unexpected_error_is_printed_without_secrets(capsys: pytest.CaptureFi
         assert "hunter2" not in capsys.readouterr().err
 
 
-def test_arguments_that_are_not_understood(capsys: pytest.CaptureFixture[str]) -> None:
+def test_secrets_in_unknown_arguments_are_redacted(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["status", "--api-key=vck_12345678"])
     assert "vck_1" not in capsys.readouterr().err
@@ -213,4 +213,4 @@ def test_planted_marks_are_detected_without_redaction(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
     output = _output_of_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
     with pytest.raises(AssertionError):
-        assert_none(output)
+        assert_no_marker(output)

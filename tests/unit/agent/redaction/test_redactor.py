@@ -1,4 +1,4 @@
-"""Redaction: which text is removed, which text stays, and that the time is linear."""
+"""Redaction: which text is removed, and which text stays. It takes linear time."""
 
 import base64
 import json
@@ -46,7 +46,7 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA\n-----END PRIVATE KEY
         ("X-Api-Key: 12345678", "X-Api-Key: ***"),
     ],
 )
-def test_secrets_are_known_by_their_shape(text: str, expected: str) -> None:
+def test_secrets_are_recognised_by_their_form(text: str, expected: str) -> None:
     assert redact(text) == expected
 
 
@@ -72,7 +72,7 @@ def test_secrets_are_known_by_their_shape(text: str, expected: str) -> None:
         ("a:b@c,http://u:p@d", "***@c,http://***@d"),
     ],
 )
-def test_a_url_loses_its_user_and_password(text: str, expected: str) -> None:
+def test_user_and_password_of_a_url_are_redacted(text: str, expected: str) -> None:
     assert redact(text) == expected
 
 
@@ -177,7 +177,7 @@ LINES = (
 )
 
 
-def assert_none(text: str) -> None:
+def assert_no_marker(text: str) -> None:
     assert HEAD not in text
     assert TAIL not in text
 
@@ -186,17 +186,17 @@ def assert_none(text: str) -> None:
 def test_secrets_in_configuration_lines_are_redacted(secret: str, line: str) -> None:
     text = "[service]\n" + line.format(secret) + '\nlocation_id = "x"\n'
     output = redact_configuration(text, Redactor())
-    assert_none(output)
+    assert_no_marker(output)
     assert output.startswith("[service]\n")
 
 
 @given(SECRETS)
 def test_secrets_in_documents_are_redacted(secret: str) -> None:
     document = {"password": secret, "user": "x", "n": [{"apiKey": [secret]}], "pin": {"v": secret}}
-    assert_none(redact(json.dumps(document)))
-    assert_none(redact(json.dumps(document, indent=1, ensure_ascii=False)))
-    assert_none(json.dumps(Redactor().redact_value("", document)))
-    assert_none(redact(f"broke at { ({'password': secret, 'user': 1})!r}"))
+    assert_no_marker(redact(json.dumps(document)))
+    assert_no_marker(redact(json.dumps(document, indent=1, ensure_ascii=False)))
+    assert_no_marker(json.dumps(Redactor().redact_value("", document)))
+    assert_no_marker(redact(f"broke at { ({'password': secret, 'user': 1})!r}"))
 
 
 @given(WORDS)
@@ -206,9 +206,9 @@ def test_secrets_in_urls_are_redacted(word: str) -> None:
         # A word in the form of a host and a path cannot be recognized as a user name.
         urls.append(f"('smb://{word}@h/p')")
     for url in urls:
-        assert_none(redact(url))
-        assert_none(redact(json.dumps({"u": url})))
-    assert_none(address_of(f"http://user:{word}@proxy:1"))
+        assert_no_marker(redact(url))
+        assert_no_marker(redact(json.dumps({"u": url})))
+    assert_no_marker(address_of(f"http://user:{word}@proxy:1"))
     assert word in userinfo_of(f"http://user:{word}@proxy:1")
 
 
@@ -225,7 +225,7 @@ def test_a_known_secret_is_redacted_in_every_encoding(secret: str, around: str) 
         quote_plus(secret),
         secret.encode().hex(),
     ):
-        assert_none(redact(f"{around}{written}{around}", [secret]))
+        assert_no_marker(redact(f"{around}{written}{around}", [secret]))
     for before in ("", "u", "us", "user:"):
         for encode in (base64.b64encode, base64.urlsafe_b64encode):
             written = encode(f"{before}{secret}".encode()).decode()
@@ -234,7 +234,7 @@ def test_a_known_secret_is_redacted_in_every_encoding(secret: str, around: str) 
 
 
 @given(st.text(), st.lists(st.text(max_size=20), max_size=3))
-def test_any_text_is_redacted_and_once_is_enough_for_its_shape(text: str, known: list[str]) -> None:
+def test_any_text_is_redacted_without_an_error(text: str, known: list[str]) -> None:
     redact_configuration(text, Redactor(known))
     list(secrets_in_configuration(text))
     redact(text, known)

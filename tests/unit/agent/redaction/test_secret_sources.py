@@ -101,7 +101,7 @@ def test_no_password_is_inherited(user: str, password: str) -> None:
         assert value in {"http://proxy:3128", "proxy:3128"}
 
 
-def test_an_error_holds_no_secret_that_was_read() -> None:
+def test_error_messages_contain_no_known_secrets() -> None:
     known.remember("9f8e7d6c")
     assert str(AgentError("no key 9f8e7d6c")) == "no key ***"
     assert (

@@ -67,7 +67,7 @@ def test_empty_input_is_an_empty_frame(data: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
-def test_one_document_a_line(end: str) -> None:
+def test_each_line_can_contain_one_document(end: str) -> None:
     text = end.join([json.dumps(ONE), "null", "[]", json.dumps([TWO, command(3)]), ""])
 
     assert ids(parse_frame(text)) == [1, 2, 3]
@@ -98,14 +98,14 @@ BROKEN: list[Any] = [
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda value: json.dumps(value)[:60])
-def test_a_broken_entry_does_not_hide_the_good_ones(broken: Any) -> None:
+def test_valid_entries_beside_an_invalid_entry_are_kept(broken: Any) -> None:
     frame = parse_frame(json.dumps([ONE, broken, TWO]))
 
     assert ids(frame) == [1, 2]
     assert len(frame.rejected) == 1
 
 
-def test_a_broken_line_does_not_hide_the_good_ones() -> None:
+def test_valid_lines_beside_invalid_lines_are_kept() -> None:
     frame = parse_frame(f"{json.dumps(ONE)}\n{{half\n{json.dumps(TWO)}\n\xff\n".encode("latin-1"))
 
     assert ids(frame) == [1, 2]
@@ -118,7 +118,7 @@ def test_a_reason_names_the_field() -> None:
     assert parse_frame('"text"').rejected[0].startswith("entry: ")
 
 
-def test_the_last_of_two_equal_keys_counts() -> None:
+def test_the_last_of_two_equal_keys_is_used() -> None:
     text = json.dumps(ONE)[:-1] + ', "kind": "application"}'
 
     assert parse_frame(text).commands[0].kind == "application"
@@ -167,7 +167,7 @@ def test_invalid_documents_are_rejected(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("line", [b"[]", b"null", b"{}", b"1", b"x"])
-def test_a_frame_of_many_lines_is_read_in_its_length(line: bytes) -> None:
+def test_a_frame_of_many_lines_is_parsed_in_linear_time(line: bytes) -> None:
     data = (line + b"\n") * (FRAME_MAX_BYTES // (len(line) + 1) - 1)
 
     with generous_time_limit():
@@ -190,7 +190,7 @@ def test_any_bytes_are_parsed_as_a_frame(data: bytes) -> None:
 
 
 @given(st.text(st.characters(), max_size=100))
-def test_no_text_breaks_the_reader(text: str) -> None:
+def test_random_text_contains_no_commands(text: str) -> None:
     assert parse_frame(text).commands == ()
 
 
@@ -207,7 +207,7 @@ json_documents = st.recursive(
 
 
 @given(json_documents)
-def test_no_document_breaks_the_reader(document: Any) -> None:
+def test_any_document_is_parsed_without_an_error(document: Any) -> None:
     parse_frame(json.dumps(document))
 
 

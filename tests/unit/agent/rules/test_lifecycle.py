@@ -54,7 +54,7 @@ def test_the_transitions_of_the_lifecycle_are_those_of_the_table() -> None:
 
 
 @pytest.mark.parametrize(("state", "event"), list(itertools.product(State, Event)))
-def test_every_pair_is_a_step_or_an_error(state: State, event: Event) -> None:
+def test_each_event_in_each_state_is_a_transition_or_an_error(state: State, event: Event) -> None:
     if (state, event) in TABLE:
         assert lifecycle.advance(state, event) is TABLE[state, event]
     else:
@@ -62,12 +62,12 @@ def test_every_pair_is_a_step_or_an_error(state: State, event: Event) -> None:
             lifecycle.advance(state, event)
 
 
-def test_an_ended_request_never_moves() -> None:
+def test_final_states_have_no_transitions() -> None:
     assert {State.SUBMITTED, State.EXPIRED, State.REJECTED} == lifecycle.FINAL
     assert not lifecycle.FINAL & {state for state, _ in TABLE}
 
 
-def test_every_state_is_reached_and_every_other_one_can_end() -> None:
+def test_every_state_is_reachable_and_every_open_request_can_be_rejected() -> None:
     reached = {State.RECEIVED, *TABLE.values()}
     assert reached == set(State)
     for state in set(State) - lifecycle.FINAL:

@@ -70,7 +70,7 @@ TABLE = """
 """
 
 
-def named(error: ServiceError | None) -> str:
+def name_of(error: ServiceError | None) -> str:
     if error is None:
         return "fine"
     if isinstance(error, ServiceUnavailable) and not isinstance(error, Throttled):
@@ -84,7 +84,7 @@ def test_each_http_status_becomes_its_error(row: str) -> None:
 
     error = error_of(int(status), HTML if page == "html" else JSON, b"", NOW)
 
-    assert named(error) == meaning
+    assert name_of(error) == meaning
     if error is not None:
         assert str(error)
 
@@ -116,7 +116,7 @@ def test_invalid_retry_after_is_ignored(value: str | None) -> None:
 
 
 @given(st.text(st.characters(max_codepoint=0x2FF), max_size=60) | hostile_text)
-def test_no_header_breaks_the_reader(value: str) -> None:
+def test_any_header_is_parsed_or_ignored(value: str) -> None:
     timestamp = http_date(value)
     wait_s = retry_after_s(value, NOW)
 
@@ -131,7 +131,7 @@ def test_an_http_date_is_parsed(timestamp: datetime) -> None:
     assert http_date(text) == timestamp.replace(microsecond=0)
 
 
-def test_a_date_of_another_zone_is_aware() -> None:
+def test_an_http_date_with_any_offset_is_converted() -> None:
     assert http_date("Fri, 20 Nov 2026 20:00:00 +0100") == NOW
     assert http_date("Fri, 20 Nov 2026 19:00:00 -0000") == NOW
     assert NOW - timedelta(0) == http_date("Fri, 20 Nov 2026 19:00:00")

@@ -163,10 +163,10 @@ async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
             raise outcome
 
 
-async def until(is_so: Callable[[], bool], turns: int = 100_000) -> None:
-    """Run the loops until ``is_so`` returns True. Virtual time passes by itself."""
+async def until(is_reached: Callable[[], bool], turns: int = 100_000) -> None:
+    """Let the tasks run until ``is_reached`` returns True. The virtual clock advances by itself."""
     for _ in range(turns):
-        if is_so():
+        if is_reached():
             return
         await asyncio.sleep(0)
     raise AssertionError("the condition never became true")

@@ -52,7 +52,9 @@ async def test_acknowledgement_is_retried_after_a_lost_reply(home: Harness) -> N
 @pytest.mark.parametrize(
     "error", [Refused(409, None, "gone by"), BodyRejected(400, "gone by"), BodyTooLarge("gone by")]
 )
-async def test_a_request_that_is_not_wanted_ends(home: Harness, error: ServiceError) -> None:
+async def test_a_request_whose_acknowledgement_is_refused_ends(
+    home: Harness, error: ServiceError
+) -> None:
     home.requested()
     home.client.script["acknowledge"].append(error)
 
@@ -61,8 +63,8 @@ async def test_a_request_that_is_not_wanted_ends(home: Harness, error: ServiceEr
         await settle()
 
     assert home.entry().detail == "gone by"
-    query = 1 + isinstance(error, Refused)  # at the start, and after a refusal
-    assert len(home.client.named("current")) == query
+    rechecks = 1 + isinstance(error, Refused)  # at the start, and after a refusal
+    assert len(home.client.named("current")) == rechecks
     assert home.binding_state.is_bound
 
 
@@ -77,7 +79,7 @@ async def test_a_request_that_ran_out_is_not_acknowledged(home: Harness) -> None
     assert acknowledgements(home) == [(2, "received")]
 
 
-async def test_the_service_clock_decides_what_ran_out(home: Harness) -> None:
+async def test_expiry_is_determined_by_the_clock_of_the_service(home: Harness) -> None:
     home.client.skew = ClockSkew(timedelta(hours=-2))
     home.journal.add(command(1, expires_at=NOW - timedelta(hours=1)), NOW)
 
@@ -104,7 +106,7 @@ async def test_start_of_a_collection_is_acknowledged(home: Harness) -> None:
     assert acknowledgements(home) == [(1, "running")]
 
 
-async def test_a_request_at_which_the_service_fails_is_put_off(home: Harness) -> None:
+async def test_a_request_whose_acknowledgement_fails_is_postponed(home: Harness) -> None:
     for number in (1, 2):
         home.clock.advance(1)
         home.requested(number=number)

@@ -117,7 +117,7 @@ async def test_a_known_request_is_acknowledged_again_and_never_run_again(
     assert home.receiver.received == 0
 
 
-async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: Harness) -> None:
+async def test_a_request_delivered_repeatedly_is_acknowledged_once_a_minute(home: Harness) -> None:
     home.requested(*SUBMITTED)
     async with running(home.acknowledger.run):
         for _ in range(600):
@@ -128,7 +128,7 @@ async def test_a_request_delivered_for_ever_is_acknowledged_once_a_minute(home: 
     assert len(home.client.named("acknowledge")) == 10
 
 
-async def test_an_acknowledgement_again_that_is_refused_needs_no_recheck(home: Harness) -> None:
+async def test_a_refused_repeated_acknowledgement_causes_no_recheck(home: Harness) -> None:
     home.requested(*SUBMITTED)
     home.client.always["acknowledge"] = Refused(409, None, "finished")
     async with running(home.acknowledger.run, home.enrollment.run):
@@ -177,7 +177,7 @@ REFUSALS: list[ServiceError] = [
 
 
 @pytest.mark.parametrize("error", REFUSALS, ids=[str(e) for e in REFUSALS])
-async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
+async def test_a_refused_stream_is_replaced_by_polling_and_tried_again(
     home: Harness, error: ServiceError
 ) -> None:
     home.client.always["onCommands"] = lambda stream: error if stream else polled()
@@ -185,10 +185,10 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
     async with running(home.receiver.run):
         await home.clock.is_at_limit.wait()
 
-    request = home.client.named("onCommands")
-    assert request[:2] == [True, False], "polling must start at once"
-    assert 2 <= request.count(True) <= 4
-    assert request.count(False) >= 80
+    requests = home.client.named("onCommands")
+    assert requests[:2] == [True, False], "polling must start at once"
+    assert 2 <= requests.count(True) <= 4
+    assert requests.count(False) >= 80
     assert home.receiver.delivery == "poll"
     assert home.codes() == set()
 
@@ -280,7 +280,7 @@ async def test_streams_that_end_at_once_are_reopened_with_growing_delays(home: H
     assert home.receiver.delivery == "stream"
 
 
-async def test_polling_in_between_ends_the_growth(home: Harness) -> None:
+async def test_a_poll_between_streams_resets_the_delay(home: Harness) -> None:
     answers = [*[streamed() for _ in range(5)], polled(), streamed(), lasting()]
     home.client.script["onCommands"].extend(answers)
     async with running(home.receiver.run):
@@ -339,7 +339,7 @@ async def test_commands_received_before_a_stream_breaks_are_kept(home: Harness) 
     assert home.breaker.is_up
 
 
-async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> None:
+async def test_no_long_poll_is_sent_during_an_outage(home: Harness) -> None:
     """During an outage, all operations wait for one call. That call must not be a long poll."""
     home.client.script["onCommands"].extend(
         [polled(), ServiceUnavailable("timeout", "silence"), polled()]
@@ -351,7 +351,7 @@ async def test_a_long_poll_is_given_time_but_an_outage_is_not(home: Harness) -> 
     assert home.client.patience[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
 
 
-async def test_an_outage_is_waited_out(home: Harness) -> None:
+async def test_commands_are_received_after_an_outage(home: Harness) -> None:
     home.client.script["onCommands"].extend(
         [ServiceUnavailable("timeout", "silence")] * 4 + [polled(frame(command(1)))]
     )
@@ -384,7 +384,7 @@ async def test_commands_are_not_received_without_a_binding(stranger: Harness) ->
     assert stranger.client.calls == []
 
 
-async def test_the_stream_of_a_lost_binding_is_left(home: Harness) -> None:
+async def test_the_stream_of_a_lost_binding_is_closed(home: Harness) -> None:
     home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
         await until(lambda: home.client.open_streams == 1)
@@ -436,7 +436,7 @@ async def test_repeatedly_broken_streams_set_a_condition(home: Harness) -> None:
         await until(lambda: "stream-broken" not in home.codes())
 
 
-async def test_rejection_sets_a_condition_until_it_is_over(home: Harness) -> None:
+async def test_rejections_set_a_condition_until_a_call_succeeds(home: Harness) -> None:
     home.client.script["onCommands"].extend([BodyRejected(400, "no")] * 3)
 
     async with running(home.receiver.run):

@@ -122,7 +122,7 @@ async def test_a_revocation_is_stored_and_can_be_undone(home: Harness) -> None:
     assert (await home.binding_state.wait_until_bound()).binding_id == BINDING
 
 
-async def test_a_binding_that_cannot_be_saved_is_not_held(stranger: Harness) -> None:
+async def test_a_binding_that_cannot_be_saved_is_not_used(stranger: Harness) -> None:
     (stranger.state.path / "device.json").mkdir()
 
     with pytest.raises(StateError):

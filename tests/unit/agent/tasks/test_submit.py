@@ -98,7 +98,7 @@ async def test_a_backlog_is_sent_slowly_and_oldest_first(home: Harness) -> None:
         ServiceUnavailable("server-error", "500"),
     ],
 )
-async def test_an_outage_is_waited_out_with_the_same_bytes(
+async def test_the_same_bytes_are_sent_until_an_outage_ends(
     home: Harness, error: ServiceUnavailable
 ) -> None:
     item = queue_large(home)
@@ -282,7 +282,9 @@ async def test_reports_over_the_outbox_bounds_are_dropped_and_reported(tmp_path:
         assert len(sent(home)) == 1
 
 
-async def test_a_report_at_which_the_service_fails_does_not_block_others(home: Harness) -> None:
+async def test_a_report_that_the_service_cannot_process_does_not_block_others(
+    home: Harness,
+) -> None:
     queue_large(home)
     home.clock.advance(1)
     queue_small(home, 2)
@@ -290,8 +292,8 @@ async def test_a_report_at_which_the_service_fails_does_not_block_others(home: H
 
     def answer(body: bytes) -> object:
         sent_report = report_of(body)
-        is_poison = sent_report.report_id == REPORT_ID and len(sent(home)) < 12
-        return failing if is_poison else agreeing(sent_report)
+        is_failing = sent_report.report_id == REPORT_ID and len(sent(home)) < 12
+        return failing if is_failing else accepting_reply(sent_report)
 
     home.client.always["submitResult"] = answer
 
@@ -310,7 +312,7 @@ async def test_a_report_at_which_the_service_fails_does_not_block_others(home: H
     assert home.entry().state is State.SUBMITTED
 
 
-def agreeing(sent_report: SubmitResultRequest) -> SubmitResultReply:
+def accepting_reply(sent_report: SubmitResultRequest) -> SubmitResultReply:
     return SubmitResultReply(
         report_id=sent_report.report_id,
         request_id=sent_report.request_id,

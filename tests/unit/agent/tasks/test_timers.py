@@ -199,7 +199,7 @@ def test_status_is_described(changes: dict[str, object], words: str) -> None:
     assert describe(STATUS.model_copy(update={**changes})) == words
 
 
-async def test_changes_that_come_together_are_written_together(tmp_path: Path) -> None:
+async def test_changes_in_quick_succession_are_written_once(tmp_path: Path) -> None:
     clock, polls = FakeClock(), []
 
     def read_status() -> DaemonStatus:
@@ -249,7 +249,7 @@ class JumpyClock(FakeClock):
             self.advance(self.left.pop(0))
 
 
-async def test_a_sleep_of_the_machine_is_noticed_once() -> None:
+async def test_a_sleep_of_the_machine_is_detected_once() -> None:
     clock = JumpyClock([0, 5, 600, 0, 0])
     clock.limit_s = 900
     jumps: list[TimeJump] = []

@@ -14,11 +14,11 @@ from agent.wire.addresses import is_loopback, is_loopback_url, join_host_port, s
         ("", ""),
     ],
 )
-def test_hosts_of_addresses(address: str, host: str) -> None:
+def test_the_host_of_an_address_is_parsed(address: str, host: str) -> None:
     assert split_host_port(address)[0] == host
 
 
-def test_ports_of_addresses() -> None:
+def test_hosts_and_ports_are_split_and_joined() -> None:
     assert split_host_port("10.0.0.1:9100") == ("10.0.0.1", "9100")
     assert split_host_port("[fe80::1]:631") == ("fe80::1", "631")
     assert split_host_port("kitchen:") == ("kitchen", "")

@@ -51,7 +51,9 @@ def main() -> int:
 
 
 def mount_stand_in(program: Path) -> None:
-    """Mount ``program`` over the system program of the same name, in this mount namespace."""
+    """Mount ``program`` over the system program of the same name, in this mount namespace. If there
+    is no such program, mount the directory of ``program`` over /usr/sbin.
+    """
     own = find_program(program.name)
     if own is None:
         mount(str(program.parent), "/usr/sbin", b"none", _MS_BIND)

@@ -162,7 +162,7 @@ def answers(reply: bytes) -> Treat:
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]more", "has no page open"),
     ],
 )
-def test_a_list_of_pages_in_each_form(reply: bytes, reason: str) -> None:
+def test_each_unusable_list_of_pages_is_reported_with_its_reason(reply: bytes, reason: str) -> None:
     assert_fails({"A": answer_with(ANSWERS)}, answers(reply), reason)
 
 
@@ -188,7 +188,7 @@ def test_a_browser_without_an_open_page_is_reported() -> None:
     assert_fails({}, no_treatment, "has no page open")
 
 
-def test_no_browser_listens() -> None:
+def test_a_closed_devtools_port_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
     assert_all_failed(collected(url), "no browser listens at kiosk_debug_url")
@@ -218,7 +218,7 @@ def test_only_loopback_urls_are_queried(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://localhost:9", "http://127.0.0.1:9", "http://[::1]:9/"])
-def test_loopback_in_each_spelling(url: str) -> None:
+def test_each_spelling_of_loopback_is_accepted(url: str) -> None:
     assert parse_debug_url(url).port == 9
 
 

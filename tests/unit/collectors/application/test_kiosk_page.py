@@ -151,7 +151,7 @@ def test_policies_for_the_local_network_are_named_without_their_values(tmp_path:
     assert "secret" not in repr(field)
 
 
-def played_registry(keys: dict[str, tuple[list[str], list[str]]]) -> SimpleNamespace:
+def fake_registry(keys: dict[str, tuple[list[str], list[str]]]) -> SimpleNamespace:
     """Return a fake winreg. ``keys`` maps a path to the names of its subkeys and of its values."""
 
     def open_key(_: int, path: str) -> contextlib.nullcontext[str]:
@@ -168,9 +168,11 @@ def played_registry(keys: dict[str, tuple[list[str], list[str]]]) -> SimpleNames
     )
 
 
-def test_policies_in_the_registry_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_policies_are_read_from_the_registry_of_windows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lists, values = ["LocalNetworkAllowedForUrls"], ["LoopbackNetworkFlag", "HomepageLocation"]
-    registry = played_registry({r"SOFTWARE\Policies\Microsoft\Edge": (lists, values)})
+    registry = fake_registry({r"SOFTWARE\Policies\Microsoft\Edge": (lists, values)})
     monkeypatch.setitem(sys.modules, "winreg", registry)
     assert list(names_in_registry()) == [*lists, *values]
 

@@ -33,20 +33,20 @@ def profile(data_type: str, _: Deadline) -> bytes:
     return fixture(f"macos/{FILES[data_type]}")
 
 
-def test_usb_up_to_macos_15() -> None:
+def test_usb_devices_are_parsed_up_to_macos_15() -> None:
     hub, printer = profiler.parse_usb(fixture("macos/usb.json"))
     assert (hub.vendor_id, hub.speed_megabits) == (0x05E3, 480.0)
     assert (printer.vendor_id, printer.product_id, printer.product) == (0x04B8, 0x0E15, "TM-T20II")
     assert printer.place == "0x01130000"
 
 
-def test_usb_from_macos_26() -> None:
+def test_usb_devices_are_parsed_from_macos_26() -> None:
     (scanner,) = profiler.parse_usb(fixture("macos/usb-host.json"))
     assert (scanner.vendor_id, scanner.vendor) == (0x05E0, "Symbol Technologies")
     assert scanner.speed_megabits == 12.0
 
 
-def test_usb_reading() -> None:
+def test_usb_facts_are_read() -> None:
     reading = readers.read_usb(NOW, profile)
     assert by_key(reading)["peripherals.usbCount"].value == 2
     assert values(reading.peripherals[1].fields)["usb.guess"] == "printer"
@@ -67,7 +67,7 @@ def test_bluetooth_facts_are_read() -> None:
     assert "Anna" not in repr(reading)
 
 
-def test_bluetooth_up_to_macos_11() -> None:
+def test_bluetooth_devices_are_parsed_up_to_macos_11() -> None:
     mouse = {
         "device_addr": "11-22-33-44-55-66",
         "device_isconnected": "attrib_Yes",
@@ -118,7 +118,9 @@ def test_personal_devices_are_recognised_up_to_macos_11(
         ({}, None),
     ],
 )
-def test_bluetooth_batteries(levels: dict[str, str], fraction: float | None) -> None:
+def test_battery_levels_of_bluetooth_devices_are_parsed(
+    levels: dict[str, str], fraction: float | None
+) -> None:
     messages = {f"device_batteryLevel{part}": level for part, level in levels.items()}
     for place, expected in (("device_connected", fraction), ("device_not_connected", None)):
         data = {"SPBluetoothDataType": [{place: [{"Buds": messages}]}]}
@@ -148,7 +150,9 @@ def test_usb_placeholders_of_macos_are_ignored() -> None:
         ("Unknown", None),
     ],
 )
-def test_forms_of_macs_and_processors_without_a_name(machine_name: str, form: str | None) -> None:
+def test_the_form_factor_of_a_mac_is_parsed_and_an_unknown_chip_unsupported(
+    machine_name: str, form: str | None
+) -> None:
     entry = {"machine_name": machine_name, "chip_type": "Unknown"}
     data = json.dumps({"SPHardwareDataType": [entry]}).encode()
     fields = by_key(readers.read_hardware(NOW, lambda _type, _deadline: data))
@@ -182,7 +186,7 @@ def test_wifi_facts_are_parsed_on_macos() -> None:
     assert interfaces["awdl0"].status == "not-applicable"
 
 
-def test_no_serial_number_leaves_macos() -> None:
+def test_no_serial_number_of_a_mac_is_reported() -> None:
     readings = [
         reader(NOW, profile)
         for reader in (
@@ -248,7 +252,7 @@ def test_any_shape_is_read_or_refused(data_type: str, entry: object) -> None:
     read_all_of(json.dumps({data_type: [entry]}).encode())
 
 
-def test_deep_nesting_ends() -> None:
+def test_deeply_nested_usb_devices_are_ignored() -> None:
     data: object = {"vendor_id": "0x1"}
     for _ in range(100):
         data = {"_items": [data]}

@@ -29,7 +29,7 @@ from tests.unit.collectors.application.fixtures import by_key, fixture, plant, v
 NOW = Deadline.after(3600)
 
 
-def test_resolv_conf_and_the_stub(tmp_path: Path) -> None:
+def test_name_servers_are_read_from_resolv_conf_or_behind_the_stub(tmp_path: Path) -> None:
     root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
     assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
     stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
@@ -37,7 +37,7 @@ def test_resolv_conf_and_the_stub(tmp_path: Path) -> None:
     assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1")
 
 
-def test_a_machine_without_name_servers(tmp_path: Path) -> None:
+def test_name_servers_of_a_machine_without_any_are_not_applicable(tmp_path: Path) -> None:
     reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "x")
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 
@@ -81,7 +81,7 @@ def test_any_proxy_text_is_reported_without_credentials(text: str) -> None:
     assert result is None or "@" not in result
 
 
-def test_this_machines_loopback_interface() -> None:
+def test_facts_of_the_loopback_interface_are_read() -> None:
     def known(names: tuple[str, ...], _: Deadline) -> Links:
         return Links({"lo": "loopback"}, {"lo": Wireless("Venue", -60)})
 
@@ -113,7 +113,7 @@ def test_addresses_take_any_text(address: str, netmask: str | None) -> None:
     interfaces.with_prefix(address, netmask)
 
 
-def test_link_types(tmp_path: Path) -> None:
+def test_link_types_are_detected(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {
@@ -158,7 +158,7 @@ def test_signals_take_any_text(text: str) -> None:
     assert all(level < 0 for level in links.parse_signals(text).values())
 
 
-def test_signals() -> None:
+def test_wifi_signals_are_parsed() -> None:
     assert links.parse_signals(decode(fixture("linux/proc-net-wireless.txt"))) == {"wlan0": -56}
 
 
@@ -315,7 +315,7 @@ def test_silent_service_is_reachable_without_tls_facts() -> None:
     assert fields["network.service.tlsIssuer"].status == "collection-failed"
 
 
-def test_a_service_without_tls() -> None:
+def test_tls_facts_of_a_service_without_tls_are_not_applicable() -> None:
     with socket.create_server(("127.0.0.1", 0)) as plain:
         url = f"http://127.0.0.1:{plain.getsockname()[1]}"
         fields = by_key(service_probe.read_service(Deadline.after(60), url))

@@ -57,7 +57,7 @@ def test_usb_facts_are_read(tmp_path: Path) -> None:
     assert "LINUXSERIAL3" not in repr(reading)
 
 
-def test_a_machine_without_usb(tmp_path: Path) -> None:
+def test_usb_facts_of_a_machine_without_usb_are_not_applicable(tmp_path: Path) -> None:
     assert usb.read_usb(NOW, tmp_path).fields[0].status == "not-applicable"
 
 
@@ -82,7 +82,7 @@ def test_the_kind_of_a_usb_device_is_guessed(device: UsbDevice, kind: str | None
 
 
 @given(st.binary())
-def test_a_descriptor_of_any_bytes(data: bytes) -> None:
+def test_any_bytes_are_parsed_as_a_descriptor(data: bytes) -> None:
     page = usb.parse_usage_page(data)
     assert page is None or 0 <= page <= 0xFFFF
 
@@ -103,7 +103,7 @@ def test_edid_is_parsed() -> None:
     assert parse_edid(b"") is None
 
 
-def named(*descriptors: bytes) -> str | None:
+def name_of_screen(*descriptors: bytes) -> str | None:
     """Return the name of a screen with these display descriptors. Each begins with its tag byte."""
     block = bytearray(edid())
     for offset, descriptor in zip((54, 72, 90, 108), (*descriptors, b"", b"", b""), strict=False):
@@ -128,8 +128,8 @@ def named(*descriptors: bytes) -> str | None:
         ((b"\xff\0SCREENSERIAL\n",), None),
     ],
 )
-def test_names_of_screens(descriptors: tuple[bytes, ...], name: str | None) -> None:
-    assert named(*descriptors) == name
+def test_names_of_screens_are_parsed(descriptors: tuple[bytes, ...], name: str | None) -> None:
+    assert name_of_screen(*descriptors) == name
 
 
 @given(st.binary(max_size=200), st.binary(max_size=13))
@@ -165,7 +165,7 @@ def test_display_facts_are_read(tmp_path: Path) -> None:
     assert "SCREENSERIAL" not in repr(reading)
 
 
-def test_a_machine_without_a_screen_output(tmp_path: Path) -> None:
+def test_display_facts_without_a_screen_output_are_not_applicable(tmp_path: Path) -> None:
     for field in displays.read_displays(NOW, tmp_path).fields:
         assert field.status == "not-applicable"
 

@@ -26,7 +26,7 @@ def cups(request: bytes, _: float) -> Response:
     return decode_response({0x4002: PRINTERS, 0x000A: JOBS}[operation])
 
 
-def test_queues_and_jobs() -> None:
+def test_facts_about_queues_and_jobs_are_read() -> None:
     facts = values(print_queues.read_print_queues(NOW, cups).fields)
     assert facts["printqueue.queues"] == ("bar", "kitchen")
     assert facts["printqueue.waitingJobs"] == 2

@@ -62,7 +62,7 @@ def test_own_process_is_listed() -> None:
     assert mine.memory_bytes > 0
 
 
-def test_too_many_watched_are_counted() -> None:
+def test_watched_programs_beyond_the_limit_are_counted() -> None:
     names = tuple(f"p{n}" for n in range(40))
     reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
     assert reading.truncated

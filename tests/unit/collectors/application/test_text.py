@@ -22,7 +22,7 @@ def test_user_names_in_paths_are_replaced() -> None:
     assert without_owner("/srv/home/anna") == "/srv/home/anna"
 
 
-def test_a_fingerprint_is_steady_and_hides_its_input() -> None:
+def test_a_fingerprint_is_stable_and_hides_its_input() -> None:
     assert fingerprint("A1234 ") == fingerprint("A1234")
     assert fingerprint("A1234") != fingerprint("A1235")
     assert "A1234" not in fingerprint("A1234")

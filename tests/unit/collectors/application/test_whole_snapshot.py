@@ -48,7 +48,7 @@ DOCUMENTED = re.findall(
 def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
     """Run the collector in separate namespaces, with loopback as the only network.
 
-    If this user cannot create namespaces, it runs without them. This is safe, because the collector
+    If this user cannot create namespaces, the collector runs without them. This is safe, because it
     contacts only ``service_url`` and ``kiosk_debug_url``, which are loopback addresses.
     """
     command = (
@@ -57,9 +57,9 @@ def run_child(job: dict[str, Any], *namespaces: str) -> dict[str, Any]:
         "tests.unit.collectors.application.run_snapshot",
         json.dumps(job),
     )
-    can_be_apart = namespaces or missing("network-namespace") is None
+    can_isolate = namespaces or missing("network-namespace") is None
     finished = subprocess.run(
-        (*(entering(*namespaces) if can_be_apart else ()), *command),
+        (*(entering(*namespaces) if can_isolate else ()), *command),
         cwd=ROOT,
         capture_output=True,
         timeout=600,
@@ -90,7 +90,9 @@ def wire_field(field: dict[str, Any]) -> SnapshotField:
     return SnapshotField(**given)
 
 
-def test_sixty_keys_in_sixty_mebibytes(child_run: dict[str, Any]) -> None:
+def test_a_snapshot_has_sixty_keys_and_needs_at_most_sixty_mebibytes(
+    child_run: dict[str, Any],
+) -> None:
     facts = facts_of(child_run)
     keys = [field["key"] for field in facts["fields"]]
     assert len(keys) == len(set(keys))
@@ -220,8 +222,8 @@ def test_planted_secrets_are_not_in_the_snapshot(
 @pytest.mark.parametrize("platform", ["linux", "darwin", "win32"])
 def test_every_platform_has_every_key_once(platform: str) -> None:
     sources = sources_for(platform, ApplicationJob(5))
-    owed = [key for source in sources for key in source.keys if not source.in_browser]
-    assert sorted(owed) == sorted(SNAPSHOT_KEYS)
+    keys = [key for source in sources for key in source.keys if not source.in_browser]
+    assert sorted(keys) == sorted(SNAPSHOT_KEYS)
     assert len({source.name for source in sources}) == len(sources)
 
 
@@ -237,7 +239,7 @@ def test_a_key_of_one_platform_is_unsupported_on_the_others(
         assert (field.key, field.status) == ("os.new", "unsupported")
 
 
-def test_the_fields_are_documented() -> None:
+def test_the_documented_keys_are_those_of_the_sources() -> None:
     assert {key for key in DOCUMENTED if "<" not in key} == set(SNAPSHOT_KEYS)
 
 

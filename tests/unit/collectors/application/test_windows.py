@@ -44,7 +44,7 @@ def test_machine_facts_are_read() -> None:
     assert facts["network.dnsServers"] == ("192.168.1.1",)
 
 
-def test_a_section_windows_refuses_costs_its_own_keys() -> None:
+def test_a_section_that_windows_refuses_affects_only_its_own_keys() -> None:
     sections = {
         **MACHINE,
         "drives": script.Section(error="UnauthorizedAccessException"),
@@ -63,7 +63,7 @@ def test_every_key_is_present_even_without_data() -> None:
     assert set(machine.read_machine.keys) <= keys
 
 
-def test_link_types() -> None:
+def test_link_types_are_parsed() -> None:
     sections = script.parse_sections(fixture("windows/adapters.json"))
     types = machine.parse_link_types(sections)
     assert types == {"Ethernet": "ethernet", "WLAN": "wifi", "vEthernet": "virtual"}
@@ -202,7 +202,9 @@ def test_the_scripts_read_nothing_personal() -> None:
         assert text.count("(") == text.count(")")
 
 
-def test_powershell_is_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_powershell_receives_the_script_and_its_output_is_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The fake PowerShell decodes the script that it receives, and returns it in a section."""
     program = tmp_path / "powershell.exe"
     program.write_text(

@@ -367,7 +367,7 @@ def test_no_network_is_a_limited_report_and_no_failure() -> None:
     assert world.scanned == []
 
 
-def test_device_only_stays_on_this_machine() -> None:
+def test_device_only_contacts_only_this_machine() -> None:
     printer = KnownPrinter("q", "Far", "network", "cups", addresses=("10.0.0.9",), port=9100)
     world = World(known=(printer,))
     facts = collect(world, replace(JOB, device_only=True), resolve_hosts=broken)
@@ -424,7 +424,7 @@ def test_ports_are_queried_during_the_scan() -> None:
     assert facts.failures == ()
 
 
-def test_printers_elsewhere_are_contacted() -> None:
+def test_printers_in_other_networks_are_contacted() -> None:
     world = World(
         hosts=(PRINTER, ScannedHost("10.50.0.5", open_ports=(9100,))),
         known=(KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100),),
@@ -503,7 +503,7 @@ def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
     assert [f.step for f in facts[0].failures] in (["printers"], ["scan", "printers"])
 
 
-def test_the_time_of_the_job_is_kept_when_a_source_hangs() -> None:
+def test_the_time_limit_of_the_job_is_kept_if_a_source_hangs() -> None:
     stuck = Stuck(MdnsFindings())
     facts = collect(World(), replace(JOB, max_duration_s=1.2), browse=stuck)
     stuck.go.set()

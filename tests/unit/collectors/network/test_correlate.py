@@ -50,7 +50,7 @@ def test_a_service_without_a_port_adds_no_port():
     assert correlate(services=[service("_printer._tcp", 0)]).ports == {}
 
 
-def test_models_in_txt_records():
+def test_models_in_txt_records_are_parsed():
     assert txt_model(service(ty="HP LaserJet")) == "HP LaserJet"
     assert txt_model(service(usb_mfg="Brother", usb_mdl="HL-L2350DW")) == "Brother HL-L2350DW"
     assert txt_model(service(product="(EPSON TM-m30)")) == "EPSON TM-m30"
@@ -60,7 +60,7 @@ def test_models_in_txt_records():
     assert txt_model(service(ty="Printer")) is None
 
 
-def test_labels_and_models_of_endpoints():
+def test_endpoints_have_labels_and_models_of_all_sources():
     observed = correlate(
         services=[service(ty="From TXT"), service("_http._tcp", 80)],
         evidence=[
@@ -77,7 +77,7 @@ def test_labels_and_models_of_endpoints():
     assert observed.ports["10.0.0.9", 631].labels == ("Kitchen", "Own name")
 
 
-def test_models_are_compared_without_what_drivers_add():
+def test_models_are_compared_without_names_of_drivers():
     assert plain_model("Brother HL-L2350DW series - CUPS+Gutenprint") == "brotherhll2350dw"
     assert plain_model("Printer - IPP Everywhere") == plain_model("Local Raw Printer") == ""
     assert is_same_model("HL-L2350DW", "Brother HL-L2350DW, driverless, cups-filters 1.28")

@@ -37,7 +37,7 @@ def test_labels_and_models_of_most_devices_are_right() -> None:
     assert wanted >= RIGHT_MIN
 
 
-def test_nine_of_ten_are_recognised_without_a_mac_address() -> None:
+def test_nine_of_ten_devices_are_recognised_without_a_mac_address() -> None:
     rows = [host_rows(payload_of(device))[0] for device in DEVICES]
     assert all(row.mac_address == "" for row in rows)
     assert sum(row.is_recognisable for row in rows) / len(rows) >= RECOGNISED_MIN

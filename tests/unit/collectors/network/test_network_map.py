@@ -82,7 +82,7 @@ def test_an_announced_host_that_was_not_scanned_is_unknown() -> None:
     assert host.services[0].reachable is None
 
 
-def test_one_endpoint_per_address_and_port() -> None:
+def test_sources_are_joined_into_one_endpoint_per_address_and_port() -> None:
     web = MdnsService("Kitchen page", "_http._tcp", "kitchen.local", ("10.0.0.9",), 631)
     (endpoint,) = assemble_endpoints(
         correlate(
@@ -211,7 +211,7 @@ def test_contacted_hosts_are_kept_before_announced_ones() -> None:
     assert worth_keeping(hosts, observed, matches, len(hosts)) == hosts
 
 
-def test_a_host_has_the_name_it_gives_itself() -> None:
+def test_a_name_that_a_host_reports_for_itself_is_preferred() -> None:
     lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
     (host,) = assemble_hosts(correlate(services=(lie, PRINTER)))
     assert host.hostname == "kitchen.local"

@@ -10,7 +10,7 @@ from collectors.shared.addresses import (
 )
 
 
-def test_configured_addresses_in_every_writing() -> None:
+def test_hosts_and_ports_are_split() -> None:
     assert split_host_port("192.168.1.50:9100") == ("192.168.1.50", 9100)
     assert split_host_port("192.168.1.50") == ("192.168.1.50", None)
     assert split_host_port("[fd00::1]:631") == ("fd00::1", 631)
@@ -26,14 +26,14 @@ def test_hosts_and_ports_are_joined_as_they_are_split() -> None:
     assert join_host_port("fd00::1", None) == "[fd00::1]"
 
 
-def test_private_addresses() -> None:
+def test_private_addresses_are_recognised() -> None:
     private = ("10.1.2.3", "172.31.0.1", "192.168.0.1", "169.254.1.1", "fd00::1", "fe80::1")
     public = ("8.8.8.8", "172.32.0.1", "192.0.2.1", "2001:db8::1", "localhost", "127.0.0.1")
     assert all(map(is_private, private))
     assert not any(map(is_private, public))
 
 
-def test_loopback_by_address_and_by_name() -> None:
+def test_loopback_is_recognised_by_address_and_by_name() -> None:
     assert all(map(is_loopback, ("localhost", "127.9.9.9", "::1")))
     assert not any(map(is_loopback, ("", "10.0.0.1", "127.0.0.1.evil.example", "fe80::1%eth0")))
 

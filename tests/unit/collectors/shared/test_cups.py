@@ -75,7 +75,7 @@ def test_invalid_answer_raises_an_error(tmp_path: Path, reply: bytes, reason: st
 
 
 @pytest.mark.parametrize("reply", [http(QUEUES), b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 10_000])
-def test_an_answer_that_trickles_in_is_left_at_the_deadline(tmp_path: Path, reply: bytes) -> None:
+def test_a_slow_answer_raises_a_timeout_at_the_deadline(tmp_path: Path, reply: bytes) -> None:
     path = tmp_path / "cups.sock"
     with (
         spooler(path, reply, trickles=True),
@@ -89,7 +89,7 @@ def test_deadline_in_the_past_raises_a_timeout(tmp_path: Path) -> None:
         ask_cups(QUESTION, time.monotonic(), {"CUPS_SERVER": str(tmp_path / "cups.sock")})
 
 
-def test_a_spooler_that_does_not_run(tmp_path: Path) -> None:
+def test_a_stopped_spooler_raises_not_running(tmp_path: Path) -> None:
     path = tmp_path / "cups.sock"
     with pytest.raises(NotRunning) as never:
         ask_cups(QUESTION, soon(), {"CUPS_SERVER": str(path)})

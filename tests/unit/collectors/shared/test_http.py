@@ -45,7 +45,7 @@ def read_all(raw: bytes) -> HttpReply:
     return reply
 
 
-def test_requests_as_rfc_9112_writes_them():
+def test_requests_have_the_form_of_rfc_9112():
     assert HttpExchange(GET, BODY_MAX).request == (
         b"GET / HTTP/1.1\r\nHost: 10.0.0.9:80\r\nConnection: close\r\nAccept: text/html\r\n\r\n"
     )
@@ -80,7 +80,7 @@ def test_chunked_bodies_are_joined():
     assert read(raw[:-7], is_all=False) is None
 
 
-def test_passes_over_replies_that_come_before_the_real_one():
+def test_interim_replies_are_skipped():
     raw = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"
     reply = read(raw, is_all=False)
     assert reply is not None
@@ -146,7 +146,7 @@ def test_a_reply_that_is_not_http_raises_an_error(raw: bytes):
         read(raw, is_all=True)
 
 
-def test_an_endless_head_is_an_error():
+def test_a_head_beyond_the_limit_raises_an_error():
     with pytest.raises(HttpError):
         read(b"HTTP/1.1 200 OK\r\nX: " + b"y" * HEAD_MAX_BYTES, is_all=False)
 
@@ -155,7 +155,7 @@ def test_an_endless_head_is_an_error():
     ("start", "piece"),
     [(b"", b"HTTP/1.1 100 C\r\n\r\n"), (START, b"X: y\r\n"), (START, b" "), (b"", b"\xff\0")],
 )
-def test_no_head_without_end_is_read_for_ever(start: bytes, piece: bytes):
+def test_an_endless_head_raises_an_error(start: bytes, piece: bytes):
     raw = start + piece * (2 * (HEAD_MAX_BYTES + BODY_MAX) // len(piece))
     with pytest.raises(HttpError):
         read(raw, is_all=False, step=1000)
@@ -185,7 +185,7 @@ def test_an_endless_body_is_cut(start: bytes):
         START + b"\r\n".join(b"X%d: y" % number for number in range(3000)) + b"\r\n\r\n",
     ],
 )
-def test_no_head_and_no_framing_takes_long(raw: bytes):
+def test_hostile_heads_and_chunks_are_parsed_in_linear_time(raw: bytes):
     with generous_time_limit(), suppress(HttpError):
         read(raw, is_all=True)
 
@@ -212,7 +212,7 @@ def test_the_sizes_of_received_pieces_do_not_change_a_reply(rest: bytes, step: i
             assert read(start + rest, is_all=True, step=step) == read(start + rest, is_all=True)
 
 
-def _for(seconds: float) -> Callable[[], float]:
+def _deadline_in(seconds: float) -> Callable[[], float]:
     ends = time.monotonic() + seconds
 
     def require_s() -> float:
@@ -227,11 +227,11 @@ def test_a_request_is_exchanged_over_a_socket():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(START + b"Content-Length: 3\r\n\r\nabc")
-        assert exchange_blocking(ours, GET, BODY_MAX, _for(60)).body == b"abc"
+        assert exchange_blocking(ours, GET, BODY_MAX, _deadline_in(60)).body == b"abc"
         assert theirs.recv(4096) == HttpExchange(GET, BODY_MAX).request
 
 
 def test_silent_socket_times_out():
     ours, theirs = socket.socketpair()
     with ours, theirs, pytest.raises(TimeoutError):
-        exchange_blocking(ours, GET, BODY_MAX, _for(0.05))
+        exchange_blocking(ours, GET, BODY_MAX, _deadline_in(0.05))

@@ -22,7 +22,7 @@ def message(*items: bytes, status: int = 0, end: bytes = b"\x03") -> bytes:
     return struct.pack("!BBHI", 2, 0, status, 1) + b"".join(items) + end
 
 
-def test_encodes_a_request_as_rfc_8010_shows_it():
+def test_a_request_has_the_form_of_rfc_8010():
     request = ipp.encode_request(
         ipp.GET_PRINTER_ATTRIBUTES,
         requested=("printer-uuid", "printer-state"),
@@ -38,7 +38,7 @@ def test_encodes_a_request_as_rfc_8010_shows_it():
     )
 
 
-def test_decodes_what_a_real_printer_answered():
+def test_the_answer_of_a_real_printer_is_decoded():
     response = ipp.decode_response(PRINTER)
     (printer,) = response.printers
     assert response.is_successful
@@ -54,7 +54,7 @@ def test_decodes_what_a_real_printer_answered():
     assert not names & {"media-size", "media-type"}
 
 
-def test_decodes_what_a_real_spooler_answered():
+def test_the_answer_of_a_real_spooler_is_decoded():
     names = [group.text("printer-name") for group in ipp.decode_response(QUEUES).printers]
     assert names == ["bar", "kitchen", "till", "usbq"]
 

@@ -26,15 +26,15 @@ def test_collectors_and_agent_agree(text: str):
     assert clean_text(text, len(text) + 1) == " ".join(without_controls(text).split())
 
 
-def test_keeps_markup_for_whoever_escapes_it():
+def test_markup_is_kept():
     assert clean_text("<script>alert('x')</script> & more") == "<script>alert('x')</script> & more"
 
 
-def test_joins_white_space():
+def test_white_space_is_joined():
     assert clean_text("  a\r\n\tb\u2028c  d ") == "a b c d"
 
 
-def test_keeps_emoji_sequences():
+def test_emoji_sequences_are_kept():
     assert clean_text("👩\u200d🍳") == "👩\u200d🍳"
 
 
@@ -58,5 +58,5 @@ def test_any_text_is_clean_and_short(raw: str, limit: int):
 
 
 @given(st.binary())
-def test_any_bytes_are_text(data: bytes):
+def test_any_bytes_are_decoded_to_text(data: bytes):
     clean_text(decode(data)).encode()

@@ -187,7 +187,7 @@ async def test_a_cached_key_expires_within_five_seconds_without_a_poll() -> None
     assert cache.find("key") is None
 
 
-async def test_a_heartbeat_with_a_known_key_asks_nothing_about_its_owner(
+async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key(
     service: RunningService,
 ) -> None:
     requests: dict[str, list[str]] = {}
@@ -304,7 +304,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     await feeds.finished()
 
 
-async def test_a_stream_that_is_open_is_watched_though_its_key_is_forgotten(
+async def test_changes_of_the_owner_of_an_open_stream_are_reported_once(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -322,7 +322,7 @@ async def test_a_stream_that_is_open_is_watched_though_its_key_is_forgotten(
         assert not streams.owners()
 
 
-async def test_a_pending_request_outlives_the_session_and_not_the_membership(
+async def test_a_pending_request_ends_with_the_membership_but_not_with_the_session(
     service: RunningService,
 ) -> None:
     user = make_user(service)

@@ -86,7 +86,7 @@ async def test_another_site_cannot_manage_members(service: RunningService, path:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_key_that_is_not_known_is_refused(service: RunningService, path: str) -> None:
+async def test_an_unknown_key_in_a_body_is_refused(service: RunningService, path: str) -> None:
     other = make_user(service, "eve@example.com")
     browser = await signed_in(service)
     body = bodies(other.id)[path] | {"admin": True}
@@ -113,7 +113,9 @@ async def test_members_are_listed_changed_and_removed(service: RunningService) -
     assert (await browser.post(f"{MEMBERS}/remove", {"userId": str(bob.id)})).status_code == 404
 
 
-async def test_the_last_owner_of_everything_stays_one(service: RunningService) -> None:
+async def test_the_last_owner_of_all_locations_cannot_be_removed_or_restricted(
+    service: RunningService,
+) -> None:
     ada = make_user(service)
     browser = await signed_in(service)
     # Bob owns only some locations, and Eve is a manager. Neither counts as a second owner.
@@ -134,7 +136,7 @@ async def test_the_last_owner_of_everything_stays_one(service: RunningService) -
     assert (await browser.post(MEMBERS)).status_code == 401
 
 
-async def test_members_of_another_organization_are_not_there(service: RunningService) -> None:
+async def test_members_of_another_organization_are_hidden(service: RunningService) -> None:
     browser = await signed_in(service)
     eve = make_user(service, "eve@example.com", organization_id="org-0002")
     other = await signed_in(service, "mia@example.com", organization_id="org-0002")
@@ -195,7 +197,7 @@ async def test_an_invitation_is_invalid_if_its_creator_lost_the_permission(
     assert (await Browser(service).post(JOIN, join_body(code))).status_code == 404
 
 
-async def test_an_address_with_an_account_joins_by_its_own_password(
+async def test_a_user_with_an_account_joins_with_the_password_of_the_account(
     service: RunningService,
 ) -> None:
     make_user(service, "bob@example.com", organization_id="org-0002")
@@ -291,7 +293,7 @@ CHANGE = f"{PROFILE}/change-password"
 CHANGED = {"oldPassword": PASSWORD, "newPassword": NEW}
 
 
-async def test_a_password_is_changed_by_the_old_one_and_ends_other_sessions(
+async def test_changing_the_password_requires_the_old_one_and_ends_other_sessions(
     service: RunningService,
 ) -> None:
     browser = await signed_in(service)

@@ -27,7 +27,9 @@ def database() -> Iterator[Database]:
         opened.close()
 
 
-async def test_tries_at_once_are_counted_over_all_services(service: RunningService) -> None:
+async def test_concurrent_wrong_passwords_are_counted_over_all_services(
+    service: RunningService,
+) -> None:
     make_user(service)
     async with beside(service.database, service.core.settings, service.clock) as other:
         tries = [
@@ -56,7 +58,7 @@ async def test_a_membership_ended_at_one_service_ends_at_the_other(service: Runn
         assert (await there.post(OVERVIEW)).status_code == 401
 
 
-async def test_changes_at_once_are_all_counted(service: RunningService) -> None:
+async def test_concurrent_changes_of_permissions_are_all_counted(service: RunningService) -> None:
     user = make_user(service)
     await asyncio.gather(
         *(service.core.write(lambda session: users.note_change(session, user.id)) for _ in range(8))
@@ -80,7 +82,9 @@ async def test_one_address_is_one_account(service: RunningService) -> None:
         add("ada@example.COM")
 
 
-async def test_one_owner_remains_if_two_remove_each_other_at_once(service: RunningService) -> None:
+async def test_one_owner_remains_if_two_owners_remove_each_other_concurrently(
+    service: RunningService,
+) -> None:
     people = [make_user(service, email) for email in ("ada@example.com", "eve@example.com")]
     browsers = [Browser(service), Browser(service)]
     for browser, user in zip(browsers, people, strict=True):
@@ -98,7 +102,9 @@ async def test_one_owner_remains_if_two_remove_each_other_at_once(service: Runni
         assert len(users.members(session, "org-0001")) == 1
 
 
-async def test_a_link_that_is_used_twice_at_once_is_used_once(service: RunningService) -> None:
+async def test_only_one_of_concurrent_uses_of_an_invitation_succeeds(
+    service: RunningService,
+) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()

@@ -67,7 +67,7 @@ async def test_a_request_with_its_own_envelope_is_served(agent: Agent) -> None:
     assert "result" in spaced.json()
 
 
-async def test_a_routing_header_is_given_once(agent: Agent) -> None:
+async def test_a_repeated_routing_header_is_refused(agent: Agent) -> None:
     reply = await agent.service.http.post(
         PATH,
         content=PING,

@@ -122,7 +122,7 @@ async def test_entries_of_sign_ins_do_not_contain_the_typed_address(
     assert (out.operation, out.credential_id) == ("session.sign_out", right.credential_id)
 
 
-async def test_tries_beyond_the_limit_do_not_fill_it(service: RunningService) -> None:
+async def test_sign_ins_refused_by_the_rate_limit_have_no_entry(service: RunningService) -> None:
     make_user(service)
     replies = [await Browser(service).sign_in(password="wrong" * 3) for _ in range(14)]
     assert [each.status_code for each in replies] == [401] * 10 + [429] * 4
@@ -161,7 +161,7 @@ async def test_the_audit_log_contains_no_secrets(service: RunningService) -> Non
 @pytest.mark.parametrize(
     "member", [{"role": "manager"}, {"role": "viewer"}, {"locations": ["loc-0001"]}]
 )
-async def test_only_owners_of_every_location_read_it(
+async def test_only_owners_of_every_location_read_the_audit_log(
     service: RunningService, member: dict[str, Any]
 ) -> None:
     browser = await owner(service, **member)

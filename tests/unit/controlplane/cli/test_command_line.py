@@ -41,7 +41,7 @@ INSTANCE = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
         ["report", INSTANCE, "--json", "--html", "x"],
     ],
 )
-def test_a_wrong_call_exits_with_2(arguments: list[str]) -> None:
+def test_a_usage_error_exits_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(arguments)
     assert left.value.code == 2
@@ -101,7 +101,7 @@ def test_environment_errors_are_plain_lines(
     assert len(message.splitlines()) <= 2
 
 
-def test_flags_reach_the_settings() -> None:
+def test_options_of_serve_become_settings() -> None:
     options = build_parser().parse_args(
         "serve --online-window 10 --request-ttl 20 --challenge-ttl 30 --body-limit 40 --rate 50 "
         "--burst 60 --tracker-url http://127.0.0.1/x --tracker-attempts 7".split()
@@ -125,7 +125,7 @@ def test_the_key_is_read_from_the_file_before_the_environment(tmp_path: Path) ->
         read_key(str(path), {})
 
 
-def test_https_elsewhere_is_welcome() -> None:
+def test_an_https_address_of_another_host_is_accepted() -> None:
     with connect("https://ops.example.com/base/", None, {"VENUE_CONTROL_API_KEY": "k"}) as client:
         assert isinstance(client, OperationsClient)
 
@@ -138,7 +138,7 @@ def client_of(answer: Callable[[httpx2.Request], httpx2.Response]) -> Operations
     )
 
 
-def test_paths_follow_the_base_address() -> None:
+def test_paths_are_appended_to_the_base_address() -> None:
     requests: list[str] = []
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -171,7 +171,7 @@ def test_an_endless_list_is_cut_with_a_message() -> None:
         (httpx2.Response(503, content=b"busy"), "answered 503"),
     ],
 )
-def test_strange_replies_are_plain_faults(answer: httpx2.Response, words: str) -> None:
+def test_an_invalid_reply_raises_a_command_error(answer: httpx2.Response, words: str) -> None:
     with pytest.raises(CommandError, match=words):
         client_of(lambda _: answer).devices()
 

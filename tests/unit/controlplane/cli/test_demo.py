@@ -13,7 +13,7 @@ from tests.unit.controlplane.cli.without_library import run_without
 
 @pytest.mark.medium
 @pytest.mark.parametrize("library", ["sqlalchemy.exc", "starlette.applications", "uvicorn"])
-def test_without_the_service_it_names_the_package_and_writes_nothing(
+def test_demo_without_the_service_libraries_names_the_package_and_writes_nothing(
     library: str, tmp_path: Path
 ) -> None:
     home = tmp_path / "demo"

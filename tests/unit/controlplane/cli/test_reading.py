@@ -38,11 +38,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
     """
     database = tmp_path_factory.mktemp("service") / "service.db"
     with service_process(database, "--rate", "0") as process:
-        asyncio.run(filled(process))
+        asyncio.run(submit_reports(process))
         yield process
 
 
-async def filled(service: ServiceProcess) -> None:
+async def submit_reports(service: ServiceProcess) -> None:
     async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
         bar, *_ = [await enroll(http, service.api_key, name) for name in NAMES]
         moved = json.loads(json.dumps(REPORTS["network"]))
@@ -75,7 +75,7 @@ def run_command(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) 
     return capsys.readouterr().out
 
 
-def test_devices_as_csv_json_and_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_devices_are_printed_as_csv_json_and_ndjson(capsys: pytest.CaptureFixture[str]) -> None:
     here = ("devices", "--location", "loc-0001")
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, *here, "--csv"), newline="")))
     assert [row["name"] for row in rows] == ["bar-till", "kitchen-till", f"'{NAMES[2]}"]
@@ -86,7 +86,7 @@ def test_devices_as_csv_json_and_lines(capsys: pytest.CaptureFixture[str]) -> No
     assert [json.loads(line) for line in lines] == records
 
 
-def test_reports_of_all_devices_the_newest_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reports_of_all_devices_are_listed_newest_first(capsys: pytest.CaptureFixture[str]) -> None:
     records = json.loads(run_command(capsys, "reports", "--json"))
     assert [record["kind"] for record in records] == ["network", "application", "network"]
     assert records == sorted(records, key=lambda record: str(record["createdAt"]), reverse=True)

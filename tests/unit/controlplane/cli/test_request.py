@@ -98,7 +98,7 @@ async def test_a_request_to_a_venue_prints_the_headlines(
     assert str(record["id"])[:8] == lines[1].split()[3]
 
 
-async def test_in_a_pipe_each_device_is_one_line(
+async def test_the_output_in_a_pipe_has_one_line_per_device(
     http: httpx2.AsyncClient, service: ServiceProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS")

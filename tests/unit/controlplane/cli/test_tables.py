@@ -115,7 +115,7 @@ def test_a_table_is_folded_only_if_it_is_wider_than_the_terminal(
         assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == lines
 
 
-def test_numbers_stand_to_the_right_in_a_pipe_too(
+def test_numbers_are_aligned_to_the_right_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)

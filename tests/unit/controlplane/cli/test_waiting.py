@@ -90,7 +90,7 @@ def test_a_revoke_may_be_sent_again() -> None:
 
 
 @pytest.mark.parametrize("retry_after", ["30", None, "1"])
-def test_a_call_does_not_wait_for_ever(retry_after: str | None) -> None:
+def test_the_total_wait_of_a_call_is_limited(retry_after: str | None) -> None:
     service = Service(refusing(429, retry_after))
     with pytest.raises(CommandError) as failed:
         service.client().devices()
@@ -99,7 +99,7 @@ def test_a_call_does_not_wait_for_ever(retry_after: str | None) -> None:
     assert len(service.waits) < 200
 
 
-def test_too_long_a_wait_is_not_begun() -> None:
+def test_a_call_fails_at_once_if_the_requested_wait_is_too_long() -> None:
     service = Service(refusing(429, "3600"))
     with pytest.raises(CommandError):
         service.client().devices()
@@ -126,7 +126,7 @@ def test_retry_after_is_a_number_or_a_date(text: str | None, expected: float | N
 
 
 @given(st.text(max_size=40))
-def test_any_retry_after_is_bounded_or_nothing(text: str) -> None:
+def test_any_retry_after_is_none_or_not_negative(text: str) -> None:
     result = seconds_of(text)
     assert result is None or result >= 0
 

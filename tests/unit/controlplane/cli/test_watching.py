@@ -45,7 +45,7 @@ def test_hours_are_set_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("database")
-def test_maintenance_is_on_the_locations_clock_and_ends(
+def test_maintenance_is_set_in_the_time_zone_of_the_location_and_ended(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     main(["locations", "set", "loc-1", "--zone", "Europe/Riga", "--always-open"])
@@ -83,7 +83,7 @@ def test_reading_creates_no_database(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-def test_the_webhook_is_named_and_its_secret_read(tmp_path: Path) -> None:
+def test_serve_reads_the_options_for_alerts_and_the_webhook_secret(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("whsec_" + "QUJD" * 10 + "\n")
     words = ["serve", "--notify-url", "https://hook.example/in", "--offline-after", "5"]

@@ -22,8 +22,8 @@ from controlplane.demo.venue import QUEUES, UUIDS, VENUE
 
 
 def ask(operation: int) -> ipp.Response:
-    question = ipp.encode_request(operation, requested=("all",))
-    return ipp.decode_response(answer(question, QUEUES, time.time()))
+    request = ipp.encode_request(operation, requested=("all",))
+    return ipp.decode_response(answer(request, QUEUES, time.time()))
 
 
 def test_the_spooler_of_the_demo_lists_its_queues() -> None:
@@ -42,8 +42,8 @@ def test_the_print_job_of_the_bar_is_stuck_in_the_demo() -> None:
 
 
 @given(st.binary(max_size=64))
-def test_the_spooler_of_the_demo_answers_any_request(question: bytes) -> None:
-    assert ipp.decode_response(answer(question, QUEUES, 0)).is_successful
+def test_the_spooler_of_the_demo_answers_any_request(body: bytes) -> None:
+    assert ipp.decode_response(answer(body, QUEUES, 0)).is_successful
 
 
 def test_the_bar_printer_s_uuid_is_at_a_new_address() -> None:

@@ -66,7 +66,7 @@ def test_is_open_follows_the_local_time(opening: OpeningHours, at: datetime) -> 
 
 
 @given(hours(), st.dates(date(2026, 1, 1), date(2027, 12, 1)), st.integers(1, 60))
-def test_spans_are_disjoint_in_order_and_within(
+def test_spans_are_disjoint_ordered_and_within_the_period(
     opening: OpeningHours, day: date, days: int
 ) -> None:
     since = datetime.combine(day, datetime.min.time(), UTC)
@@ -103,14 +103,16 @@ def test_formatted_hours_are_read_as_the_same(opening: OpeningHours) -> None:
         ),  # each time occurs twice: from the first 03:30 to the second 03:45
     ],
 )
-def test_days_on_which_clocks_are_changed(line: str, day: date, length_h: float) -> None:
+def test_spans_have_the_real_length_on_days_with_clock_changes(
+    line: str, day: date, length_h: float
+) -> None:
     zone = ZoneInfo("Europe/Riga")
     since = datetime.combine(day, datetime.min.time(), zone).astimezone(UTC)
     spans = read_hours("Europe/Riga", [line]).spans(since, since + timedelta(days=3))
     assert sum((end - start for start, end in spans), timedelta()) == timedelta(hours=length_h)
 
 
-def test_hours_may_cross_midnight_and_meet() -> None:
+def test_intervals_can_cross_midnight_and_are_joined_if_they_meet() -> None:
     opening = read_hours("UTC", ["Fri-Sat 22:00-02:00", "Sat 02:00-06:00"])
     friday = datetime(2026, 11, 20, tzinfo=UTC)
     assert opening.spans(friday, friday + timedelta(days=3)) == [

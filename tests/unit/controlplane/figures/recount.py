@@ -125,14 +125,14 @@ class Recount:
     def currencies(
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> list[Json]:
-        requests = [venue for venue in self.venues if venue.id in days]
-        moved = {venue.position: self._moved(venue, days[venue.id], types) for venue in requests}
-        names = {venue.currency for venue in requests}
+        venues = [venue for venue in self.venues if venue.id in days]
+        moved = {venue.position: self._moved(venue, days[venue.id], types) for venue in venues}
+        names = {venue.currency for venue in venues}
         names |= {currency for each in moved.values() for currency in each}
         result = []
         for currency in sorted(names):
             own = [
-                venue for venue in requests
+                venue for venue in venues
                 if venue.currency == currency or currency in moved[venue.position]
             ]  # fmt: skip
             parts = {v.id: self._part(v, days[v.id], currency, types) for v in own}
@@ -266,13 +266,13 @@ class Recount:
         return at is not None and first <= at.astimezone(venue.zone).date() <= last
 
     def _moved(self, venue: Venue, days: tuple[date, date], types: list[str] | None) -> set[str]:
-        request, currencies = {venue.id: days}, set()
+        days_of_venue, currencies = {venue.id: days}, set()
         for sale in self.sales:
             if sale.location != venue.position:
                 continue
-            if self._within(sale.at, venue, request) and wanted(sale.way, types):
+            if self._within(sale.at, venue, days_of_venue) and wanted(sale.way, types):
                 currencies.add(sale.currency)
-            if any(self._within(refund.at, venue, request) and wanted(refund.way, types)
+            if any(self._within(refund.at, venue, days_of_venue) and wanted(refund.way, types)
                    for refund in sale.refunds):  # fmt: skip
                 currencies.add(sale.currency)
         return currencies
@@ -280,11 +280,11 @@ class Recount:
     def _part(
         self, venue: Venue, days: tuple[date, date], currency: str, types: list[str] | None
     ) -> "Part":
-        part, question = Part(), {venue.id: days}
+        part, days_of_venue = Part(), {venue.id: days}
         for sale in self.sales:
             if sale.location != venue.position or sale.currency != currency:
                 continue
-            is_sold = self._within(sale.at, venue, question) and wanted(sale.way, types)
+            is_sold = self._within(sale.at, venue, days_of_venue) and wanted(sale.way, types)
             if is_sold and sale.status == "completed":
                 part.sold.append(sale)
             elif is_sold:
@@ -292,7 +292,7 @@ class Recount:
             for refund in sale.refunds:
                 if refund.at is None and is_sold:
                     part.undated.append(refund)
-                if self._within(refund.at, venue, question) and wanted(refund.way, types):
+                if self._within(refund.at, venue, days_of_venue) and wanted(refund.way, types):
                     part.given_back.append(refund)
         return part
 

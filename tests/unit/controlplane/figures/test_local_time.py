@@ -76,7 +76,7 @@ def test_a_timestamp_is_in_the_days_of_the_local_date(
 
 
 @given(zone=st.sampled_from(NAMED), near=st.sampled_from(NOWS))
-def test_pieces_of_one_offset_cover_a_stretch(zone: str, near: datetime) -> None:
+def test_intervals_of_constant_utc_offset_cover_the_period(zone: str, near: datetime) -> None:
     pieces = offsets(ZoneInfo(zone), near - timedelta(days=200), near)
     assert pieces[0][0] == near - timedelta(days=200)
     assert pieces[-1][1] == near

@@ -117,7 +117,9 @@ def test_a_refund_counts_as_a_change_of_its_sale(session: Session) -> None:
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Asia/Kathmandu", "Europe/Berlin", None])
-def test_a_zone_that_changes_moves_every_hour(session: Session, zone: str | None) -> None:
+def test_a_changed_zone_changes_the_local_hour_of_every_row(
+    session: Session, zone: str | None
+) -> None:
     (location,) = session.scalars(select(Location.id).where(Location.position == 1))
     set_zone(session, ("org-0001", location), zone, NOW)
     assert session.scalars(select(Location).where(Location.position == 1)).one().zone == zone

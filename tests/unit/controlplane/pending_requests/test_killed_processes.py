@@ -52,7 +52,7 @@ class Served:
 
 
 @asynccontextmanager
-async def two(database: str) -> AsyncIterator[list[Served]]:
+async def two_processes(database: str) -> AsyncIterator[list[Served]]:
     both = [Served(database), Served(database)]
     for each in both:
         await each.start()
@@ -63,7 +63,7 @@ async def two(database: str) -> AsyncIterator[list[Served]]:
             await each.kill()
 
 
-async def anywhere(
+async def call_random_process(
     served: list[Served],
     key: str,
     work: Callable[[SimulatedDevice], Awaitable[bool]],
@@ -99,10 +99,12 @@ async def send_heartbeat(device: SimulatedDevice) -> bool:
     return (await device.heartbeat()).status_code == 200
 
 
-async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> None:
+async def test_a_pending_request_leads_to_one_report_despite_killed_processes(
+    tmp_path: Path,
+) -> None:
     file = str(tmp_path / "service.db")
     key = write_key(file)
-    async with asyncio.timeout(WITHIN_S), two(file) as served:
+    async with asyncio.timeout(WITHIN_S), two_processes(file) as served:
         async with httpx2.AsyncClient(base_url=served[0].url, timeout=60) as http:
             device = await SimulatedDevice(http, key).enrolled()
             until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
@@ -111,17 +113,17 @@ async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> 
             reply = await http.post("/console/api/pending-requests", json=body, headers=headers)
             assert reply.status_code == 200, reply.text
         for _ in range(KILLS):
-            await anywhere(served, key, send_heartbeat, device)
+            await call_random_process(served, key, send_heartbeat, device)
             victim = random.choice(served)
             await victim.kill()
             await victim.start()
         while not await reports(served, key, device):
-            await anywhere(served, key, take_and_answer, device)
+            await call_random_process(served, key, take_and_answer, device)
         # A completed pending request creates no more requests.
         while state_of_pending(file) != "done":
-            await anywhere(served, key, take_and_answer, device)
+            await call_random_process(served, key, take_and_answer, device)
         for _ in range(10):
-            await anywhere(served, key, take_and_answer, device)
+            await call_random_process(served, key, take_and_answer, device)
         result = await reports(served, key, device)
         assert len(result) == 1
 
@@ -138,5 +140,5 @@ async def reports(served: list[Served], key: str, like: SimulatedDevice) -> list
         results.extend(each["reportId"] for each in (await device.detail())["reports"])
         return True
 
-    await anywhere(served, key, work, like)
+    await call_random_process(served, key, work, like)
     return results

@@ -190,7 +190,7 @@ async def test_invalid_pending_requests_are_refused(
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
-async def test_keys_are_held_to_their_grant_location_and_organization(
+async def test_a_key_is_limited_to_its_grant_locations_and_organization(
     service: RunningService,
 ) -> None:
     device = await gone_device(service)

@@ -15,8 +15,8 @@ JSON = (b"content-type", b"application/json")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A request. If its reply is a stream, the stream is read until it contains ``until``."""
+class HttpRequest:
+    """An HTTP request. A stream in the reply is read until it contains ``until``."""
 
     method: str
     path: str
@@ -26,7 +26,7 @@ class Question:
     until: bytes = b""
 
 
-async def ask(app: ASGIApp, question: Question) -> tuple[int, str]:
+async def ask(app: ASGIApp, request: HttpRequest) -> tuple[int, str]:
     """Call the ASGI application as an HTTP server does. Return the status and text of the reply."""
     enough, status, pieces, is_sent = asyncio.Event(), 0, list[bytes](), False
 
@@ -36,7 +36,7 @@ async def ask(app: ASGIApp, question: Question) -> tuple[int, str]:
             await enough.wait()
             return {"type": "http.disconnect"}
         is_sent = True
-        return {"type": "http.request", "body": question.body, "more_body": False}
+        return {"type": "http.request", "body": request.body, "more_body": False}
 
     async def send(message: Message) -> None:
         nonlocal status
@@ -44,23 +44,23 @@ async def ask(app: ASGIApp, question: Question) -> tuple[int, str]:
             status = message["status"]
             return
         pieces.append(message.get("body", b""))
-        if question.until and question.until in pieces[-1]:
+        if request.until and request.until in pieces[-1]:
             enough.set()
 
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
-        "method": question.method,
+        "method": request.method,
         "scheme": "http",
-        "path": question.path,
-        "raw_path": question.path.encode(),
+        "path": request.path,
+        "raw_path": request.path.encode(),
         "root_path": "",
-        "query_string": question.query.encode(),
+        "query_string": request.query.encode(),
         "headers": [
             (b"host", b"service"),
             JSON,
-            *((name.encode(), value.encode()) for name, value in question.headers.items()),
+            *((name.encode(), value.encode()) for name, value in request.headers.items()),
         ],
         "client": ("127.0.0.1", 1),
         "server": ("service", 80),

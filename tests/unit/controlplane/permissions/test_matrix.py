@@ -17,7 +17,7 @@ from controlplane.web.background import poll_changes
 from tests import sizes
 from tests.paths import ROOT
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
-from tests.unit.controlplane.permissions.asking import Question, ask, digest
+from tests.unit.controlplane.permissions.asking import HttpRequest, ask, digest
 from tests.unit.controlplane.permissions.calls import Call, all_calls, content_of, is_public
 from tests.unit.controlplane.permissions.credentials import (
     Belongings,
@@ -87,9 +87,9 @@ def test_the_tables_are_those_of_the_document() -> None:
 
 async def test_every_path_is_covered_or_public(service: RunningService) -> None:
     served = {each.path for each in build_app(service.core).routes if isinstance(each, Route)}
-    requests = {call.path for call in all_calls()}
-    assert requests <= served
-    assert {path for path in served - requests if not is_public(path)} == set()
+    called = {call.path for call in all_calls()}
+    assert called <= served
+    assert {path for path in served - called if not is_public(path)} == set()
 
 
 @pytest.mark.medium
@@ -110,9 +110,9 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
     await poll_changes(service.core)  # the service uses cached keys only after a poll
     wrong, cells = list[str](), 0
     for number, credential in enumerate(credentials):
-        queries = list(_cells(credential, list(all_calls())[number % SHARE :: SHARE]))
-        cells += len(queries)
-        pairs = database.write(partial(_with_bodies, maker, credential, others, queries))
+        credential_cells = list(_cells(credential, list(all_calls())[number % SHARE :: SHARE]))
+        cells += len(credential_cells)
+        pairs = database.write(partial(_with_bodies, maker, credential, others, credential_cells))
         judge = Judge(app, credential)
         before = database.read(digest)
         for cell, values, mark in pairs:
@@ -206,8 +206,8 @@ class Judge:
             if call.tool:
                 headers.pop("origin", None)  # only web pages send it, and they call no tools
             until = b"event: device" if call.is_stream else b""
-            question = Question(call.method, path, query, headers, content, until)
-            self.replies[key] = await ask(self.app, question)
+            request = HttpRequest(call.method, path, query, headers, content, until)
+            self.replies[key] = await ask(self.app, request)
         return self.replies[key]
 
 

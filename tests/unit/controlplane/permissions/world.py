@@ -111,9 +111,9 @@ class Enroller:
         """Create a challenge for the key. Return the body of the `enroll` call that answers it."""
         private = Ed25519PrivateKey.generate()
         described = codec.validate(new_device(location_id) | _public(private), DescribedDevice)
-        query = challenge(self.context(key_id, organization_id), described)
+        reply = challenge(self.context(key_id, organization_id), described)
         self.session.flush()
-        row = self.session.get_one(Challenge, query.challenge_id)
+        row = self.session.get_one(Challenge, reply.challenge_id)
         return {"challengeId": str(row.id), "signature": private.sign(row.nonce.encode()).hex()}
 
 

@@ -42,7 +42,9 @@ async def test_current_is_null_before_enrolment(service: RunningService) -> None
     assert (response.status_code, response.json()) == (200, None)
 
 
-async def test_the_same_answer_again_gets_the_same_reply(service: RunningService) -> None:
+async def test_a_repeated_answer_to_a_challenge_gets_the_same_reply(
+    service: RunningService,
+) -> None:
     device = service.device()
     challenge = await device.challenge()
     first = await device.answer(challenge)
@@ -52,7 +54,7 @@ async def test_the_same_answer_again_gets_the_same_reply(service: RunningService
     assert len((await device.call(routes.LIST_DEVICES)).json()["devices"]) == 1
 
 
-async def test_two_enrolments_at_once_make_one_binding(service: RunningService) -> None:
+async def test_concurrent_enrolments_create_one_binding(service: RunningService) -> None:
     device = service.device()
     challenge = await device.challenge()
     replies = await asyncio.gather(*(device.answer(challenge) for _ in range(4)))
@@ -60,10 +62,12 @@ async def test_two_enrolments_at_once_make_one_binding(service: RunningService) 
     assert len({reply.content for reply in replies}) == 1
 
 
-async def test_two_challenges_answered_at_once_make_one_binding(service: RunningService) -> None:
+async def test_concurrent_answers_to_two_challenges_create_one_binding(
+    service: RunningService,
+) -> None:
     device = service.device()
     challenges = [await device.challenge() for _ in range(4)]
-    replies = await asyncio.gather(*(device.answer(query) for query in challenges))
+    replies = await asyncio.gather(*(device.answer(each) for each in challenges))
     assert {reply.status_code for reply in replies} == {200}
     assert len({reply.json()["bindingId"] for reply in replies}) == 1
 
@@ -167,7 +171,7 @@ async def test_a_caller_without_access_to_a_device_cannot_replace_its_key(
     assert (stolen.status_code, stolen.json()["code"]) == (403, "foreign_location")
 
 
-async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
+async def test_a_device_of_another_organization_is_hidden_and_does_not_prevent_enrolment(
     service: RunningService,
 ) -> None:
     owner = await service.device().enrolled()
@@ -180,9 +184,9 @@ async def test_an_instance_of_another_organization_neither_shows_nor_blocks(
     await stranger.enrolled()
     assert stranger.binding_id != owner.binding_id
     assert (await owner.enroll()).json()["bindingId"] == owner.binding_id
-    question = await stranger.create_request()
-    assert question not in [command["requestId"] for command in await owner.commands()]
-    assert question not in [request["id"] for request in (await owner.detail())["requests"]]
+    request_id = await stranger.create_request()
+    assert request_id not in [command["requestId"] for command in await owner.commands()]
+    assert request_id not in [request["id"] for request in (await owner.detail())["requests"]]
 
 
 def kind_for(path: str) -> dict[str, str]:
@@ -297,7 +301,7 @@ async def test_a_missing_field_is_named(service: RunningService, field: str) -> 
     assert list(response.json()["errors"]) == [field]
 
 
-async def test_control_characters_are_no_names(service: RunningService) -> None:
+async def test_names_with_control_characters_are_refused(service: RunningService) -> None:
     response = await service.device().challenge(
         locationId="loc\x00", legacyInstallId="a\x1b[2J", appVersion="1\n2", capabilities=["\x7f"]
     )

@@ -12,8 +12,8 @@ from tests.fakes.remote_control.schema import OPERATIONS, PREFIX, mistakes
 from tests.unit.controlplane.running_service import RunningService
 
 ID = "45c48cce-2e2d-4fbd-aa1a-fc51c7c6ad26"
-NO_IDS: tuple[Any, ...] = ("", "7", ID[:-1], ID + "0", 7, None, [])
-NO_KINDS: tuple[Any, ...] = ("", "Network", "other", 1, None)
+INVALID_IDS: tuple[Any, ...] = ("", "7", ID[:-1], ID + "0", 7, None, [])
+INVALID_KINDS: tuple[Any, ...] = ("", "Network", "other", 1, None)
 NAMES = (("x", "x" * 128, "🖨" * 64), ("", "x" * 129, "🖨" * 64 + "x", 1, None))
 PLATFORMS = ("android", "ios", "macos", "windows", "linux")
 
@@ -53,17 +53,17 @@ FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     ("enroll", "signature"): (("0" * 8, "0" * 128), ("0" * 7, "0" * 129, 1, None)),
     ("heartbeat", "foreground"): ((True, False), (0, "true", None)),
     ("acknowledge", "status"): (("received", "running"), ("queued", "completed", "", 1, None)),
-    ("submitResult", "kind"): (("network", "application"), NO_KINDS),
+    ("submitResult", "kind"): (("network", "application"), INVALID_KINDS),
     ("submitResult", "outcome"): (("failed",), ("done", "Failed", "", 1, None)),
     ("submitResult", "failureReason"): (
         ("collection-failed", "execution-interrupted"),
         ("other", "", 1, None),
     ),
-    ("createRequest", "kind"): (("network", "application"), NO_KINDS),
+    ("createRequest", "kind"): (("network", "application"), INVALID_KINDS),
     ("listDevices", "cursor"): (("", "x" * 128), ("x" * 129, 1, None)),
     ("deviceDetail", "cursor"): (("", "x" * 128), ("x" * 129, 1, None)),
     **{
-        (operation, field): ((str(uuid.UUID(int=7)),), NO_IDS)
+        (operation, field): ((str(uuid.UUID(int=7)),), INVALID_IDS)
         for operation, body in BODIES.items()
         for field in body
         if field in {"instanceId", "challengeId", "bindingId", "requestId", "reportId"}

@@ -48,7 +48,9 @@ async def test_a_request_is_queued_for_the_binding(service: RunningService) -> N
     assert reply["expiresAt"].startswith("2026-11-20T12:15:00")
 
 
-async def test_no_request_for_a_revoked_or_unknown_device(service: RunningService) -> None:
+async def test_a_request_for_a_revoked_or_unknown_device_is_refused(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     await device.call(routes.REVOKE, instanceId=device.instance_id)
     refused = await device.call(
@@ -150,7 +152,7 @@ async def test_a_key_sees_its_locations_only(service: RunningService) -> None:
         assert (refused.status_code, refused.json()["code"]) == (403, "foreign_location")
 
 
-async def test_another_organization_does_not_exist(service: RunningService) -> None:
+async def test_devices_of_another_organization_return_404(service: RunningService) -> None:
     device = await service.device().enrolled()
     stranger = service.device(service.make_key(organization_id="org-0002"))
     assert (await stranger.call(routes.LIST_DEVICES)).json()["devices"] == []
@@ -162,7 +164,7 @@ async def test_another_organization_does_not_exist(service: RunningService) -> N
         assert refused.status_code == 404
 
 
-async def test_history_of_a_place_the_key_may_not_visit_is_left_out(
+async def test_history_of_locations_without_access_is_left_out(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()

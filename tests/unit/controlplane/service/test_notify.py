@@ -34,7 +34,7 @@ def test_systemd_receives_ready_and_watchdog_messages(tmp_path: Path) -> None:
         ({"WATCHDOG_USEC": "soon"}, 0),
     ],
 )
-def test_only_the_watched_process_gives_signs(
+def test_only_the_watched_process_has_a_watchdog_interval(
     environment: dict[str, str], expected_s: float
 ) -> None:
     assert Notifier(environment).watchdog_s == expected_s

@@ -22,7 +22,7 @@ def test_streams_are_not_buffered_and_have_long_timeouts() -> None:
     assert "flush_interval -1" in CADDY
 
 
-def test_bodies_up_to_the_limit_of_the_service_pass() -> None:
+def test_proxies_accept_bodies_up_to_the_limit_of_the_service() -> None:
     limit = Settings().body_limit_bytes
     for result in (
         re.search(r"client_max_body_size +(\d+)m", NGINX),

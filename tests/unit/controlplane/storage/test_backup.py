@@ -40,7 +40,7 @@ def reports_in(file: Path) -> set[UUID]:
 
 
 @pytest.mark.medium
-async def test_a_backup_contains_what_was_answered_before_it_began(path: Path) -> None:
+async def test_a_backup_contains_all_reports_accepted_before_it_began(path: Path) -> None:
     answered: set[UUID] = set()
     before: set[UUID] = set()
     backup = path.with_name("backup.db")
@@ -99,7 +99,9 @@ def test_restore_keeps_the_replaced_database(path: Path) -> None:
     assert reports_in(kept) == set()
 
 
-def test_other_files_and_newer_releases_are_refused(path: Path, tmp_path: Path) -> None:
+def test_restore_refuses_other_files_and_backups_of_newer_releases(
+    path: Path, tmp_path: Path
+) -> None:
     text = tmp_path / "text"
     text.write_text("not a database, but long enough to be taken for one" * 100)
     newer = tmp_path / "newer.db"

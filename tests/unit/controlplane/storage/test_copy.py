@@ -110,12 +110,12 @@ async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> N
 
 
 @pytest.mark.large  # usually, the next test is enough: it copies the same rows
-async def test_every_row_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
+async def test_every_row_is_copied_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
     await _copied_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
 
 
 @pytest.mark.needs("postgresql")
-async def test_every_row_from_sqlite_to_postgresql_and_back(
+async def test_every_row_is_copied_from_sqlite_to_postgresql_and_back(
     source: Path, tmp_path: Path, empty_postgresql: str
 ) -> None:
     await _copied_there_and_back(source, empty_postgresql, tmp_path)

@@ -64,7 +64,7 @@ async def opened(service: RunningService, api_key: str) -> AsyncIterator[AsyncIt
 
 
 @pytest.mark.needs("postgresql")
-async def test_a_request_at_one_service_is_at_the_streams_of_the_other_at_once(
+async def test_a_request_created_at_one_service_is_streamed_by_the_other_at_once(
     service: RunningService,
 ) -> None:
     async with other_process(service) as other:

@@ -32,7 +32,7 @@ class Desk:
             lambda session: make_link(session, channel=channel, requested_by="Ada", now=now)
         ).token
 
-    def reached_by(self, kind: str, address: str, hours: str | None = None) -> None:
+    def store_channel(self, kind: str, address: str, hours: str | None = None) -> None:
         assert self._service.database.write(
             lambda session: set_channel(session, kind=kind, address=address, hours=hours)
         )
@@ -76,7 +76,7 @@ def refused(reply: httpx2.Response) -> tuple[int, str]:
     return reply.status_code, reply.json()["code"]
 
 
-def words_of(reply: httpx2.Response) -> dict[str, Any]:
+def without_trace_id(reply: httpx2.Response) -> dict[str, Any]:
     """Return a refusal without its trace id, which differs each time."""
     body: dict[str, Any] = reply.json()
     return {name: value for name, value in body.items() if name != "trace_id"}

@@ -28,14 +28,14 @@ async def test_a_client_reads_each_state_of_a_token(service: RunningService, des
     def call() -> None:
         transport = httpx2.MockTransport(answer)
         with httpx2.Client(transport=transport, base_url="http://service/") as http:
-            walk(OperationsClient(http), token)
+            check_each_state(OperationsClient(http), token)
 
     token = desk.token("chat")
-    desk.reached_by("phone", "+971 4")
+    desk.store_channel("phone", "+971 4")
     await asyncio.to_thread(call)
 
 
-def walk(client: OperationsClient, token: str) -> None:
+def check_each_state(client: OperationsClient, token: str) -> None:
     body = TokenRequest(token=token)
     home = ConfirmRequest(token=token, organization_id=HOME)
     assert client.support_contact().links == ()

@@ -29,7 +29,7 @@ CALLERS: Final = {
     "a at one place": Caller(UUID(int=3), "a", True, frozenset({"loc-1"})),
     "b writes": Caller(UUID(int=4), "b", can_write=True),
 }
-SPEAKS: Final = {"a writes": "a", "b writes": "b"}
+MANAGERS: Final = {"a writes": "a", "b writes": "b"}
 CALLS: Final = st.tuples(
     st.sampled_from(("inspect", "confirm", "disconnect", "wait")),
     st.sampled_from(sorted(CALLERS)),
@@ -66,7 +66,7 @@ class Model:
         return self.state() if call == "inspect" else self._ended(who)
 
     def _confirmed(self, who: str, organization: str) -> str:
-        if SPEAKS.get(who) != organization:
+        if MANAGERS.get(who) != organization:
             return "manager_required"
         if self.state() == "waiting":
             self.organization = organization
@@ -75,7 +75,7 @@ class Model:
         return "token_expired" if self.state() == "expired" else "token_used"
 
     def _ended(self, who: str) -> str:
-        if who not in SPEAKS:
+        if who not in MANAGERS:
             return "manager_required"
         if self.state() == "expired":
             return "token_expired"

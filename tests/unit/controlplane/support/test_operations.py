@@ -20,7 +20,7 @@ from tests.unit.controlplane.support.desk import (
     UNKNOWN,
     Desk,
     refused,
-    words_of,
+    without_trace_id,
 )
 
 WITH_TOKEN = (routes.INSPECT, routes.CONFIRM, routes.DISCONNECT)
@@ -126,7 +126,7 @@ async def test_links_of_other_organizations_are_treated_as_unknown_tokens(
         assert refused(unknown) == (404, "token_not_found")
         for token in (confirmed, ended):
             reply = await desk.ask(path, other, token=token)
-            assert words_of(reply) == words_of(unknown)
+            assert without_trace_id(reply) == without_trace_id(unknown)
     assert desk.rows() == before
 
 
@@ -144,7 +144,7 @@ async def test_callers_without_permission_cannot_distinguish_tokens(desk: Desk) 
         for organization in (OTHER, "org-none", "x" * 300, "\x00")
     ]
     assert {refused(each) for each in replies} == {(403, "manager_required")}
-    assert all(words_of(each) == words_of(replies[0]) for each in replies)
+    assert all(without_trace_id(each) == without_trace_id(replies[0]) for each in replies)
 
 
 async def test_an_invalid_token_is_refused_and_not_repeated(desk: Desk) -> None:
@@ -182,9 +182,9 @@ async def test_contact_takes_no_body(service: RunningService) -> None:
 
 
 async def test_contact_lists_the_channels_of_support(service: RunningService, desk: Desk) -> None:
-    desk.reached_by("phone", "+971 4 123 4567", "Mon-Fri 9-18")
-    desk.reached_by("email", "support@example.com")
-    desk.reached_by("phone", "+971 4 123 4567", "always")
+    desk.store_channel("phone", "+971 4 123 4567", "Mon-Fri 9-18")
+    desk.store_channel("email", "support@example.com")
+    desk.store_channel("phone", "+971 4 123 4567", "always")
     reader = service.make_key(can_write=False, organization_id=OTHER, locations=["loc-1"])
     reply = await desk.ask(routes.CONTACT, reader)
     assert reply.json()["channels"] == [
@@ -197,8 +197,8 @@ async def test_the_number_of_support_channels_is_limited(
     service: RunningService, desk: Desk
 ) -> None:
     for number in range(CHANNELS_MAX):
-        desk.reached_by("phone", str(number))
-    desk.reached_by("phone", "0", "always")  # changes an existing channel
+        desk.store_channel("phone", str(number))
+    desk.store_channel("phone", "0", "always")  # changes an existing channel
     assert not service.database.write(
         lambda session: set_channel(session, kind="phone", address="x", hours=None)
     )
@@ -215,7 +215,7 @@ async def test_links_are_listed_newest_first(service: RunningService, desk: Desk
 async def test_inspect_changes_nothing(service: RunningService, desk: Desk) -> None:
     tokens = [desk.token() for _ in range(2)]
     assert (await desk.confirm(tokens[1])).status_code == 200
-    desk.reached_by("email", "support@example.com")
+    desk.store_channel("email", "support@example.com")
     before = desk.rows()
     for _ in range(2):
         for token in tokens:

@@ -254,7 +254,7 @@ async def test_an_internal_error_is_logged_and_reveals_no_details(
     assert str(problem.trace_id) in record.getMessage()
 
 
-async def test_a_busy_database_asks_to_come_back() -> None:
+async def test_a_busy_database_returns_503_with_retry_after() -> None:
     response = await call_broken(DatabaseBusyError("the database is busy"))
     assert (response.status_code, problem_of(response).code) == (503, "unavailable")
     assert int(response.headers["retry-after"]) >= 1

@@ -96,7 +96,7 @@ def test_types_are_not_converted() -> None:
     assert set(refused(json.dumps(body)).errors or {}) == {"status"}
 
 
-def test_paths_into_a_report_are_dotted_and_free_of_the_models_names() -> None:
+def test_paths_of_errors_in_a_report_contain_only_wire_names() -> None:
     payload = json.loads(encode(small_venue()))
     payload["endpoints"][2]["port"] = 70000
     payload["discovery"]["mdns"] = {"state": "failed"}
@@ -110,7 +110,7 @@ def test_paths_into_a_report_are_dotted_and_free_of_the_models_names() -> None:
     }
 
 
-def test_a_flood_of_errors_is_counted_not_listed() -> None:
+def test_errors_beyond_the_limit_are_counted() -> None:
     payload = json.loads(encode(small_venue()))
     payload["limitations"] = [1] * 100
     with pytest.raises(Refusal) as caught:

@@ -97,7 +97,7 @@ async def test_a_new_stream_repeats_requests_that_are_not_running(service: Runni
             assert [await stream.request_id() for _ in range(2)] == requests[:2]
 
 
-async def test_streams_of_other_keys_stay_silent(service: RunningService) -> None:
+async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: RunningService) -> None:
     device = await service.device().enrolled()
     other = await service.device(service.make_key()).enrolled()
     async with opened(service, other.api_key) as stream:
@@ -106,7 +106,7 @@ async def test_streams_of_other_keys_stay_silent(service: RunningService) -> Non
         assert await stream.request_id() == own
 
 
-async def test_two_streams_of_a_key_get_the_same(service: RunningService) -> None:
+async def test_two_streams_of_one_key_send_the_same_requests(service: RunningService) -> None:
     device = await service.device().enrolled()
     async with (
         opened(service, device.api_key) as one,
@@ -118,7 +118,7 @@ async def test_two_streams_of_a_key_get_the_same(service: RunningService) -> Non
     assert service.core.feeds.count == 0
 
 
-async def test_a_stream_ends_with_the_service(service: RunningService) -> None:
+async def test_a_stream_ends_when_the_service_stops(service: RunningService) -> None:
     async with opened(service, service.write_key) as stream:
         ended = asyncio.create_task(stream.has_ended())
         service.core.feeds.close()
@@ -133,7 +133,7 @@ async def test_a_stream_that_opens_while_the_service_stops_ends_at_once(
         assert await stream.has_ended()
 
 
-def made_elsewhere(service: RunningService, device: SimulatedDevice) -> str:
+def create_request_without_notification(service: RunningService, device: SimulatedDevice) -> str:
     """Create a request in the database without a notification to this process."""
     caller = service.caller(device.api_key)
     body = CreateRequestRequest(instance_id=UUID(device.instance_id), kind="network")
@@ -164,7 +164,9 @@ class TestQuickPolls:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
 
-    async def test_a_stream_is_notified_of_more_requests(self, service: RunningService) -> None:
+    async def test_more_open_streams_get_a_longer_reconnection_time(
+        self, service: RunningService
+    ) -> None:
         async with opened(service, service.write_key) as stream:
             service.core.feeds.count = 10_000
             assert await stream.piece() == KEEP_ALIVE % 50_000
@@ -173,12 +175,12 @@ class TestQuickPolls:
         device = await service.device().enrolled()
         async with opened(service, device.api_key) as stream:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
-            request = made_elsewhere(service, device)
+            request = create_request_without_notification(service, device)
             while (piece := await stream.piece()) == KEEP_ALIVE % RECONNECT_MIN_MS:
                 pass
             assert request in piece.decode()
 
-    async def test_a_stream_ends_with_its_key(self, service: RunningService) -> None:
+    async def test_a_stream_ends_when_its_key_is_revoked(self, service: RunningService) -> None:
         key = service.make_key()
         key_id = service.caller(key).key_id
         async with opened(service, key) as stream:

@@ -108,14 +108,16 @@ async def test_a_link_signs_in_once(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("body", ['{"code": "x"}', '{"code": ""}', '{"code": 1}', "{}", "[]"])
-async def test_no_other_link_signs_in(service: RunningService, body: str) -> None:
+async def test_a_sign_in_with_an_invalid_code_is_refused(
+    service: RunningService, body: str
+) -> None:
     service.core.sign_in_links.offer(service.write_key)
     reply = await service.post("/console/sign-in", body, authorization="")
     assert reply.status_code in {400, 404}
     assert "key" not in reply.json()
 
 
-async def test_the_console_takes_the_same_ids_for_names_as_reports_do(
+async def test_the_console_and_the_reports_recognise_the_same_generated_ids(
     service: RunningService,
 ) -> None:
     script = (await service.http.get("/console/device_names.js")).text

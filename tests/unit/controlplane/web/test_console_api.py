@@ -183,7 +183,9 @@ async def test_a_row_has_its_times_reports_and_requests(service: RunningService)
     assert request["startedAt"] is not None
 
 
-async def test_a_newer_report_takes_the_place_of_an_older(service: RunningService) -> None:
+async def test_a_newer_report_replaces_an_older_report_in_the_overview(
+    service: RunningService,
+) -> None:
     device = await enrolled(service, "till")
     await device.submit()
     assert (await ask(service, "summary"))["states"]["broken"] == 1
@@ -314,10 +316,12 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def console(service: RunningService) -> AsyncIterator[tuple[Console, SimulatedDevice]]:
     device = await enrolled(service, "till")
-    output = service.database.read(lambda session: session.scalars(select(Device.position)).all())
+    positions = service.database.read(
+        lambda session: session.scalars(select(Device.position)).all()
+    )
     caller = service.caller(service.write_key)
     feeds = service.core.console_feeds
-    with feeds.open(caller.organization_id, caller.key_id, output) as stream:
+    with feeds.open(caller.organization_id, caller.key_id, positions) as stream:
         events = ChangesEndpoint(service.core)._events(stream)
         async with aclosing(events):
             made = Console(events)
@@ -371,7 +375,7 @@ async def test_changes_of_another_process_are_streamed(
     await stream.row_where(id=request_id, status="queued")
 
 
-async def test_the_stream_ends_with_its_key(
+async def test_the_stream_ends_when_its_key_is_revoked(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -381,7 +385,7 @@ async def test_the_stream_ends_with_its_key(
         await stream.next()
 
 
-async def test_the_stream_ends_with_the_service(
+async def test_the_stream_ends_when_the_service_stops(
     service: RunningService, console: tuple[Console, SimulatedDevice]
 ) -> None:
     stream, _ = console
@@ -394,8 +398,8 @@ async def test_the_stream_ends_with_the_service(
     assert "event: device" not in reply.text
 
 
-class Counted:
-    """Polls as the service does. While ``is_away`` is True, the polls fail.
+class CountedPolls:
+    """Polls as the service does. While ``is_failing`` is True, the polls fail.
 
     ``polls`` contains, for each poll, the numbers of changed devices, visible devices and keys.
     """
@@ -403,13 +407,13 @@ class Counted:
     def __init__(self, service: RunningService) -> None:
         self._read_snapshot = service.core._poll_console
         self.polls: list[tuple[int, int, int]] = []
-        self.is_away = False
+        self.is_failing = False
 
     async def __call__(
         self, changed: Collection[int], visible: Collection[int], keys: Collection[UUID]
     ) -> Snapshot:
         self.polls.append((len(changed), len(visible), len(keys)))
-        if self.is_away:
+        if self.is_failing:
             raise unavailable("the database is not available")
         return await self._read_snapshot(changed, visible, keys)
 
@@ -421,7 +425,7 @@ async def test_one_poll_serves_all_consoles(
     monkeypatch.setattr(console_feeds, "POLL_S", 2 * TIMEOUT_S)
     device = await enrolled(service, "till")
     other = await enrolled(service, "other", location="loc-0002")
-    counted = Counted(service)
+    counted = CountedPolls(service)
     feeds = ConsoleFeeds(counted)
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position).order_by(Device.position)).all()
@@ -440,29 +444,31 @@ async def test_one_poll_serves_all_consoles(
             # A key of one location receives only devices of that location.
             assert {len(rows) for rows, _ in changes[0::2]} == {2}
             assert {len(rows) for rows, _ in changes[1::2]} == {1}
-            query = len(counted.polls)
+            polls_before = len(counted.polls)
             service.clock.advance(5)
             await other.heartbeat()
             feeds.notify(callers[0].organization_id, positions[1:], is_reordered=False)
             for stream in streams:
                 ((row,), _) = await stream.next(TIMEOUT_S)
                 assert json.loads(row)["device"]["instanceId"] == other.instance_id
-            assert len([each for each in counted.polls[query:] if each[0]]) == 1
+            assert len([each for each in counted.polls[polls_before:] if each[0]]) == 1
         await feeds.finished()
     assert device.instance_id
 
 
-async def test_consoles_outlast_a_database_that_is_away(service: RunningService) -> None:
+async def test_console_streams_continue_after_a_failure_of_the_database(
+    service: RunningService,
+) -> None:
     await enrolled(service, "till")
-    counted = Counted(service)
-    counted.is_away = True
+    counted = CountedPolls(service)
+    counted.is_failing = True
     feeds = ConsoleFeeds(counted)
     caller = service.caller(service.write_key)
     async with asyncio.timeout(TIMEOUT_S):
         with feeds.open(caller.organization_id, caller.key_id, (1,)) as stream:
             while len(counted.polls) < 2:
                 assert await stream.next(0.01) == ((), False)
-            counted.is_away = False
+            counted.is_failing = False
             while not (await stream.next(0.01))[0]:
                 assert not stream.is_ended
         await feeds.finished()

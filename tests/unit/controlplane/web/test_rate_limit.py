@@ -14,7 +14,7 @@ class Monotonic:
         return self.now_s
 
 
-def test_a_burst_passes_and_then_the_rate_holds() -> None:
+def test_calls_beyond_the_burst_are_limited_to_the_rate() -> None:
     time, key = Monotonic(), uuid.uuid4()
     limit = RateLimit(0.5, 3, time)
     assert [limit.take(key) for _ in range(4)] == [0, 0, 0, 2]

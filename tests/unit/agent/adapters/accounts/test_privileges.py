@@ -35,7 +35,7 @@ def directory() -> Iterator[Path]:
         yield state
 
 
-def in_a_fork(act: Callable[[], Any]) -> Any:
+def run_in_a_fork(act: Callable[[], Any]) -> Any:
     """Run ``act`` in a forked process. Return its result."""
     source, target = os.pipe()
     with warnings.catch_warnings():
@@ -62,7 +62,7 @@ def in_a_fork(act: Callable[[], Any]) -> Any:
     return json.loads(output)
 
 
-def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def skip_the_program_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip the check that the new user can read this program. Python may be in root's home
     directory, where other users cannot read it.
     """
@@ -73,7 +73,7 @@ def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_root_privilege_remains_after_step_down(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everybodys_program(monkeypatch)
+    skip_the_program_check(monkeypatch)
     os.chown(directory, OWNER, OWNER)
     (directory.parent / "roots").write_text("")
     (directory.parent / "roots").chmod(0o600)
@@ -96,7 +96,7 @@ def test_no_root_privilege_remains_after_step_down(
             "state": os.environ["STATE_DIRECTORY"],
         }
 
-    message = in_a_fork(act)
+    message = run_in_a_fork(act)
     assert message == {
         "done": True,
         "ids": [[OWNER] * 3, [OWNER] * 3, [OWNER]],
@@ -108,7 +108,7 @@ def test_no_root_privilege_remains_after_step_down(
     }
 
 
-def test_privileges_are_kept_if_the_directory_belongs_to_the_own_user(directory: Path) -> None:
+def test_step_down_does_nothing_for_an_own_or_missing_directory(directory: Path) -> None:
     before = os.getuid(), os.environ.get("STATE_DIRECTORY")
     assert not step_down(directory)
     assert not step_down(directory / "none")
@@ -116,7 +116,7 @@ def test_privileges_are_kept_if_the_directory_belongs_to_the_own_user(directory:
 
 
 @for_root
-def test_program_unreadable_by_the_owner_raises_an_error(
+def test_step_down_to_a_user_who_cannot_read_the_program_raises_an_error(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.chown(directory, OWNER, OWNER)
@@ -124,15 +124,15 @@ def test_program_unreadable_by_the_owner_raises_an_error(
     closed.mkdir(mode=0o700)
     (closed / "os.py").write_text("")
     monkeypatch.setattr(os, "__file__", str(closed / "os.py"))
-    report = in_a_fork(lambda: step_down(directory))
+    report = run_in_a_fork(lambda: step_down(directory))
     assert "who cannot read this program in" in report["StateError"]
 
 
 @for_root
-def test_one_file_is_still_written_as_root(
+def test_a_writer_opened_before_step_down_writes_as_root(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    everybodys_program(monkeypatch)
+    skip_the_program_check(monkeypatch)
     os.chown(directory, OWNER, OWNER)
     bundle = directory.parent / "bundle.zip"
 
@@ -142,24 +142,26 @@ def test_one_file_is_still_written_as_root(
             write(b"content" * 100_000)
         return [bundle.stat().st_uid, bundle.stat().st_mode & 0o777]
 
-    assert in_a_fork(act) == [0, 0o600]
+    assert run_in_a_fork(act) == [0, 0o600]
     assert bundle.read_bytes() == b"content" * 100_000
     assert sorted(path.name for path in directory.parent.iterdir()) == ["bundle.zip", "state"]
 
 
 @for_root
-def test_a_verb_that_ends_early_writes_nothing(directory: Path) -> None:
+def test_a_writer_that_is_never_called_creates_no_file(directory: Path) -> None:
     def act() -> list[Any]:
         with writer_of(directory / "bundle.zip"):
             step_down(directory)
         return []
 
-    in_a_fork(act)
+    run_in_a_fork(act)
     assert list(directory.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["link", "directory", "fifo"])
-def test_only_a_file_is_replaced(directory: Path, kind: str) -> None:
+def test_replacing_a_path_that_is_not_a_regular_file_raises_an_error(
+    directory: Path, kind: str
+) -> None:
     target = directory / "bundle.zip"
     if kind == "link":
         target.symlink_to("/dev/stdout")
@@ -178,7 +180,7 @@ def test_writing_to_a_missing_directory_raises_an_error(directory: Path) -> None
 
 
 @for_root
-def test_the_packaged_program_is_its_executable(
+def test_step_down_checks_the_executable_of_a_packaged_program(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For a packaged program, the check reads the executable, because its modules have no files."""
@@ -186,4 +188,4 @@ def test_the_packaged_program_is_its_executable(
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/usr/bin/true")
     monkeypatch.setattr(os, "__file__", "/usr/bin/true/base_library.zip/os.pyc")
-    assert in_a_fork(lambda: step_down(directory)) is True
+    assert run_in_a_fork(lambda: step_down(directory)) is True

@@ -20,7 +20,7 @@ def place(tmp_path: Path) -> Path:
     return made
 
 
-def test_a_directory_of_the_own_user_is_trusted(place: Path) -> None:
+def test_a_directory_of_the_current_user_is_trusted(place: Path) -> None:
     assert weakness_of(place, MINE) is None
 
 
@@ -41,7 +41,9 @@ def test_a_parent_directory_that_others_can_write_is_a_weakness(place: Path) -> 
     assert weakness.fix == f"`chmod go-w {place.parent}`"
 
 
-def test_the_sticky_bit_keeps_others_from_renaming(place: Path) -> None:
+def test_a_parent_directory_that_others_can_write_is_trusted_with_the_sticky_bit(
+    place: Path,
+) -> None:
     place.parent.chmod(0o1777)
     assert weakness_of(place, MINE) is None
 
@@ -57,7 +59,7 @@ def test_a_foreign_owner_is_named(place: Path) -> None:
     assert " belongs to " in weakness.detail
 
 
-def test_every_step_of_a_link_counts(place: Path, tmp_path: Path) -> None:
+def test_the_directory_of_every_link_in_a_chain_is_checked(place: Path, tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "open" / "link").symlink_to("../a/place")
@@ -69,14 +71,14 @@ def test_every_step_of_a_link_counts(place: Path, tmp_path: Path) -> None:
     assert weakness_of(tmp_path / "first", MINE) is None
 
 
-def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+def test_a_cycle_of_links_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("two")
     (tmp_path / "two").symlink_to("one")
     with pytest.raises(OSError, match="too many links"):
         weakness_of(tmp_path / "one", MINE)
 
 
-def test_a_private_group_can_write_a_parent_directory(
+def test_a_parent_directory_is_trusted_if_only_a_private_group_can_write_to_it(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.parent.chmod(0o775)
@@ -100,7 +102,7 @@ def test_files_below_a_directory_are_checked(place: Path) -> None:
     )
 
 
-def test_the_state_directory_is_refused_in_two_plain_lines(place: Path) -> None:
+def test_prepare_refuses_an_unsafe_state_directory_with_problem_and_fix(place: Path) -> None:
     place.chmod(0o777)
     with pytest.raises(StateError) as caught:
         StateDirectory(place).prepare()
@@ -121,7 +123,7 @@ def test_users_outside_of_a_user_namespace_have_the_overflow_uid(tmp_path: Path)
     assert accounts.owners_outside(tmp_path / "none") == frozenset()
 
 
-def test_roots_own_group_is_private_and_that_of_another_is_not() -> None:
+def test_the_group_of_root_is_private_only_for_root() -> None:
     assert accounts.is_private_group(0, 0)
     assert not accounts.is_private_group(0, 4711)
     assert accounts.user_name(0) == "root"

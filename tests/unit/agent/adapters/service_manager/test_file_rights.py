@@ -61,7 +61,7 @@ def tree(root: Path) -> ServicePaths:
     )
 
 
-def test_files_of_the_own_user_are_accepted(tmp_path: Path) -> None:
+def test_files_of_the_current_user_are_accepted(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.write_text("")
     require_roots_configuration(paths, MINE)
@@ -82,7 +82,7 @@ def test_a_configuration_that_others_can_replace_is_refused(tmp_path: Path) -> N
         require_roots_configuration(paths, MINE)
 
 
-def test_a_planted_directory_is_refused(tmp_path: Path) -> None:
+def test_directories_of_another_user_are_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     with pytest.raises(ServiceManagerError, match=" belongs to "):
         require_roots_configuration(paths, {4711})
@@ -117,7 +117,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def test_a_program_of_the_own_user_is_accepted(program: Path) -> None:
+def test_a_program_of_the_current_user_is_accepted(program: Path) -> None:
     require_safe_program((str(program),), MINE)
 
 
@@ -128,7 +128,8 @@ def test_a_program_that_others_may_change_is_refused(program: Path, weak: str) -
         require_safe_program((str(program),), MINE)
 
 
-def test_homebrews_usr_local_is_refused_whoever_the_administrator_is(program: Path) -> None:
+def test_a_program_of_another_user_is_refused(program: Path) -> None:
+    """For example, /usr/local belongs to the user who installed Homebrew."""
     with pytest.raises(ServiceManagerError, match=r"(?s) belongs to .*chown root"):
         require_safe_program((str(program),), {4711})
 
@@ -143,7 +144,7 @@ def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path
         require_safe_program((str(link),), MINE)
 
 
-def test_environment_is_checked_with_its_import_directories() -> None:
+def test_program_directories_include_the_environment_and_the_import_paths() -> None:
     whole, parts = program_directories(Path(sys.executable))
     package = Path(posix.__file__).parents[2]
     assert package in whole
@@ -172,11 +173,11 @@ def test_a_missing_acl_permits_everyone_and_an_empty_acl_nobody() -> None:
 
 @pytest.mark.parametrize("mask", RIGHTS_TO_WRITE.values(), ids=list(RIGHTS_TO_WRITE))
 @pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])
-def test_each_right_to_write_counts(mask: int, kind: int) -> None:
+def test_an_account_with_any_right_to_write_is_reported(mask: int, kind: int) -> None:
     security = Security(SYSTEM, (*(CLOSED.entries or ()), Entry(kind, 0, READ | mask, USERS)))
     assert untrusted_account(security) == USERS
-    on_the_way = untrusted_account(security, is_parent=True)
-    assert on_the_way == (USERS if mask in RIGHTS_TO_REPLACE.values() else None)
+    reported_for_parent = untrusted_account(security, is_parent=True)
+    assert reported_for_parent == (USERS if mask in RIGHTS_TO_REPLACE.values() else None)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +195,7 @@ def test_acl_entries_without_write_access_for_others_are_accepted(entry: Entry) 
     assert untrusted_account(Security(SYSTEM, (entry,))) is None
 
 
-def test_program_data_as_windows_makes_it_may_lie_on_the_way_but_not_be_the_place() -> None:
+def test_the_default_rights_of_program_data_are_safe_only_for_a_parent_directory() -> None:
     assert untrusted_account(PROGRAM_DATA, is_parent=True) is None
     assert untrusted_account(PROGRAM_DATA) == USERS
 
@@ -263,7 +264,7 @@ def test_planted_files_with_unsafe_permissions_are_refused(
     assert rights.protected == []
 
 
-def test_a_parent_that_others_may_rename_is_refused(tmp_path: Path) -> None:
+def test_a_parent_directory_that_others_may_change_is_refused(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, 0x1301BF, USERS),))})
     with pytest.raises(ServiceManagerError, match="may be changed by"):
         prepare_directory(rights, tmp_path / "venue-agent")
@@ -314,7 +315,9 @@ def test_installation_checks_permissions_before_it_writes(
         make(tmp_path, command).prepare()
 
 
-def test_a_mac_does_not_take_over_an_identity(program: Path, tmp_path: Path) -> None:
+def test_launchd_service_refuses_an_identity_file_that_others_can_write(
+    program: Path, tmp_path: Path
+) -> None:
     service = under_launchd(tmp_path, (str(program),))
     service.paths.state.mkdir(parents=True)
     (service.paths.state / "identity.pem").write_text("")

@@ -82,7 +82,7 @@ def service_in(root: Path, launchd: FakeLaunchd, *, is_root: bool = True) -> Lau
     return LaunchdService(PROGRAM, launchd.run, root, lambda: is_root, sleep=lambda s: None)
 
 
-def test_an_earlier_disable_is_undone_before_the_bootstrap(tmp_path: Path) -> None:
+def test_start_enables_a_disabled_service_before_the_bootstrap(tmp_path: Path) -> None:
     launchd = FakeLaunchd(is_disabled=True)
     service = service_in(tmp_path, launchd)
     service.install()
@@ -92,7 +92,7 @@ def test_an_earlier_disable_is_undone_before_the_bootstrap(tmp_path: Path) -> No
     assert service.state().pid == 4711
 
 
-def test_uninstall_waits_until_it_is_gone_and_keeps_the_configuration(tmp_path: Path) -> None:
+def test_uninstall_unloads_the_service_and_keeps_the_configuration(tmp_path: Path) -> None:
     launchd = FakeLaunchd(polls_until_gone=5)
     service = service_in(tmp_path, launchd)
     service.install()
@@ -159,7 +159,7 @@ def test_the_lint_finds_what_launchd_ignores(change: dict[str, object], problem:
 
 
 @given(st.binary())
-def test_no_document_breaks_the_lint(document: bytes) -> None:
+def test_lint_reports_any_invalid_document(document: bytes) -> None:
     assert lint(document) != ()
 
 
@@ -168,7 +168,7 @@ def test_any_output_of_launchctl_gives_a_state(text: str) -> None:
     assert parse_print(text, is_installed=True).activity in {"running", "stopped", "failed"}
 
 
-def test_a_daemon_that_ended_badly_is_failed() -> None:
+def test_a_daemon_that_exited_with_an_error_is_failed() -> None:
     ended = RUNNING.replace("state = running", "state = not running")
     assert parse_print(ended, is_installed=True).activity == "stopped"
     failed = ended.replace("(never exited)", "2")

@@ -211,7 +211,7 @@ def test_service_actions_without_permission_change_nothing(tmp_path: Path, actio
     assert list(tmp_path.iterdir()) == []
 
 
-def test_failed_start_reports_the_last_lines_of_the_agent(tmp_path: Path) -> None:
+def test_failed_start_reports_the_last_log_lines_of_the_agent(tmp_path: Path) -> None:
     service = service_in(FakeSystemd(tmp_path, breaks_at_start=True))
     with_config(tmp_path)
     service.install()
@@ -235,7 +235,9 @@ def test_a_program_in_a_home_directory_is_refused() -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1)))
-def test_only_the_program_differs_in_a_unit_written_here(words: list[str]) -> None:
+def test_a_written_unit_differs_from_the_packaged_unit_only_in_the_program(
+    words: list[str],
+) -> None:
     ours, packaged = unit_text((*PROGRAM, *words)), (RESOURCES / UNIT).read_text()
     differing = [
         (a, b) for a, b in zip(ours.splitlines(), packaged.splitlines(), strict=True) if a != b
@@ -253,7 +255,7 @@ def test_any_output_of_systemctl_gives_a_state(text: str) -> None:
 
 
 @given(st.integers(0, 10**14))
-def test_invalid_numbers_of_systemctl_are_ignored(number: int) -> None:
+def test_a_process_id_with_too_many_digits_is_ignored(number: int) -> None:
     state = state_of({"LoadState": "loaded", "MainPID": str(number)})
     assert state.pid == (number or None if number < 10**11 else None)
 

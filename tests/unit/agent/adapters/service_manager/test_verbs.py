@@ -115,7 +115,7 @@ def test_a_changed_key_is_written_and_the_service_restarted(
     assert service.calls[-1] == "restart"
 
 
-def test_without_a_configuration_it_is_installed_and_not_started(
+def test_install_without_a_configuration_does_not_start_the_service(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service = FakeService(tmp_path)
@@ -134,7 +134,7 @@ def test_without_a_configuration_it_is_installed_and_not_started(
         ({"api_key_file": Path("/nonexistent/key")}, "cannot be read"),
     ],
 )
-def test_wrong_answer_is_refused_before_anything_is_written(
+def test_an_invalid_option_is_refused_before_anything_is_written(
     tmp_path: Path, options: InstallOptions, change: dict[str, object], problem: str
 ) -> None:
     service = FakeService(tmp_path)
@@ -182,7 +182,7 @@ def test_purge_keeps_other_files_beside_the_configuration(
 
 
 @given(st.text(min_size=1, max_size=128))
-def test_any_location_comes_back_out_of_the_file_or_is_refused(location: str) -> None:
+def test_any_location_is_read_back_unchanged_or_refused(location: str) -> None:
     paths = ServicePaths(Path("/c"), Path("/k"), Path("/s"), names_the_key_file=False)
     try:
         text = config_text(InstallOptions(URL, location), paths)
@@ -268,6 +268,6 @@ def test_last_exit_is_described(tmp_path: Path, line: bytes, words: str) -> None
 
 
 @given(st.binary(max_size=300))
-def test_any_last_exit_is_plain_or_none(line: bytes) -> None:
+def test_any_last_exit_is_described_in_plain_text_or_ignored(line: bytes) -> None:
     last_exit = parse_last_exit(line)
     assert last_exit is None or last_exit.describe().isprintable()

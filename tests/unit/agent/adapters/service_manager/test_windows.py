@@ -150,13 +150,13 @@ def test_a_windows_service_is_installed_started_stopped_and_removed(tmp_path: Pa
 
 def test_the_key_directory_is_protected_while_it_is_empty(tmp_path: Path) -> None:
     control = FakeControl()
-    service = unpacked_in(tmp_path, control)
+    service = service_of_program_in(tmp_path, control)
     service.prepare()
     assert control.protected == [service.paths.api_key.parent]
     assert list(control.protected[0].iterdir()) == []
 
 
-def unpacked_in(directory: Path, control: FakeControl) -> WindowsService:
+def service_of_program_in(directory: Path, control: FakeControl) -> WindowsService:
     program = directory / "program/venue-agent.exe"
     program.parent.mkdir()
     (directory / "data").mkdir()
@@ -168,7 +168,7 @@ def test_a_program_owned_by_another_user_is_refused_before_anything_is_written(
     tmp_path: Path,
 ) -> None:
     control = FakeControl(owner="S-1-5-21-1-2-3-1001")
-    service = unpacked_in(tmp_path, control)
+    service = service_of_program_in(tmp_path, control)
     with pytest.raises(ServiceManagerError, match="belongs to S-1-5-21-1-2-3-1001"):
         service.prepare()
     assert control.protected == []
@@ -184,7 +184,7 @@ def test_stop_returns_after_the_process_has_ended(tmp_path: Path) -> None:
     assert control.polls_until_gone == -1
 
 
-def test_a_service_that_starts_is_stopped_once_it_runs(tmp_path: Path) -> None:
+def test_stop_waits_until_a_starting_service_runs(tmp_path: Path) -> None:
     control = FakeControl()
     service = service_in(tmp_path, control)
     service.install()
@@ -194,7 +194,7 @@ def test_a_service_that_starts_is_stopped_once_it_runs(tmp_path: Path) -> None:
     assert control.calls == ["create", "start", "stop"]
 
 
-def test_a_service_that_ends_at_once_has_not_started(tmp_path: Path) -> None:
+def test_starting_a_service_that_ends_at_once_raises_an_error(tmp_path: Path) -> None:
     control = FakeControl(starts_well=False, exit_code=2)
     service = service_in(tmp_path, control)
     service.install()
@@ -230,7 +230,7 @@ def test_uninstalling_a_service_that_another_program_holds_open_raises_an_error(
         service.uninstall()
 
 
-def test_a_failed_end_is_a_failed_service(tmp_path: Path) -> None:
+def test_a_service_that_ended_with_an_error_is_failed(tmp_path: Path) -> None:
     control = FakeControl(exit_code=2)
     service = service_in(tmp_path, control)
     service.install()
@@ -293,7 +293,7 @@ def test_the_host_reports_its_status_before_it_imports_the_daemon() -> None:
 
 
 @pytest.mark.parametrize("control", [CONTROL_STOP, CONTROL_SHUTDOWN])
-def test_a_stop_reaches_the_daemon_once(control: int) -> None:
+def test_repeated_stop_controls_request_one_stop(control: int) -> None:
     scm, request = FakeScm(), threading.Semaphore(0)
 
     def daemon(on_ready: Callable[[], None]) -> int:
@@ -312,7 +312,7 @@ def test_a_stop_reaches_the_daemon_once(control: int) -> None:
     ]  # fmt: skip
 
 
-def test_a_daemon_that_does_not_stop_is_ended() -> None:
+def test_a_daemon_that_does_not_stop_is_killed() -> None:
     scm, killed = FakeScm(), threading.Event()
     codes: list[int] = []
 
@@ -331,7 +331,7 @@ def test_a_daemon_that_does_not_stop_is_ended() -> None:
     assert "did not stop" in scm.logged[0]
 
 
-def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
+def test_the_host_ends_with_the_exit_code_of_the_daemon() -> None:
     scm = FakeScm()
     killed: list[int] = []
     assert Host(scm, lambda on_ready: 2, kill=killed.append).run() == 2
@@ -345,7 +345,7 @@ def test_a_windows_service_started_by_hand_raises_an_error() -> None:
         Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
 
 
-def test_a_log_that_has_grown_is_set_aside(tmp_path: Path) -> None:
+def test_a_log_beyond_its_bound_is_rotated(tmp_path: Path) -> None:
     path, old = tmp_path / "agent.log", tmp_path / "agent.old.log"
     for line in ("one\n", "two\n", "three \ud800\n"):
         with BoundedLog(path, max_bytes=8) as log:

@@ -20,7 +20,7 @@ NORMAL, FULL = 1, 2
 """Values of PRAGMA synchronous."""
 
 
-def filled(state: StateDirectory, requests: int = 200) -> None:
+def fill(state: StateDirectory, requests: int = 200) -> None:
     rows = [(str(number), *["x" * 40] * 3, "received", "r", "u") for number in range(requests)]
     with (
         contextlib.closing(Database(state)) as database,
@@ -37,7 +37,7 @@ def synchronous(database: Database) -> int:
     return int(database.query("PRAGMA synchronous")[0][0])
 
 
-def known(state: StateDirectory) -> tuple[int, bool]:
+def count_requests(state: StateDirectory) -> tuple[int, bool]:
     """Open the database. Return the number of its requests, and whether opening it set a damaged
     database aside.
     """
@@ -46,20 +46,20 @@ def known(state: StateDirectory) -> tuple[int, bool]:
         return rows[0][0], database.was_quarantined
 
 
-def quarantine_file(state: StateDirectory) -> set[str]:
+def quarantined_names(state: StateDirectory) -> set[str]:
     if not state.quarantine_path.exists():
         return set()
     return {path.name.split("-", 1)[1] for path in state.quarantine_path.iterdir()}
 
 
 def test_database_rows_survive_a_restart(state: StateDirectory) -> None:
-    filled(state)
+    fill(state)
 
-    assert known(state) == (200, False)
-    assert quarantine_file(state) == set()
+    assert count_requests(state) == (200, False)
+    assert quarantined_names(state) == set()
 
 
-def test_the_settings_survive_a_power_loss(database: Database) -> None:
+def test_the_database_settings_protect_against_power_loss(database: Database) -> None:
     assert database.query("PRAGMA journal_mode")[0][0] == "wal"
     assert synchronous(database) == FULL
 
@@ -76,7 +76,7 @@ def test_only_durable_transactions_wait_for_the_disk(
     assert database.counters() == {"seen": 1}
 
 
-def test_the_next_transaction_is_durable_also_after_one_that_failed(database: Database) -> None:
+def test_the_transaction_after_a_failed_transaction_is_durable(database: Database) -> None:
     with (
         pytest.raises(sqlite3.Error),
         database.transaction(Failpoint.COUNTED, durably=False) as connection,
@@ -91,45 +91,45 @@ def test_the_next_transaction_is_durable_also_after_one_that_failed(database: Da
     [b"not a database at all, but long enough" * 100, b"\x00" * 4096, b"SQLite format 3\x00" * 9],
     ids=["text", "zeros", "header"],
 )
-def test_garbage_is_set_aside(state: StateDirectory, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_set_aside(state: StateDirectory, content: bytes) -> None:
     (state.path / NAME).write_bytes(content)
 
-    assert known(state) == (0, True)
-    assert NAME in quarantine_file(state)
-    assert known(state) == (0, False)
+    assert count_requests(state) == (0, True)
+    assert NAME in quarantined_names(state)
+    assert count_requests(state) == (0, False)
 
 
 def test_an_empty_file_becomes_a_new_database(state: StateDirectory) -> None:
     (state.path / NAME).write_bytes(b"")
 
-    assert known(state) == (0, False)
+    assert count_requests(state) == (0, False)
 
 
 @pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
-def test_a_truncated_file_is_set_aside(state: StateDirectory, kept: float) -> None:
-    filled(state)
+def test_a_truncated_database_is_set_aside(state: StateDirectory, kept: float) -> None:
+    fill(state)
     path = state.path / NAME
     os.truncate(path, int(path.stat().st_size * kept))
 
-    assert known(state) == (0, True)
-    assert NAME in quarantine_file(state)
+    assert count_requests(state) == (0, True)
+    assert NAME in quarantined_names(state)
 
 
-def test_a_damaged_page_is_set_aside(state: StateDirectory) -> None:
-    filled(state)
+def test_a_database_with_a_damaged_page_is_set_aside(state: StateDirectory) -> None:
+    fill(state)
     path = state.path / NAME
     content = bytearray(path.read_bytes())
     content[4096 : 4096 * 4] = os.urandom(4096 * 3)
     path.write_bytes(content)
 
-    assert known(state) == (0, True)
+    assert count_requests(state) == (0, True)
 
 
 def test_database_with_foreign_tables_is_set_aside(state: StateDirectory) -> None:
     with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
         other.execute("CREATE TABLE requests (x)")
 
-    assert known(state) == (0, True)
+    assert count_requests(state) == (0, True)
 
 
 def test_a_write_ahead_log_left_by_a_killed_agent_is_read(
@@ -145,15 +145,15 @@ def test_a_write_ahead_log_left_by_a_killed_agent_is_read(
             shutil.copy(state.path / f"{NAME}{suffix}", after_a_crash.path)
     assert (after_a_crash.path / f"{NAME}-wal").stat().st_size > 0
 
-    assert known(after_a_crash) == (1, False)
+    assert count_requests(after_a_crash) == (1, False)
 
 
 def test_the_write_ahead_log_is_quarantined_with_its_database(state: StateDirectory) -> None:
     (state.path / NAME).write_bytes(b"garbage" * 1000)
     (state.path / f"{NAME}-wal").write_bytes(b"log")
 
-    assert known(state) == (0, True)
-    assert NAME in quarantine_file(state)
+    assert count_requests(state) == (0, True)
+    assert NAME in quarantined_names(state)
     assert (
         not (state.path / f"{NAME}-wal").exists()
         or b"log" not in (state.path / f"{NAME}-wal").read_bytes()
@@ -161,7 +161,7 @@ def test_the_write_ahead_log_is_quarantined_with_its_database(state: StateDirect
 
 
 def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
-    filled(state, 1)
+    fill(state, 1)
     with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
         other.execute("PRAGMA user_version=99")
 
@@ -171,7 +171,7 @@ def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
     with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
         assert other.execute("PRAGMA user_version").fetchone() == (99,)
         assert other.execute("SELECT count(*) FROM requests").fetchone() == (1,)
-    assert quarantine_file(state) == set()
+    assert quarantined_names(state) == set()
 
 
 def test_directory_in_place_of_the_database_raises_an_error(state: StateDirectory) -> None:
@@ -182,15 +182,15 @@ def test_directory_in_place_of_the_database_raises_an_error(state: StateDirector
 
 
 def test_locked_database_is_not_set_aside(state: StateDirectory) -> None:
-    filled(state, 3)
+    fill(state, 3)
     with contextlib.closing(sqlite3.connect(state.path / NAME, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode=EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(StateError, match="locked"):
             Database(state, busy_timeout_s=0.05)
 
-    assert known(state) == (3, False)
-    assert quarantine_file(state) == set()
+    assert count_requests(state) == (3, False)
+    assert quarantined_names(state) == set()
 
 
 def test_damaged_file_that_cannot_be_moved_raises_an_error(state: StateDirectory) -> None:
@@ -207,7 +207,7 @@ def fail_after(database: Database, sql: str) -> None:
         raise KeyError
 
 
-def test_a_failure_inside_a_transaction_undoes_all_of_it(database: Database) -> None:
+def test_a_failed_transaction_is_rolled_back(database: Database) -> None:
     with pytest.raises(KeyError):
         fail_after(database, "INSERT INTO counters VALUES ('a', 1)")
 
@@ -217,7 +217,7 @@ def test_a_failure_inside_a_transaction_undoes_all_of_it(database: Database) -> 
     assert database.counters() == {"a": 3}
 
 
-def test_a_commit_that_fails_undoes_all_of_it_and_the_next_one_works(database: Database) -> None:
+def test_a_failed_commit_is_rolled_back_and_the_next_transaction_works(database: Database) -> None:
     database.query("PRAGMA foreign_keys=ON")
     with database.transaction(Failpoint.COUNTED) as connection:
         connection.execute("CREATE TABLE parents (id INTEGER PRIMARY KEY)")
@@ -245,7 +245,7 @@ def test_original_error_is_raised_if_sqlite_has_already_rolled_back(database: Da
 
 def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> None:
     assert quarantine_database(state) == 0
-    filled(state, 3)
+    fill(state, 3)
     with (
         contextlib.closing(Database(state)) as database,
         database.transaction(Failpoint.COUNTED) as connection,
@@ -254,14 +254,14 @@ def test_a_database_of_another_device_is_set_aside(state: StateDirectory) -> Non
 
     assert quarantine_database(state) == 1
 
-    assert known(state) == (0, False)
-    assert NAME in quarantine_file(state)
+    assert count_requests(state) == (0, False)
+    assert NAME in quarantined_names(state)
 
 
 def test_quarantine_of_a_database_that_cannot_be_moved_raises_an_error(
     state: StateDirectory,
 ) -> None:
-    filled(state, 1)
+    fill(state, 1)
     state.quarantine_path.write_text("in the way")
 
     with pytest.raises(StateError, match="quarantine is a regular file, not a directory"):

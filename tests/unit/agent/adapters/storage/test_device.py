@@ -81,20 +81,20 @@ def test_unusable_record_file_raises_an_error(
         file.save(BOUND)
 
 
-def call_the_host(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def set_host_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(platform, "node", lambda: name)
 
 
 def test_the_install_id_keeps_the_host_name_of_the_first_start(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call_the_host(monkeypatch, "till-3")
+    set_host_name(monkeypatch, "till-3")
     assert start(state)[0].legacy_install_id == "till-3"
-    call_the_host(monkeypatch, "till-4")
+    set_host_name(monkeypatch, "till-4")
     assert start(state)[0].legacy_install_id == "till-3"
 
 
-def test_an_earlier_installation_keeps_what_the_service_knows(
+def test_an_earlier_installation_keeps_its_install_id(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
     earlier = "install-6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77"
@@ -111,12 +111,12 @@ def test_a_copied_disk_is_named_after_its_new_host(
     host: str, name: str,
 ) -> None:  # fmt: skip
     file.save(BOUND)
-    call_the_host(monkeypatch, host)
+    set_host_name(monkeypatch, host)
 
     assert re.fullmatch(name, start(state, THERE)[0].legacy_install_id)
 
 
-def test_the_first_start_begins_a_record(state: StateDirectory) -> None:
+def test_the_first_start_creates_a_record(state: StateDirectory) -> None:
     first, is_clone, _ = start(state)
     again, _, _ = start(state)
 
@@ -132,7 +132,7 @@ def test_a_bound_device_stays_bound(state: StateDirectory, file: DeviceRecordFil
     assert start(state)[0] == BOUND
 
 
-def test_a_record_from_before_fingerprints_gets_one(
+def test_a_record_without_a_fingerprint_is_not_a_clone_and_gets_one(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
     file.save(BOUND.model_copy(update={"fingerprint": None}))
@@ -164,7 +164,7 @@ def test_a_copied_disk_without_a_key_is_a_new_device_too(
     assert start(state, THERE)[1]
 
 
-def test_a_lost_record_keeps_the_key(state: StateDirectory) -> None:
+def test_a_damaged_record_does_not_change_the_key(state: StateDirectory) -> None:
     key = Identity(state).load_or_create()
     (state.path / "device.json").write_bytes(b"garbage")
 
@@ -188,7 +188,9 @@ def test_a_changed_service_or_location_in_the_configuration_ends_the_binding(
     assert file.load() == record_here
 
 
-def test_the_configured_install_id_counts(state: StateDirectory, file: DeviceRecordFile) -> None:
+def test_the_configured_install_id_takes_precedence(
+    state: StateDirectory, file: DeviceRecordFile
+) -> None:
     file.save(BOUND)
     named = config(device={"legacy_install_id": "till-3"})
 
@@ -232,7 +234,7 @@ def test_platform_and_user_agent_have_the_form_of_the_contract() -> None:
         (THERE, {}, 1),
     ],
 )
-def test_requests_of_another_device_or_service_are_left(
+def test_the_journal_is_left_if_the_device_or_the_service_has_changed(
     state: StateDirectory,
     file: DeviceRecordFile,
     fingerprint: str,

@@ -37,7 +37,7 @@ def test_a_received_request_is_stored_unchanged(journal: Journal) -> None:
     assert (entry.running_acknowledged, entry.report_id, entry.detail) == (False, None, None)
 
 
-def test_a_request_delivered_again_is_known(journal: Journal) -> None:
+def test_a_request_delivered_again_is_not_added(journal: Journal) -> None:
     journal.add(command(), NOW)
 
     assert not journal.add(command(kind="application"), NOW + timedelta(hours=1))
@@ -46,7 +46,7 @@ def test_a_request_delivered_again_is_known(journal: Journal) -> None:
     assert (entry.kind, entry.received_at) == ("network", NOW)
 
 
-def test_an_ended_request_is_known_too(journal: Journal) -> None:
+def test_an_ended_request_is_not_added_again(journal: Journal) -> None:
     journal.add(command(), NOW)
     entry = journal.get(REQUEST)
     assert entry is not None
@@ -76,7 +76,7 @@ def test_attempts_count_collections_that_were_not_cleanly_stopped(journal: Journ
     assert entry == journal.get(REQUEST)
 
 
-def test_a_step_that_the_table_does_not_have_changes_nothing(journal: Journal) -> None:
+def test_an_undefined_transition_raises_an_error_and_changes_nothing(journal: Journal) -> None:
     journal.add(command(), NOW)
     entry = journal.get(REQUEST)
     assert entry is not None

@@ -87,7 +87,7 @@ def test_no_report_within_the_bounds_is_dropped(outbox: Outbox, ledger: Ledger) 
     ("max_bytes", "leaving"),
     [(40, []), (39, [3]), (30, [3]), (29, [3, 4]), (15, [3, 4, 1]), (9, [3, 4, 1, 2])],
 )
-def test_scheduled_reports_go_first_then_the_oldest(
+def test_scheduled_reports_are_dropped_first_then_the_oldest(
     outbox: Outbox, ledger: Ledger, max_bytes: int, leaving: list[int]
 ) -> None:
     queue(ledger, 1, 10, NOW - 4 * timedelta(hours=1), UUID(int=1))
@@ -152,7 +152,7 @@ def test_a_report_and_its_request_are_handed_over_together(
     )
 
 
-def test_a_request_that_cannot_move_leaves_no_report(
+def test_no_report_is_queued_after_an_undefined_transition(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
     entry = running(journal)
@@ -201,7 +201,9 @@ def test_an_accepted_report_closes_its_request(
     assert journal.get(REQUEST) == after, "a second settlement must change nothing"
 
 
-def test_rejected_report_keeps_its_reason(outbox: Outbox, ledger: Ledger, journal: Journal) -> None:
+def test_the_reason_of_a_report_that_is_given_up_is_stored(
+    outbox: Outbox, ledger: Ledger, journal: Journal
+) -> None:
     entry = running(journal)
     sealed = report(1, REQUEST)
     ledger.hand_over(entry, sealed, NOW)
@@ -270,7 +272,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
     assert outbox.oldest(skip={item.report_id}) is None
 
 
-def test_reports_do_not_age_by_a_clock_that_is_set(outbox: Outbox, ledger: Ledger) -> None:
+def test_creation_times_are_shifted_when_the_clock_is_set(outbox: Outbox, ledger: Ledger) -> None:
     queue(ledger, 1, 10, NOW)
 
     outbox.shift_creation_times(timedelta(0))

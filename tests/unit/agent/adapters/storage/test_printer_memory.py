@@ -57,7 +57,7 @@ def test_any_content_is_read_or_reported(state: StateDirectory, content: bytes) 
     assert known == NOTHING_LEARNED or reason is None
 
 
-def test_a_damaged_file_that_cannot_be_set_aside_stops_nothing(state: StateDirectory) -> None:
+def test_a_damaged_file_that_cannot_be_set_aside_is_reported(state: StateDirectory) -> None:
     (state.path / "printers.json").write_bytes(b"")
     state.quarantine_path.write_bytes(b"no directory")
     known, reason = PrinterMemory(state).load()
@@ -74,7 +74,7 @@ def test_symbolic_link_is_reported_and_never_followed(state: StateDirectory) -> 
         assert "symbolic link" in (reason or "")
 
 
-def test_a_file_that_cannot_be_written_stops_nothing(
+def test_a_file_that_cannot_be_written_is_logged(
     state: StateDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     (state.path / "printers.json").mkdir()

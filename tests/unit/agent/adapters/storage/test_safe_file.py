@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "state" / "file"
 
 
-def test_a_file_of_the_own_user_is_opened(place: Path) -> None:
+def test_a_file_of_the_current_user_is_opened(place: Path) -> None:
     place.write_bytes(b"content")
     assert read_safely(place, 7) == b"content"
     assert read_start_safely(place, 3) == b"con"
@@ -84,7 +84,7 @@ def test_directories_and_sockets_are_refused_as_files(place: Path) -> None:
             read_safely(place, 9)
 
 
-def test_a_second_name_is_refused(place: Path, outside: Path) -> None:
+def test_a_file_with_a_second_hard_link_is_refused(place: Path, outside: Path) -> None:
     place.hardlink_to(outside)
     with pytest.raises(UnsafeFile, match="another name"):
         open_safely(place, os.O_RDWR)
@@ -96,9 +96,9 @@ def test_only_the_directorys_owner_is_trusted(place: Path, directory: int, file:
     place.write_text("")
     os.chown(place, file, file)
     os.chown(place.parent, directory, directory)
-    for poll in (lambda: read_safely(place, 9), lambda: require_own(place)):
+    for read in (lambda: read_safely(place, 9), lambda: require_own(place)):
         with pytest.raises(UnsafeFile, match=r"belongs to .*: remove it, or `chown"):
-            poll()
+            read()
 
 
 def test_path_is_checked_before_it_is_opened(place: Path, outside: Path) -> None:
@@ -115,7 +115,7 @@ def test_path_is_checked_before_it_is_opened(place: Path, outside: Path) -> None
         require_own_directory(place)
 
 
-def test_a_file_that_is_replaced_all_the_time_is_read(place: Path) -> None:
+def test_a_repeatedly_replaced_file_is_read(place: Path) -> None:
     """`status` reads a file while the daemon replaces it again and again."""
     place.write_text("0")
     for number in range(200):
@@ -126,7 +126,7 @@ def test_a_file_that_is_replaced_all_the_time_is_read(place: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "directory"])
-def test_configuration_and_key_are_files(tmp_path: Path, kind: str) -> None:
+def test_a_configuration_or_key_that_is_not_a_file_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "given"
     if kind == "fifo":
         os.mkfifo(path)

@@ -34,7 +34,7 @@ def kept(state: StateDirectory) -> list[int]:
     return [UUID(each.report_id).int - 0x4E0000 for each in find_reports(state, ALL)]
 
 
-def test_a_sent_report_is_still_there_byte_by_byte(
+def test_a_sent_report_is_stored_unchanged(
     ledger: Ledger, journal: Journal, outbox: Outbox, state: StateDirectory
 ) -> None:
     entry = running(journal)
@@ -71,7 +71,7 @@ def test_only_the_newest_sent_reports_are_kept(ledger: Ledger, state: StateDirec
     assert kept(state) == list(range(sent.KEPT_MAX + 3, 3, -1))
 
 
-def test_no_more_than_the_bytes_are_kept(ledger: Ledger, state: StateDirectory) -> None:
+def test_sent_reports_are_bounded_in_bytes(ledger: Ledger, state: StateDirectory) -> None:
     half = sent.KEPT_MAX_BYTES // 2
     for number in (1, 2, 3):
         send(ledger, number, half, timedelta(seconds=number))

@@ -76,7 +76,7 @@ def test_a_state_directory_is_locked_until_its_process_ends(state: StateDirector
         assert state.holder() == os.getpid()
 
 
-def test_a_killed_holder_leaves_nothing_behind(state: StateDirectory) -> None:
+def test_a_killed_holder_leaves_no_lock(state: StateDirectory) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(state.path)],
         stdin=subprocess.PIPE,
@@ -97,7 +97,7 @@ def test_a_state_directory_that_was_never_locked_has_no_holder(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", ["", "not a number", "\x00\x00"])
-def test_an_unreadable_lock_file_does_not_matter(state: StateDirectory, content: str) -> None:
+def test_an_invalid_pid_in_the_lock_file_is_ignored(state: StateDirectory, content: str) -> None:
     (state.path / "agent.lock").write_text(content)
 
     assert state.holder() is None

@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_colours_only_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_output_to_a_terminal_is_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert is_coloured(Terminal())
@@ -57,7 +57,7 @@ def test_parts_are_printed_below_each_other_on_a_narrow_screen() -> None:
 
 
 @given(st.text(max_size=200), st.integers(40, 100))
-def test_no_text_breaks_the_screen(text: str, width: int) -> None:
+def test_any_text_is_printable_and_fits_the_screen(text: str, width: int) -> None:
     out = io.StringIO()
     screen = Screen(out, width)
     screen.fact("name", text)

@@ -91,7 +91,7 @@ def program(running: bool, started: str = "2026-11-16T04:01:00Z") -> Changes:
     return {"process.bar.running": running, "process.bar.startedAt": at}
 
 
-def test_a_program_stops_and_starts() -> None:
+def test_a_program_that_stops_or_starts_is_reported() -> None:
     assert summary(program(True), program(False)) == [
         ("bad", "The program bar is not running; it was running.")
     ]
@@ -114,7 +114,7 @@ def test_a_start_time_that_changes_by_ten_seconds_is_a_restart() -> None:
     ]
 
 
-def test_the_machine_was_restarted_from_a_minute_on() -> None:
+def test_a_boot_time_that_changes_by_a_minute_is_a_restart_of_the_machine() -> None:
     before: Changes = {"os.bootTime": after_s(0)}
     assert summary(before, {"os.bootTime": after_s(BOOT_MOVED_S - 0.001)}) == []
     assert summary(before, {"os.bootTime": after_s(BOOT_MOVED_S)}) == [
@@ -122,7 +122,7 @@ def test_the_machine_was_restarted_from_a_minute_on() -> None:
     ]
 
 
-def test_the_agent_was_restarted_from_a_minute_on() -> None:
+def test_an_uptime_that_decreases_by_a_minute_is_a_restart_of_the_agent() -> None:
     def up(seconds: float) -> Changes:
         return {"agent.uptimeSeconds": seconds}
 
@@ -197,7 +197,7 @@ def test_an_expiry_time_that_changes_by_a_day_is_a_renewal() -> None:
 # ----------------------------------------------------------------------- added and removed items
 
 
-def test_queues_and_name_servers_come_and_go() -> None:
+def test_added_and_removed_queues_and_name_servers_are_reported() -> None:
     before: Changes = {"network.dnsServers": ("192.168.1.1", "9.9.9.9")}
     after: Changes = {"network.dnsServers": ("8.8.8.8", "192.168.1.1")}
     assert summary(before, after) == [

@@ -150,10 +150,14 @@ def test_no_snapshot_differs_from_itself(payload: ApplicationPayload) -> None:
 
 
 @given(networks(), networks())
-def test_network_changes_mirror(a: NetworkPayload, b: NetworkPayload) -> None:
+def test_network_changes_are_mirrored_if_reports_are_exchanged(
+    a: NetworkPayload, b: NetworkPayload
+) -> None:
     check(a, b)
 
 
 @given(snapshots(), snapshots())
-def test_application_changes_mirror(a: ApplicationPayload, b: ApplicationPayload) -> None:
+def test_application_changes_are_mirrored_if_reports_are_exchanged(
+    a: ApplicationPayload, b: ApplicationPayload
+) -> None:
     check(a, b)

@@ -21,7 +21,7 @@ from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import host, small_venue
 from tests.unit.agent.presentation.findings.networks import healthy_network, link, printer
 
-GONE_TO = {"status": "unreachable", "matched_endpoint": "192.168.1.61:9100"}
+MOVED = {"status": "unreachable", "matched_endpoint": "192.168.1.61:9100"}
 
 
 def venue(**of_map: object) -> NetworkPayload:
@@ -37,11 +37,11 @@ def hosts() -> tuple[MapHost, ...]:
     return actual.hosts
 
 
-def without(tail: int) -> tuple[MapHost, ...]:
+def hosts_without(tail: int) -> tuple[MapHost, ...]:
     return tuple(each for each in hosts() if each.address != f"192.168.1.{tail}")
 
 
-def instead(tail: int, **changes: object) -> tuple[MapHost, ...]:
+def hosts_with_changed(tail: int, **changes: object) -> tuple[MapHost, ...]:
     return tuple(
         each.model_copy(update=changes) if each.address == f"192.168.1.{tail}" else each
         for each in hosts()
@@ -88,13 +88,13 @@ def test_reports_of_different_kinds_are_not_compared() -> None:
         ),
         (
             printer(),
-            printer(**GONE_TO),
+            printer(**MOVED),
             "The printer bar has moved to 192.168.1.61:9100; it was reachable.",
             "bad",
         ),
         (
-            printer(**GONE_TO),
-            printer(**{**GONE_TO, "matched_endpoint": "192.168.1.62:9100"}),
+            printer(**MOVED),
+            printer(**{**MOVED, "matched_endpoint": "192.168.1.62:9100"}),
             "The printer bar has moved to 192.168.1.62:9100; it was at 192.168.1.61:9100.",
             "bad",
         ),
@@ -137,7 +137,7 @@ def test_different_evidence_for_the_same_printer_is_not_a_change(after: Printer)
     assert sentences(healthy_network((printer(),)), healthy_network((after,))) == []
 
 
-def test_printers_come_and_go() -> None:
+def test_added_and_removed_printers_are_reported() -> None:
     one, both = healthy_network((printer(),)), healthy_network((printer(), printer(name="door")))
     assert sentences(one, both) == ["The printer door is new: it is reachable."]
     assert sentences(both, one) == ["The printer door is no longer configured."]
@@ -159,10 +159,10 @@ def test_a_printer_that_a_partial_report_lacks_was_not_checked() -> None:
 
 
 def test_changes_of_reported_printer_states_are_listed() -> None:
-    expected_text = printer(reason="Reachable on port 631; the printer reports: out of paper")
+    out_of_paper = printer(reason="Reachable on port 631; the printer reports: out of paper")
     new = "New: The printer bar needs attention: out of paper."
     gone = "Resolved: The printer bar needs attention: out of paper."
-    normal, wanting = healthy_network((printer(),)), healthy_network((expected_text,))
+    normal, wanting = healthy_network((printer(),)), healthy_network((out_of_paper,))
     assert (sentences(normal, wanting), sentences(wanting, normal)) == ([new], [gone])
     assert [c.severity for c in reported(wanting, normal).changes] == ["good"]
 
@@ -170,11 +170,11 @@ def test_changes_of_reported_printer_states_are_listed() -> None:
 # ---------------------------------------------------------------------------- hosts
 
 
-def test_a_host_comes_and_goes() -> None:
-    assert sentences(venue(hosts=without(40)), venue()) == [
+def test_added_and_removed_hosts_are_reported() -> None:
+    assert sentences(venue(hosts=hosts_without(40)), venue()) == [
         "nas.lan (192.168.1.40) is new on the network."
     ]
-    assert sentences(venue(), venue(hosts=without(40))) == [
+    assert sentences(venue(), venue(hosts=hosts_without(40))) == [
         "nas.lan (192.168.1.40) is no longer on the network."
     ]
 
@@ -184,27 +184,27 @@ def test_phones_and_hosts_without_a_name_are_only_counted() -> None:
         host(200 + n, None).model_copy(update={"mac_address": f"02:11:22:33:44:{n:02x}"})
         for n in range(3)
     )
-    assert sentences(venue(hosts=without(80)), venue(hosts=(*without(80), *guests))) == [
-        "Phones and devices without a name: 3 new, 0 gone."
-    ]
-    assert sentences(venue(), venue(hosts=without(80))) == [
+    assert sentences(
+        venue(hosts=hosts_without(80)), venue(hosts=(*hosts_without(80), *guests))
+    ) == ["Phones and devices without a name: 3 new, 0 gone."]
+    assert sentences(venue(), venue(hosts=hosts_without(80))) == [
         "Phones and devices without a name: 0 new, 1 gone."
     ]
 
 
-def test_a_host_with_another_address_is_known_by_its_mac() -> None:
-    moved = instead(40, address="192.168.1.140")
+def test_a_host_with_a_changed_address_is_recognised_by_its_mac() -> None:
+    moved = hosts_with_changed(40, address="192.168.1.140")
     assert sentences(venue(), venue(hosts=moved)) == [
         "nas.lan has moved from 192.168.1.40 to 192.168.1.140."
     ]
 
 
-def test_without_a_mac_a_host_is_known_by_its_address() -> None:
-    assert sentences(venue(), venue(hosts=instead(40, mac_address=None))) == []
+def test_a_host_without_a_mac_is_recognised_by_its_address() -> None:
+    assert sentences(venue(), venue(hosts=hosts_with_changed(40, mac_address=None))) == []
 
 
 def test_another_device_at_an_address_is_not_the_same_host() -> None:
-    other = instead(40, mac_address="00:26:ab:99:99:99", hostname="other.lan")
+    other = hosts_with_changed(40, mac_address="00:26:ab:99:99:99", hostname="other.lan")
     assert sentences(venue(), venue(hosts=other)) == [
         "nas.lan (192.168.1.40) is no longer on the network.",
         "other.lan (192.168.1.40) is new on the network.",
@@ -212,7 +212,9 @@ def test_another_device_at_an_address_is_not_the_same_host() -> None:
 
 
 def test_another_router_at_the_gateway_address_is_reported() -> None:
-    (change,) = reported(venue(), venue(hosts=instead(1, mac_address="00:26:ab:99:99:99"))).changes
+    (change,) = reported(
+        venue(), venue(hosts=hosts_with_changed(1, mac_address="00:26:ab:99:99:99"))
+    ).changes
     assert change.severity == "warn"
     assert change.sentence == (
         "Another router answers at 192.168.1.1: 00:26:ab:99:99:99; it was 00:26:ab:00:00:01."
@@ -224,7 +226,7 @@ def services(*ports: int) -> tuple[MapService, ...]:
 
 
 def test_a_newly_opened_port_is_reported_as_a_change() -> None:
-    opened = venue(hosts=instead(41, services=services(22, 80, 443)))
+    opened = venue(hosts=hosts_with_changed(41, services=services(22, 80, 443)))
     (change,) = reported(venue(), opened).changes
     assert change.severity == "warn"
     assert change.sentence == "till-2 (192.168.1.41) has opened ports 80, 443."
@@ -233,16 +235,16 @@ def test_a_newly_opened_port_is_reported_as_a_change() -> None:
     assert change.sentence == "till-2 (192.168.1.41) no longer answers on ports 80, 443."
 
 
-def test_a_port_that_was_not_queried_before_is_not_newly_open() -> None:
+def test_a_port_that_was_not_scanned_before_is_not_newly_open() -> None:
     actual = venue().network_map
     assert actual
     fewer = actual.bounds.model_copy(update={"ports": (22,)})
-    opened = instead(41, services=services(22, 80))
+    opened = hosts_with_changed(41, services=services(22, 80))
     assert sentences(venue(bounds=fewer), venue(hosts=opened)) == []
 
 
 def test_changed_latency_and_sources_of_a_host_are_not_reported() -> None:
-    normal = instead(40, latency_ms=250.0, sources=("tcp", "mdns"))
+    normal = hosts_with_changed(40, latency_ms=250.0, sources=("tcp", "mdns"))
     assert sentences(venue(), venue(hosts=normal)) == []
 
 
@@ -286,7 +288,7 @@ def test_an_incomplete_report_reports_no_missing_hosts(completeness: str) -> Non
         "limitations": ("only half of the network was asked",),
         "failures": (Failure(step="scan", reason="cut"),) if completeness == "partial" else (),
     }
-    changes = reported(venue(), venue(hosts=without(40)).model_copy(update=cut))
+    changes = reported(venue(), venue(hosts=hosts_without(40)).model_copy(update=cut))
     assert changes.changes == ()
     assert changes.verdict == "No change in what was compared."
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
@@ -297,7 +299,7 @@ def test_missing_hosts_are_reported_if_both_reports_have_the_same_limitation() -
         lines = (f"{count} addresses are excluded by the configuration",)
         return payload.model_copy(update={"completeness": "limited", "limitations": lines})
 
-    assert sentences(limited(venue(), 3), limited(venue(hosts=without(40)), 4)) == [
+    assert sentences(limited(venue(), 3), limited(venue(hosts=hosts_without(40)), 4)) == [
         "nas.lan (192.168.1.40) is no longer on the network."
     ]
 
@@ -325,7 +327,7 @@ def eth0(*addresses: str, gateways: tuple[str, ...] = ("192.168.1.1",)) -> Netwo
     return venue(interfaces=(link("eth0", *addresses, gateways=gateways),))
 
 
-def test_gateway_and_own_address_are_changes() -> None:
+def test_changes_of_the_gateway_and_of_the_own_address_are_reported() -> None:
     assert sentences(eth0("192.168.1.20"), eth0("192.168.1.44")) == [
         "This machine has the address 192.168.1.44 on eth0; it was 192.168.1.20."
     ]

@@ -30,7 +30,7 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
     owners += [thing.id for thing in payload.snapshot.peripherals]
     left = dict(changes)
 
-    def taken(owner: str, fields: tuple[SnapshotField, ...]) -> tuple[SnapshotField, ...]:
+    def with_changes(owner: str, fields: tuple[SnapshotField, ...]) -> tuple[SnapshotField, ...]:
         before = f"{owner} " if owner else ""
         actual = {field.key: field for field in fields}
         for key in [key for key in left if key.startswith(before)]:
@@ -39,24 +39,24 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
                 actual[own] = field_of(own, left.pop(key))
         return tuple(actual.values())
 
-    def in_browser(field: BrowserField) -> BrowserField:
+    def changed_browser_field(field: BrowserField) -> BrowserField:
         if field.key not in left:
             return field
         return validate(as_plain(field.key, left.pop(field.key)), BrowserField)
 
     snapshot = payload.snapshot
-    links = [link.model_copy(update={"fields": taken(link.id, link.fields)})
+    links = [link.model_copy(update={"fields": with_changes(link.id, link.fields)})
              for link in snapshot.interfaces]  # fmt: skip
-    things = [thing.model_copy(update={"fields": taken(thing.id, thing.fields)})
+    things = [thing.model_copy(update={"fields": with_changes(thing.id, thing.fields)})
               for thing in snapshot.peripherals]  # fmt: skip
     changed_snapshot = snapshot.model_copy(
         update={
             "interfaces": tuple(links),
             "peripherals": tuple(things),
-            "fields": taken("", snapshot.fields),
+            "fields": with_changes("", snapshot.fields),
         }
     )
-    browser = tuple(map(in_browser, payload.browser_fields))
+    browser = tuple(map(changed_browser_field, payload.browser_fields))
     assert not left, left
     return payload.model_copy(update={"snapshot": changed_snapshot, "browser_fields": browser})
 

@@ -35,12 +35,12 @@ def disk(mount: str, used: float, free_bytes: int, *, read_only: bool = False) -
     }
 
 
-GONE = Missing("not-applicable", "no print spooler (CUPS) runs here")
-NO_QUEUES = {"printqueue.queues": GONE}
-NAMELESS = Missing("not-applicable", "no name server is set")
-SILENT = Missing("collection-failed", "the mount does not answer")
-SHAKEN = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
-NOBODY = Missing("collection-failed", "no browser listens at kiosk_debug_url")
+NO_SPOOLER = Missing("not-applicable", "no print spooler (CUPS) runs here")
+NO_QUEUES = {"printqueue.queues": NO_SPOOLER}
+NO_NAME_SERVER = Missing("not-applicable", "no name server is set")
+SILENT_MOUNT = Missing("collection-failed", "the mount does not answer")
+TLS_FAILED = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
+NO_BROWSER = Missing("collection-failed", "no browser listens at kiosk_debug_url")
 
 CASES = (
     Case(
@@ -83,8 +83,8 @@ CASES = (
     ),
     Case(
         "disk-silent",
-        {"disk./mnt/share.sizeBytes": SILENT},
-        {"disk./mnt/card.sizeBytes": SILENT, "disk./mnt/card.fileSystem": ""},
+        {"disk./mnt/share.sizeBytes": SILENT_MOUNT},
+        {"disk./mnt/card.sizeBytes": SILENT_MOUNT, "disk./mnt/card.fileSystem": ""},
         "The disk /mnt/share cannot be read: the mount does not answer.",
     ),
     Case(
@@ -337,7 +337,7 @@ CASES = (
     ),
     Case(
         "tls-failed",
-        {"network.service.tlsVersion": SHAKEN},
+        {"network.service.tlsVersion": TLS_FAILED},
         {"network.service.tlsVersion": Missing("not-applicable", "the service has no TLS")},
         "The service was reached, but a TLS connection failed:"
         " the TLS handshake failed: WRONG_VERSION_NUMBER.",
@@ -384,7 +384,7 @@ CASES = (
     ),
     Case(
         "no-name-server",
-        {"network.dnsServers": NAMELESS},
+        {"network.dnsServers": NO_NAME_SERVER},
         {"network.dnsServers": Missing("unsupported", "not told")},
         "No name server (DNS) is configured.",
     ),
@@ -426,7 +426,7 @@ CASES = (
     ),
     Case(
         "kiosk-silent",
-        {"kiosk.crashed": NOBODY},
+        {"kiosk.crashed": NO_BROWSER},
         {"kiosk.crashed": Missing("not-applicable", "no kiosk browser is configured")},
         "The kiosk's browser does not answer: no browser listens at kiosk_debug_url.",
     ),
@@ -506,13 +506,13 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
-def test_each_rule_at_its_threshold(case: Case) -> None:
+def test_each_rule_creates_its_finding_at_its_threshold(case: Case) -> None:
     (finding,) = findings_of(changed(case.seen, case.machine))
     assert (finding.code, finding.sentences) == (case.code, (case.sentence,))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
-def test_no_rule_short_of_its_threshold(case: Case) -> None:
+def test_no_rule_creates_a_finding_below_its_threshold(case: Case) -> None:
     assert case.code not in {f.code for f in findings_of(changed(case.not_seen, case.machine))}
 
 
@@ -520,8 +520,8 @@ def test_every_rule_has_a_case() -> None:
     assert {rule.code for rule in APPLICATION_RULES} == {case.code for case in CASES}
 
 
-def test_the_worst_comes_first_and_many_things_of_a_rule_are_counted() -> None:
-    disks = {f"disk./mnt/{n}.sizeBytes": SILENT for n in range(7)}
+def test_the_most_severe_finding_is_first_and_omitted_sentences_are_counted() -> None:
+    disks = {f"disk./mnt/{n}.sizeBytes": SILENT_MOUNT for n in range(7)}
     findings = findings_of(changed({"os.pendingReboot": True, **disks, "browser.online": False}))
     assert [finding.code for finding in findings] == [
         "kiosk-offline",
@@ -541,7 +541,7 @@ def test_findings_explained_by_another_finding_are_left_out() -> None:
         "browser.online": False,
         "network.service.reachable": False,
         "network.service.error": "Network is unreachable",
-        "network.dnsServers": NAMELESS,
+        "network.dnsServers": NO_NAME_SERVER,
     }
     assert [finding.code for finding in findings_of(changed(offline))] == ["no-dhcp-answer"]
     on_cable = {**offline, "enp1s0 interface.up": True, "network.dnsServers": ("192.168.1.1",)}

@@ -193,7 +193,7 @@ def test_every_rule_has_a_case() -> None:
     assert {rule.code for rule in NETWORK_RULES} == {case.code for case in CASES}
 
 
-def test_printers_that_are_not_reached_come_first() -> None:
+def test_findings_about_printers_come_first() -> None:
     codes = [finding.code for finding in findings_of(large_venue(60))]
     assert codes[0] == "printer-unreachable"
     assert {"report-unfinished", "source-failed"} <= set(codes)
@@ -201,7 +201,7 @@ def test_printers_that_are_not_reached_come_first() -> None:
     assert (moved.code, unreachable.code) == ("printer-moved", "printer-unreachable")
 
 
-def test_twenty_printers_are_five_sentences_and_a_count() -> None:
+def test_a_finding_about_twenty_printers_has_five_sentences_and_a_count() -> None:
     finding = findings_of(large_venue(60))[0]
     assert (len(finding.sentences), finding.more) == (5, 15)
 
@@ -213,10 +213,10 @@ def test_findings_of_hostile_network_reports_are_plain_text() -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=40))
-def test_any_reason_is_read(before: str, expected_text: str) -> None:
-    findings = findings_of(
-        with_printer("reachable", f"{before}; the printer reports: {expected_text}")
-    )
+def test_any_reported_printer_state_causes_at_most_one_kind_of_finding(
+    before: str, state: str
+) -> None:
+    findings = findings_of(with_printer("reachable", f"{before}; the printer reports: {state}"))
     assert {finding.code for finding in findings} <= {"printer-needs-attention"}
     assert all(plain(s) == s for finding in findings for s in finding.sentences)
 

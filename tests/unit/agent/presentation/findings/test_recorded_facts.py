@@ -35,13 +35,13 @@ NOW = Deadline.after(3600)
 GIB = 1024**3
 
 
-def test_a_queue_of_cups_that_is_stopped_with_jobs() -> None:
+def test_a_stopped_queue_of_cups_with_jobs_is_a_finding() -> None:
     """The replies were captured from CUPS 2.4. The queue kitchen is paused and has two jobs."""
     (sentence,) = judged(read_print_queues(NOW, cups))["print-queue-stuck"]
     assert sentence.startswith("The print queue kitchen is stuck: 2 jobs wait, the oldest for ")
 
 
-def test_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
+def test_findings_of_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
     reported = script.parse_sections(fixture("windows/machine.json"))
     actual = judged(
         read_groups(machine.GROUPS, reported),
@@ -66,7 +66,7 @@ def test_a_windows_clock_without_a_time_source_is_a_finding() -> None:
     assert judged(time_service.clock_reading(decode(fixture("windows/w32tm.txt")))) == {}
 
 
-def test_drives_by_udisks_and_by_their_own_wear(tmp_path: Path) -> None:
+def test_findings_of_drives_from_udisks_and_from_their_wear_counter(tmp_path: Path) -> None:
     planted = {
         "sys/block/sda/size": "234441648\n",
         "sys/block/sda/device/model": "KINGSTON SA400S3\n",
@@ -83,7 +83,7 @@ def test_drives_by_udisks_and_by_their_own_wear(tmp_path: Path) -> None:
     }
 
 
-def test_mounts_of_all_kinds() -> None:
+def test_findings_of_local_and_remote_mounts() -> None:
     mounts = (
         Mount("/", "ext4", read_only=True),
         Mount("/home/anna", "ext4", read_only=False),
@@ -101,7 +101,7 @@ def test_mounts_of_all_kinds() -> None:
     }
 
 
-def test_a_kernel_that_accounts_for_pressure(tmp_path: Path) -> None:
+def test_findings_of_the_pressure_that_the_kernel_measures(tmp_path: Path) -> None:
     line = "some avg10=61.00 avg60={} avg300=9.00 total=12\nfull avg10=0.00 avg60=0.00 avg300=0.00"
     root = plant(
         tmp_path,
@@ -154,7 +154,7 @@ def test_a_hot_sensor_is_named(tmp_path: Path) -> None:
     }
 
 
-def test_services_of_systemd() -> None:
+def test_findings_of_failed_and_restarting_services() -> None:
     dead = {
         "cups.service": UnitState("failed", "failed"),
         "chrony.service": UnitState("failed", "failed"),
@@ -191,17 +191,19 @@ def test_a_service_that_refuses_connections_is_reported() -> None:
     }
 
 
-def test_a_service_whose_name_does_not_resolve(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody(*_: object, **__: object) -> object:
+def test_a_name_of_the_service_that_does_not_exist_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail_to_resolve(*_: object, **__: object) -> object:
         raise socket.gaierror(errno.ENOENT, "Name or service not known")
 
-    monkeypatch.setattr(socket, "getaddrinfo", nobody)
+    monkeypatch.setattr(socket, "getaddrinfo", fail_to_resolve)
     assert judged(service_probe.read_service(NOW, "https://ops.example")) == {
         "name-not-resolved": ("The service's name could not be resolved; name servers: none.",)
     }
 
 
-def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resolver_that_never_answers_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def too_late(*_: object) -> object:
         raise TimeoutError("the name was not resolved in time")
 
@@ -217,12 +219,12 @@ def test_an_untrusted_certificate_is_a_finding(tls_service: int) -> None:
     assert sentence.endswith("certificate: Nosy Middlebox Ltd, Inspecting CA \u2603.")
 
 
-def test_a_page_that_has_crashed() -> None:
+def test_a_page_that_has_crashed_is_a_finding() -> None:
     with devtools_port({"A": answer_with(page_values())}, event="Inspector.targetCrashed") as port:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-crashed"]
 
 
-def test_a_page_that_does_not_respond() -> None:
+def test_a_page_that_does_not_respond_is_a_finding() -> None:
     with devtools_port({"A": only_the_browser_answers}) as port:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-frozen"]
 

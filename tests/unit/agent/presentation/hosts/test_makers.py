@@ -73,5 +73,5 @@ def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> Non
 
 @given(st.text(max_size=40))
 @settings(max_examples=examples(100))
-def test_any_text_is_an_address_or_none(text: str) -> None:
+def test_a_maker_can_be_requested_for_any_text(text: str) -> None:
     assert isinstance(maker_of(text), str)

@@ -41,7 +41,7 @@ def with_mac(actual: MapHost, mac: str | None) -> MapHost:
     return actual.model_copy(update={"mac_address": mac})
 
 
-def test_hosts_know_their_printers_matched_or_expected() -> None:
+def test_a_host_lists_its_matched_or_configured_printers() -> None:
     by_address = {row.address: row for row in host_rows(large_venue())}
     assert by_address["10.0.0.3"].printers == ("Printer of table zone 1",)
     assert by_address["10.0.0.2"].printers == ("Printer of table zone 0",)
@@ -115,16 +115,16 @@ def test_the_date_of_the_makers_list_is_displayed_if_a_maker_is_displayed() -> N
 
 
 def test_a_name_or_a_registered_mac_makes_a_host_recognisable() -> None:
-    def is_reported(name: str | None, mac: str | None) -> bool:
+    def is_recognisable_host(name: str | None, mac: str | None) -> bool:
         return row_of(with_mac(host(7, name), mac)).is_recognisable
 
-    assert is_reported("till", None)
-    assert is_reported(None, "00:26:ab:00:00:01")
-    assert not is_reported(None, "02:26:ab:00:00:01"), "a random MAC must not count"
-    assert not is_reported("3c2af4112233", None)
-    assert not is_reported("BRN3C2AF4112233", None)
-    assert is_reported("AXIS M1065-L - 3C2AF4112233", None)
-    assert not is_reported(None, None)
+    assert is_recognisable_host("till", None)
+    assert is_recognisable_host(None, "00:26:ab:00:00:01")
+    assert not is_recognisable_host(None, "02:26:ab:00:00:01"), "a random MAC must not count"
+    assert not is_recognisable_host("3c2af4112233", None)
+    assert not is_recognisable_host("BRN3C2AF4112233", None)
+    assert is_recognisable_host("AXIS M1065-L - 3C2AF4112233", None)
+    assert not is_recognisable_host(None, None)
     own = row_of(with_mac(host(7, None, sources=("local",)), "52:54:00:00:00:01"))
     assert (own.what, own.is_recognisable) == (("this machine",), True)
 
@@ -133,7 +133,7 @@ def test_a_name_or_a_registered_mac_makes_a_host_recognisable() -> None:
     ("install_id", "name"),
     [("till-1", "till-1"), ("unenrolled", ""), ("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77", "")],
 )
-def test_this_machine_is_called_as_its_installation_is(install_id: str, name: str) -> None:
+def test_this_machine_has_the_name_in_its_install_id(install_id: str, name: str) -> None:
     payload = venue(host(7, None, sources=("local",)), host(8, None))
     identity = payload.identity.model_copy(update={"install_id": install_id})
     rows = host_rows(payload.model_copy(update={"identity": identity}))

@@ -36,7 +36,7 @@ def endpoint(port: int, label: str) -> Endpoint:
         ((announced("_smb._tcp", 445, reached=None),), "shares files (445, announced only)"),
     ],
 )
-def test_services_with_descriptions(services: tuple[MapService, ...], words: str) -> None:
+def test_services_are_described(services: tuple[MapService, ...], words: str) -> None:
     assert ", ".join(describe_services(services)) == words
 
 
@@ -81,8 +81,8 @@ def test_every_browsed_service_type_has_a_description() -> None:
 
 
 def test_known_ports_have_a_description() -> None:
-    as_they_are = {"Kerberos", "Windows RPC", "MySQL", "PostgreSQL"}
+    undescribed = {"Kerberos", "Windows RPC", "MySQL", "PostgreSQL"}
     for port in (*range(1, 10_200), 62078):
         name = port_names.port_name(port)
-        if name != f"port {port}" and name not in as_they_are:
+        if name != f"port {port}" and name not in undescribed:
             assert describe_services((opened(port, name),)) != (f"{name} ({port})",), name

@@ -107,7 +107,9 @@ def test_a_report_page_contains_only_permitted_elements_and_attributes(
 
 
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
-def test_no_control_or_direction_character(payload: NetworkPayload | ApplicationPayload) -> None:
+def test_a_report_page_contains_no_control_or_direction_characters(
+    payload: NetworkPayload | ApplicationPayload,
+) -> None:
     page = report_page(payload)
     actual = {c for c in page if c != "\n" and unicodedata.category(c) in {"Cc", "Cf", "Cs"}}
     assert actual == set()
@@ -171,7 +173,7 @@ def test_a_report_without_a_map_has_no_map_on_its_page() -> None:
     assert "<svg" in report_page(small_venue())
 
 
-def test_the_snapshot_shows_values_and_what_is_missing() -> None:
+def test_the_page_of_a_snapshot_contains_values_and_missing_facts() -> None:
     page = report_page(application_snapshot())
     for displayed in ("58.4 GiB", "permission denied", "/dev/sda needs root", "Kiosk browser"):
         assert displayed in page

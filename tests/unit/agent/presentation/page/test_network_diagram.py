@@ -42,7 +42,7 @@ def test_the_gateway_is_the_centre_and_every_host_is_drawn_once() -> None:
     assert diagram.not_drawn == 0
 
 
-def test_printers_are_marked_and_called_by_their_own_name() -> None:
+def test_printers_are_marked_and_labelled_with_their_names() -> None:
     nodes = by_label(drawn(small_venue()))
     assert nodes["Bar receipts"].marker == "good"
     assert nodes["Kitchen printer"].marker == "bad"
@@ -50,15 +50,15 @@ def test_printers_are_marked_and_called_by_their_own_name() -> None:
     assert nodes["till-1"].host.kind == "machine"
 
 
-def test_latency_is_displayed() -> None:
+def test_the_latency_of_a_host_is_displayed() -> None:
     assert by_label(drawn(small_venue()))["Kitchen printer"].host.latency == "21 ms"
 
 
-def test_a_printer_at_no_host_is_named() -> None:
+def test_a_printer_without_a_host_is_listed_as_missing() -> None:
     assert drawn(small_venue()).missing_printers == ("Office laser",)
 
 
-def test_printers_stand_nearest() -> None:
+def test_printers_are_nearest_to_the_centre() -> None:
     assert [node.marker for node in drawn(small_venue()).boxes[:2]] == ["good", "bad"]
 
 

@@ -19,7 +19,7 @@ SLACK = 1e-6
 
 
 @pytest.mark.parametrize("dots", [0, 1])
-def test_no_number_of_labels_a_map_has_overlaps(dots: int) -> None:
+def test_boxes_do_not_overlap_for_any_number_of_labels_on_a_map(dots: int) -> None:
     for boxes in range(61):
         _assert_boxes_are_apart(lay_out(boxes, dots), boxes)
 

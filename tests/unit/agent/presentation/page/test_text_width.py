@@ -8,7 +8,7 @@ TEXTS = st.text(st.sampled_from("aW厨 .i1"), min_size=1, max_size=60)
 
 
 @given(TEXTS, st.floats(60, 200), st.integers(0, 5))
-def test_a_fitted_text_fits(text: str, width: float, keep_end: int) -> None:
+def test_a_shortened_text_fits_and_ends_are_marked(text: str, width: float, keep_end: int) -> None:
     fitted = fit(text, width, 10, keep_end=keep_end)
     assert estimated_width(fitted, 10) <= width + 0.01 or fitted == "…"
     assert fitted == text or "…" in fitted
@@ -16,7 +16,7 @@ def test_a_fitted_text_fits(text: str, width: float, keep_end: int) -> None:
 
 @given(TEXTS, st.floats(60, 200))
 @example("1W厨厨厨厨", 60.0)
-def test_wrapped_lines_fit_and_lose_nothing_but_by_an_ellipsis(text: str, width: float) -> None:
+def test_wrapped_lines_fit_and_mark_omitted_text_with_an_ellipsis(text: str, width: float) -> None:
     lines = wrap(text, width, 10)
     assert 1 <= len(lines) <= 2
     assert all(estimated_width(line, 10) <= width + 0.01 for line in lines)
@@ -31,7 +31,7 @@ def test_wrapped_lines_fit_and_lose_nothing_but_by_an_ellipsis(text: str, width:
         ("192.168.100.100", ("192.168.100.100",)),
     ],
 )
-def test_labels_of_the_map(text: str, lines: tuple[str, ...]) -> None:
+def test_labels_of_the_map_are_wrapped(text: str, lines: tuple[str, ...]) -> None:
     assert wrap(text, 109, 12.5) == lines
 
 

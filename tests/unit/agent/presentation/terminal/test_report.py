@@ -63,7 +63,7 @@ def test_a_report_fits_every_terminal_width(
     assert max(cell_len(line) for line in displayed(payload, width=width).splitlines()) <= width
 
 
-def test_at_fifty_columns_nothing_is_lost_or_cut_into_pieces() -> None:
+def test_values_are_complete_and_unbroken_at_fifty_columns() -> None:
     payload = small_venue()
     lines = [line.strip() for line in displayed(payload, width=50).splitlines()]
     words = " ".join(lines)
@@ -102,7 +102,7 @@ def test_untrusted_markup_is_displayed_as_text() -> None:
     assert ":smile:" in output
 
 
-def test_the_reason_is_readable_in_full() -> None:
+def test_a_long_reason_is_displayed_in_full() -> None:
     payload = small_venue()
     assert payload.printers
     reason = " ".join(f"word{number}" for number in range(140))
@@ -118,7 +118,7 @@ def test_printers_come_first() -> None:
 
 
 @pytest.mark.parametrize("width", [50, 80])
-def test_findings_stand_above_all_facts(width: int) -> None:
+def test_findings_are_printed_above_all_facts(width: int) -> None:
     output = displayed(application_snapshot(), width=width)
     order = [output.index(word) for word in ("is stuck", "Findings 4", "problem ", "Location ")]
     assert order == sorted(order)
@@ -141,7 +141,7 @@ def test_a_host_is_displayed_in_two_lines() -> None:
     assert lines[at + 1] == "00:26:ab:00:00:1e  plays casts (8008) · 9.4 ms"
 
 
-def test_the_snapshot_in_its_groups() -> None:
+def test_a_snapshot_is_displayed_in_groups() -> None:
     output = displayed(application_snapshot())
     assert output.index("Operating system") < output.index("Print queues")
     for line in ("4 d 15 h", "7.6 GiB", "the mount does not answer", "Could not be read 4"):
@@ -150,7 +150,7 @@ def test_the_snapshot_in_its_groups() -> None:
 
 @given(st.text(max_size=80))
 @settings(max_examples=examples(20))
-def test_any_name_keeps_the_table_in_shape(name: str) -> None:
+def test_a_table_with_any_name_fits_the_terminal(name: str) -> None:
     payload = small_venue()
     assert payload.printers
     printer = payload.printers[0].model_copy(update={"name": name, "reason": name})

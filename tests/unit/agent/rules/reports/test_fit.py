@@ -26,7 +26,7 @@ def test_clipped_text_fits_and_contains_no_control_characters(text: str, maximum
 
 
 @given(hostile_text)
-def test_text_that_fits_and_is_harmless_stays(text: str) -> None:
+def test_clipped_text_is_not_changed_again(text: str) -> None:
     clipped = clip(text)
 
     assert clip(clipped, 4096) == clipped
@@ -55,7 +55,7 @@ def test_clipped_text_ends_with_an_ellipsis_and_has_the_maximum_length(text: str
         ("", ""),
     ],
 )
-def test_clipping_to_four_units(text: str, clipped: str) -> None:
+def test_text_is_clipped_to_four_utf_16_code_units(text: str, clipped: str) -> None:
     assert clip(text, 4) == clipped
 
 

@@ -139,7 +139,7 @@ def test_printers_that_were_not_requested_are_null() -> None:
     assert network_report(replace(CLEAN, printers=None), JOB, CONTEXT).printers is None
 
 
-def test_too_many_lines_end_in_their_number() -> None:
+def test_the_last_line_counts_omitted_failures_and_limitations() -> None:
     collected = replace(
         CLEAN,
         failures=tuple(facts.Failure("step", str(n)) for n in range(200)),
@@ -215,9 +215,9 @@ def test_discovery_is_null_if_neither_mdns_nor_scan_was_possible() -> None:
     }
 
 
-def test_a_source_that_broke_is_among_the_failures_once() -> None:
-    output = facts.Failure("scan", "told by the step itself")
-    collected = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(output,))
+def test_a_failed_source_is_reported_as_one_failure() -> None:
+    failure = facts.Failure("scan", "told by the step itself")
+    collected = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(failure,))
 
     payload = network_report(collected, JOB, CONTEXT)
 

@@ -69,7 +69,7 @@ async def test_a_refusal_shows_that_the_service_is_reachable(
     assert home.clock.slept == []
 
 
-async def test_waits_grow_until_there_is_an_answer(home: Harness) -> None:
+async def test_waits_grow_until_the_service_answers(home: Harness) -> None:
     service = Service(home, *[DOWN] * 9)
 
     assert await home.breaker.call("heartbeat", service.ask) == "answer"
@@ -99,7 +99,7 @@ async def test_condition_is_set_while_calls_fail(home: Harness) -> None:
 
 
 @pytest.mark.parametrize("error", [DOWN, NO_KEY, Throttled("later", None)])
-async def test_one_caller_tries_for_all(home: Harness, error: ServiceError) -> None:
+async def test_one_caller_retries_for_all_callers(home: Harness, error: ServiceError) -> None:
     service = Service(home, *[error] * 6)
 
     answers = await asyncio.gather(
@@ -117,15 +117,15 @@ class Probe:
 
     def __init__(self) -> None:
         self.is_first = True
-        self.holds = asyncio.Event()
-        self.let_go = asyncio.Event()
+        self.is_blocked = asyncio.Event()
+        self.may_continue = asyncio.Event()
 
     async def ask(self) -> str:
         if self.is_first:
             self.is_first = False
             raise DOWN
-        self.holds.set()
-        await self.let_go.wait()
+        self.is_blocked.set()
+        await self.may_continue.wait()
         return "answer"
 
 
@@ -137,12 +137,12 @@ async def test_callers_that_waited_for_the_probe_continue_at_once(home: Harness)
         return "slow"
 
     trouble = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
-    await asyncio.wait_for(probe.holds.wait(), 60)
+    await asyncio.wait_for(probe.is_blocked.wait(), 60)
     first = asyncio.create_task(home.breaker.call("heartbeat", slow))
     second = asyncio.create_task(home.breaker.call("heartbeat", Service(home).ask))
     await settle()
     assert not second.done()
-    probe.let_go.set()
+    probe.may_continue.set()
 
     assert await asyncio.wait_for(second, 60) == "answer"
     hold.set()
@@ -159,7 +159,7 @@ async def test_calls_that_fail_together_count_once(home: Harness) -> None:
     assert sum(home.clock.slept) <= 1.0, "after one failure the wait is at most a second"
 
 
-async def test_the_service_names_the_wait(home: Harness) -> None:
+async def test_retry_after_of_the_service_determines_the_wait(home: Harness) -> None:
     service = Service(home, BUSY, Throttled("much later", 100_000))
 
     await home.breaker.call("heartbeat", service.ask)
@@ -179,7 +179,7 @@ async def test_refused_key_is_retried_with_growing_delays(home: Harness) -> None
         assert most / 2 <= wait <= most
 
 
-async def test_another_key_is_tried_at_once(home: Harness) -> None:
+async def test_a_changed_key_is_tried_at_once(home: Harness) -> None:
     service = Service(home, *[NO_KEY] * 12)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await until(lambda: len(service.errors) == 2)
@@ -253,7 +253,7 @@ async def test_no_state_makes_more_than_30_calls_a_minute(
     assert len([at for at in service.called_at if at <= 180]) <= 91 + calls_under_way
 
 
-async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> None:
+async def test_calls_are_bounded_while_two_errors_alternate(home: Harness) -> None:
     home.clock.limit_s = 600
     service = Service(home, *[DOWN, NO_KEY] * 2500)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
@@ -269,7 +269,7 @@ async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> No
 async def test_a_cancelled_probe_is_taken_over_by_the_next_caller(home: Harness) -> None:
     probe = Probe()
     probing = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
-    await asyncio.wait_for(probe.holds.wait(), 60)
+    await asyncio.wait_for(probe.is_blocked.wait(), 60)
     waiting = asyncio.create_task(home.breaker.call("heartbeat", Service(home).ask))
     await settle()
     assert not waiting.done()
@@ -281,7 +281,7 @@ async def test_a_cancelled_probe_is_taken_over_by_the_next_caller(home: Harness)
         await probing
 
 
-async def test_a_bug_is_not_hidden(home: Harness) -> None:
+async def test_an_unexpected_error_is_raised(home: Harness) -> None:
     async def broken() -> str:
         raise KeyError("a bug")
 
@@ -289,7 +289,7 @@ async def test_a_bug_is_not_hidden(home: Harness) -> None:
         await home.breaker.call("heartbeat", broken)
 
 
-async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
+async def test_a_wait_for_another_key_ends_when_the_key_changes(home: Harness) -> None:
     began = home.clock.elapsed_s
     await home.breaker.wait_for_another_key(100)
     assert home.clock.elapsed_s - began == 100
@@ -305,7 +305,7 @@ async def test_a_wait_for_another_key_ends_with_it(home: Harness) -> None:
 async def test_single_failing_operation_waits_alone_without_a_condition(home: Harness) -> None:
     """While one operation fails, the other operations succeed and need not wait."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
-    others = asyncio.create_task(_ask_for_ever(home, fine))
+    others = asyncio.create_task(_call_repeatedly(home, fine))
 
     assert await home.breaker.call("heartbeat", failing.ask) == "answer"
 
@@ -315,7 +315,7 @@ async def test_single_failing_operation_waits_alone_without_a_condition(home: Ha
     assert home.codes() == set()
 
 
-async def _ask_for_ever(home: Harness, service: Service) -> None:
+async def _call_repeatedly(home: Harness, service: Service) -> None:
     while True:
         await home.breaker.call("current", service.ask)
         await home.clock.sleep(0.1)
@@ -323,7 +323,7 @@ async def _ask_for_ever(home: Harness, service: Service) -> None:
 
 async def test_a_single_failing_call_raises_after_its_maximum_of_attempts(home: Harness) -> None:
     failing = Service(home, *[DOWN] * 99)
-    others = asyncio.create_task(_ask_for_ever(home, Service(home)))
+    others = asyncio.create_task(_call_repeatedly(home, Service(home)))
 
     with pytest.raises(ServiceUnavailable):
         await home.breaker.call("heartbeat", failing.ask, alone_max=4)
@@ -332,21 +332,21 @@ async def test_a_single_failing_call_raises_after_its_maximum_of_attempts(home: 
     assert "partly-failing" not in home.codes(), "the condition must end with the last call"
 
 
-async def test_after_a_sleep_the_next_try_comes_at_once(home: Harness) -> None:
+async def test_retry_now_ends_the_wait(home: Harness) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[DOWN] * 20)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
     await home.clock.is_at_limit.wait()
-    request = len(service.called_at)
+    calls_before = len(service.called_at)
 
     home.breaker.retry_now()
-    await until(lambda: len(service.called_at) > request)
+    await until(lambda: len(service.called_at) > calls_before)
 
     assert service.called_at[-1] <= 100
     calling.cancel()
 
 
-async def test_a_wait_that_the_service_named_is_kept(home: Harness) -> None:
+async def test_retry_now_keeps_a_wait_that_the_service_requested(home: Harness) -> None:
     home.clock.limit_s = 100
     service = Service(home, *[Throttled("later", 3600)] * 3)
     calling = asyncio.create_task(home.breaker.call("heartbeat", service.ask))
@@ -396,7 +396,7 @@ async def test_a_timeout_delays_other_operations_once(home: Harness) -> None:
     """
     failing, fine = Service(home, *[ServiceUnavailable("timeout", "silence")] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("onCommands", failing.ask))
-    others = asyncio.create_task(_ask_for_ever(home, fine))
+    others = asyncio.create_task(_call_repeatedly(home, fine))
 
     await until(lambda: len(failing.called_at) >= 8)
 
@@ -423,7 +423,7 @@ async def test_only_one_operation_calls_the_service_during_an_outage(home: Harne
     assert len(service.called_at) <= 25 + len(operations)
 
 
-async def test_single_try_raises_every_error_and_waits_its_turn(home: Harness) -> None:
+async def test_once_raises_every_error_and_waits_between_calls(home: Harness) -> None:
     service = Service(home, *[ServiceUnavailable("server-error", "503")] * 4)
     for _ in range(4):
         with pytest.raises(ServiceUnavailable):
@@ -438,7 +438,7 @@ async def test_single_try_raises_every_error_and_waits_its_turn(home: Harness) -
 # ---------------------------------------------------------------- a service with many devices
 
 
-async def test_waits_for_contact_are_as_long_as_a_large_fleet_needs(home: Harness) -> None:
+async def test_waits_are_spread_over_the_requested_reconnect_time(home: Harness) -> None:
     home.breaker.note_reconnect_over(40)
     service = Service(home, *[DOWN] * 20)
 

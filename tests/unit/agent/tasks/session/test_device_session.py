@@ -16,11 +16,11 @@ async def test_heartbeat_uses_the_binding_at_the_time_of_sending(home: Harness) 
     home.client.always["heartbeat"] = lambda request: (
         answer if request.binding_id == OTHER_BINDING else ServiceUnavailable("timeout", "silence")
     )
-    beating = asyncio.create_task(home.heartbeat.send())
+    sending = asyncio.create_task(home.heartbeat.send())
     await until(lambda: len(home.client.named("heartbeat")) == 3)
 
     home.binding_state.adopt(record(binding_id=OTHER_BINDING), "loc-0001")
-    await beating
+    await sending
 
     sent = [request.binding_id for request in home.client.named("heartbeat")]
     assert sent[:3] == [BINDING] * 3
@@ -28,7 +28,7 @@ async def test_heartbeat_uses_the_binding_at_the_time_of_sending(home: Harness) 
     assert home.heartbeat.last_at is not None
 
 
-async def test_a_heartbeat_without_a_binding_is_a_bug(stranger: Harness) -> None:
+async def test_a_heartbeat_without_a_binding_raises_an_error(stranger: Harness) -> None:
     with pytest.raises(RuntimeError, match="needs a binding"):
         await stranger.session.heartbeat()
 

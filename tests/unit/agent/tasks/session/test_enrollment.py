@@ -62,7 +62,7 @@ async def test_the_signature_of_an_enrollment_signs_the_nonce(stranger: Harness)
     assert stranger.client.named("enroll")[0].signature == key.sign("nonce", "utf8", "hex")
 
 
-async def test_an_outage_is_waited_out(stranger: Harness) -> None:
+async def test_enrollment_continues_after_an_outage(stranger: Harness) -> None:
     down = ServiceUnavailable("timeout", "silence")
     stranger.client.script["challenge"].extend([down] * 3)
     stranger.client.script["enroll"].extend([down] * 2)
@@ -107,7 +107,7 @@ async def test_refused_enrollment_sets_a_condition_and_waits(
     assert not stranger.binding_state.is_bound
 
 
-async def test_a_key_with_the_grant_is_tried_at_once(stranger: Harness) -> None:
+async def test_a_changed_key_is_tried_at_once(stranger: Harness) -> None:
     stranger.client.always["challenge"] = NO
     async with running(stranger.enrollment.run):
         await until(lambda: len(stranger.client.named("challenge")) >= 8)
@@ -142,7 +142,7 @@ async def test_nonce_in_the_wrong_encoding_sets_a_condition(tmp_path: Path) -> N
         assert "the nonce is not hex" in home.health.problems()[0].detail
 
 
-async def test_another_device_in_the_answer_is_not_believed(stranger: Harness) -> None:
+async def test_an_enrollment_reply_for_another_device_is_rejected(stranger: Harness) -> None:
     stranger.client.script["enroll"].append(record(instance_id=UUID(int=99)))
 
     async with running(stranger.enrollment.run):
@@ -156,7 +156,7 @@ async def test_another_device_in_the_answer_is_not_believed(stranger: Harness) -
 # --------------------------------------------------------------- with a binding, at start
 
 
-async def test_a_known_binding_is_confirmed_first(home: Harness) -> None:
+async def test_a_stored_binding_is_confirmed_without_an_enrollment(home: Harness) -> None:
     await restarted(home)
     async with running(home.enrollment.run):
         await home.binding_state.wait_until_bound()
@@ -238,7 +238,9 @@ async def test_a_binding_that_cannot_be_stored_is_not_used(
     assert stranger.binding_state.binding is None
 
 
-async def test_on_a_key_of_many_devices_the_heartbeat_decides(home: Harness) -> None:
+async def test_the_heartbeat_decides_about_the_binding_if_devices_share_a_key(
+    home: Harness,
+) -> None:
     await restarted(home)
     home.client.record = record(instance_id=UUID(int=99))
 

@@ -25,7 +25,7 @@ HOME_URL="https://www.debian.org/"
 """
 
 
-def test_os_release(tmp_path: Path) -> None:
+def test_os_release_is_parsed(tmp_path: Path) -> None:
     root = plant(tmp_path, {"etc/os-release": OS_RELEASE, "etc/debian_version": "12.11\n"})
     facts = values(operating_system.read_system(NOW, root).fields)
     assert facts["os.name"] == "Debian GNU/Linux"
@@ -33,13 +33,13 @@ def test_os_release(tmp_path: Path) -> None:
     assert facts["os.build"] == "12.11"
 
 
-def test_a_system_without_os_release_is_classed(tmp_path: Path) -> None:
+def test_fields_of_a_system_without_os_release_have_a_status(tmp_path: Path) -> None:
     fields = by_key(operating_system.read_system(NOW, tmp_path))
     assert fields["os.name"].status == "unsupported"
     assert fields["os.version"].status == "not-applicable"
 
 
-def test_pending_reboot(tmp_path: Path) -> None:
+def test_a_pending_reboot_is_detected(tmp_path: Path) -> None:
     assert operating_system.pending_reboot(tmp_path).status == "unsupported"
     plant(tmp_path, {"etc/os-release": OS_RELEASE})
     assert operating_system.pending_reboot(tmp_path).value is False
@@ -63,7 +63,7 @@ def test_the_reason_of_the_last_boot_is_determined(
     assert operating_system.boot_reason(plant(tmp_path, files)).value == reason
 
 
-def test_time_zone_and_locale(tmp_path: Path) -> None:
+def test_time_zone_and_locale_are_read(tmp_path: Path) -> None:
     plant(tmp_path, {"etc/default/locale": 'LANG="de_DE.UTF-8"\n'})
     (tmp_path / "etc/localtime").symlink_to("/usr/share/zoneinfo/Europe/Vienna")
     assert operating_system.time_zone(tmp_path) == "Europe/Vienna"
@@ -114,7 +114,7 @@ def test_cpu_model_takes_any_text(text: str) -> None:
     hardware.parse_cpu_model(text)
 
 
-def test_temperatures(tmp_path: Path) -> None:
+def test_temperatures_are_read(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {
@@ -147,7 +147,7 @@ def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> No
     )
 
 
-def test_a_machine_without_sensors(tmp_path: Path) -> None:
+def test_temperatures_of_a_machine_without_sensors_are_not_applicable(tmp_path: Path) -> None:
     for field in hardware.read_temperatures(NOW, tmp_path).fields:
         assert field.status == "not-applicable"
 

@@ -41,7 +41,7 @@ def test_errors_of_busctl_have_a_status(stderr: bytes, status: str) -> None:
 
 
 @given(st.binary())
-def test_complaints_take_any_bytes(stderr: bytes) -> None:
+def test_any_error_of_busctl_has_a_reason(stderr: bytes) -> None:
     assert system_bus.refusal(1, stderr).reason
 
 
@@ -84,7 +84,7 @@ def test_facts_about_services_are_read() -> None:
 
 
 @given(json_values)
-def test_a_unit_with_any_properties(value: object) -> None:
+def test_any_properties_of_a_unit_are_read(value: object) -> None:
     names = ("NRestarts", "UnitFileState", "ActiveEnterTimestamp")
     keys = ("a", "b", "c", "d", "e")
     for field in services.unit_fields(
@@ -116,7 +116,7 @@ def test_bluetooth_takes_any_properties(properties: Properties) -> None:
     assert result.is_personal or isinstance(properties["Icon"], str)
 
 
-def test_network_manager() -> None:
+def test_ssids_of_network_manager_are_parsed() -> None:
     objects = system_bus.parse_objects(fixture("linux/network-manager.json"))
     assert links.parse_network_manager(objects) == {"wlan0": "Café"}
 

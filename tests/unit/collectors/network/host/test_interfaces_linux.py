@@ -77,7 +77,7 @@ def test_link_types_are_read(dumps: dict[str, list[Message]]) -> None:
     assert [a.address for a in by_name["tun0"].interface.addresses] == ["10.8.0.2"]
 
 
-def test_neighbours_have_a_mac_only_while_it_holds(dumps: dict[str, list[Message]]) -> None:
+def test_failed_neighbours_have_no_mac(dumps: dict[str, list[Message]]) -> None:
     entries = [rtnetlink.parse_neighbour(m.body) for m in dumps["neighbours"]]
     assert set(filter(None, entries)) == {
         LinkNeighbour(2, "192.168.1.7", None, "failed"),
@@ -113,7 +113,7 @@ PARSERS = (
 
 
 @given(data=st.binary(max_size=256))
-def test_any_bytes_are_parsed_or_left_out(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_ignored(data: bytes) -> None:
     for message in rtnetlink.parse_messages(data):
         assert len(message.body) <= len(data)
     for parse in PARSERS:

@@ -54,7 +54,7 @@ GATEWAYS = (
 )
 
 
-def test_gateways_find_their_interface_by_its_addresses() -> None:
+def test_gateways_are_assigned_to_interfaces_by_their_addresses() -> None:
     result = assemble(WINDOWS, STATS, GATEWAYS)
     assert [(each.interface.name, each.interface.gateways) for each in result[:2]] == [
         ("Ethernet", ("10.0.0.1",)),
@@ -72,14 +72,14 @@ def test_addresses_lose_their_scope_and_get_prefix_lengths() -> None:
     assert ethernet.mac_address == "00:1a:2b:3c:4d:5e"
 
 
-def test_loopback_and_what_is_down_are_recognised() -> None:
+def test_loopback_and_disabled_interfaces_are_recognised() -> None:
     by_name = {each.interface.name: each for each in assemble(WINDOWS, STATS, GATEWAYS)}
     assert by_name["Loopback Pseudo-Interface 1"].is_loopback
     assert not by_name["Bluetooth"].is_up
     assert by_name["Bluetooth"].interface.mac_address is None
 
 
-def test_netmasks_of_both_families() -> None:
+def test_prefix_lengths_are_parsed_from_netmasks_of_both_families() -> None:
     assert parse_prefix_length("10.0.0.1", "255.255.255.128") == 25
     assert parse_prefix_length("fe80::1", "ffff:ffff:ffff:ffff::") == 64
     assert parse_prefix_length("10.0.0.1", None) == 32
@@ -87,7 +87,7 @@ def test_netmasks_of_both_families() -> None:
 
 
 @given(address=st.text(max_size=40), netmask=st.none() | st.text(max_size=40))
-def test_any_text_is_a_prefix_length_or_nothing(address: str, netmask: str | None) -> None:
+def test_any_text_gives_a_valid_prefix_length_or_none(address: str, netmask: str | None) -> None:
     length = parse_prefix_length(address, netmask)
     assert length is None or 0 <= length <= 128
 
@@ -120,12 +120,12 @@ def test_the_default_gateway_of_each_family_comes_first(monkeypatch: pytest.Monk
     )
 
 
-def test_this_machine_has_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loopback_of_this_machine_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
     assert any(each.is_loopback for each in read_interfaces().interfaces)
 
 
-def test_a_routing_table_that_is_denied_costs_the_gateways_only(
+def test_a_denied_routing_table_affects_only_the_gateways(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Denied(Netifaces):

@@ -34,7 +34,7 @@ IP address       HW type     Flags       HW address            Mask     Device
 MAC = "00:1a:2b:03:04:05"
 
 
-def test_macs_of_macos_get_their_zeros_back() -> None:
+def test_omitted_zeros_in_macs_of_macos_are_restored() -> None:
     assert parse_arp(ARP) == (
         LinkNeighbour(0, "192.168.1.1", MAC, "stale"),
         LinkNeighbour(0, "192.168.1.40", None, "resolving"),
@@ -49,7 +49,7 @@ def test_ipv6_neighbours_of_macos_lose_their_scope() -> None:
     )
 
 
-def test_proc_net_arp_knows_incomplete_entries() -> None:
+def test_incomplete_entries_of_proc_net_arp_have_no_mac() -> None:
     assert parse_proc_arp(PROC_ARP) == (
         LinkNeighbour(0, "192.168.1.1", MAC, "stale"),
         LinkNeighbour(0, "192.168.1.9", None, "resolving"),
@@ -75,7 +75,7 @@ def windows_table(*rows: bytes) -> bytes:
     return struct.pack("<II", len(rows), 0) + b"".join(rows)
 
 
-def test_windows_table() -> None:
+def test_the_neighbour_table_of_windows_is_parsed() -> None:
     table = windows_table(
         windows_row("192.168.1.1", MAC, 5),
         windows_row("fe80::1", MAC, 4),
@@ -88,13 +88,13 @@ def test_windows_table() -> None:
     )
 
 
-def test_a_windows_table_that_is_cut_gives_its_whole_rows() -> None:
+def test_whole_rows_of_a_truncated_windows_table_are_parsed() -> None:
     table = windows_table(windows_row("192.168.1.1", MAC, 5), windows_row("192.168.1.2", MAC, 5))
     assert len(parse_ip_net_table(table[:-1])) == 1
     assert parse_ip_net_table(table[:3]) == ()
 
 
-def test_other_systems_refuse_the_windows_call() -> None:
+def test_the_windows_call_raises_an_error_on_other_systems() -> None:
     with pytest.raises(OSError, match="only Windows"):
         read_neighbours_windows()
 
@@ -104,13 +104,13 @@ def test_the_neighbour_table_of_this_machine_can_be_read() -> None:
 
 
 @given(text=st.text(max_size=300))
-def test_any_text_is_parsed_or_left_out(text: str) -> None:
+def test_any_text_is_parsed_or_ignored(text: str) -> None:
     for parse in (parse_arp, parse_ndp, parse_proc_arp):
         for entry in parse(text):
             ipaddress.ip_address(entry.address)
 
 
 @given(table=st.binary(max_size=400))
-def test_any_bytes_are_a_table_or_nothing(table: bytes) -> None:
+def test_any_bytes_are_parsed_as_a_table_or_ignored(table: bytes) -> None:
     for entry in parse_ip_net_table(table):
         ipaddress.ip_address(entry.address)

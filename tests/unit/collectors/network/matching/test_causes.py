@@ -216,23 +216,23 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
     ),
 }
 
-SEEN_ONLY = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
+FIXED_WORDS = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
 """Fixed words of the reason, for causes whose sentence in the table has no fixed words."""
 
 
 @pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.code)
 def test_cause_is_reported_and_absent_after_its_fix(cause: Cause):
-    ill, fixed = (each.reason() for each in ROWS[cause.code])
+    broken, fixed = (each.reason() for each in ROWS[cause.code])
     matcher = _sentence_matcher(cause)
-    assert matcher(ill), ill
+    assert matcher(broken), broken
     assert not matcher(fixed), fixed
 
 
-def test_every_row_has_its_scene_and_a_code_of_its_own():
+def test_every_cause_has_a_scene_in_the_order_of_the_table():
     assert [each.code for each in CAUSES] == list(ROWS)
 
 
-def test_cause_of_the_machine_is_reported_once_and_with_the_printers_that_it_explains():
+def test_a_cause_of_the_machine_is_also_in_the_reasons_of_printers_that_it_explains():
     isolated = only_gateway(is_wireless=True)
     assert isolated.reason().count("nothing but the gateway answers") == 2
     reached = replace(isolated, hosts=(*isolated.hosts, host()))
@@ -271,7 +271,7 @@ def test_any_symptoms_are_explained(seen: Symptoms, machine: MachineSymptoms):
     assert all(isinstance(each, str) for each in explain(seen, machine))
 
 
-def test_the_manual_has_the_table():
+def test_the_manual_contains_the_table_of_causes():
     manual = (ROOT / "docs/troubleshooting.md").read_text()
     table = [_manual_row(each) for each in CAUSES]
     assert [line for line in manual.splitlines() if line.startswith("| **")] == table
@@ -290,6 +290,6 @@ def _sentence_matcher(cause: Cause) -> Callable[[str], bool]:
     sentence.
     """
     text = cause.sentence if cause.is_obvious else f"{cause.sentence}: {cause.remedy}"
-    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", SEEN_ONLY.get(cause.code, text))]
+    parts = [re.escape(part) for part in re.split(r"\{[^}]*\}", FIXED_WORDS.get(cause.code, text))]
     pattern = re.compile(".*".join(parts), re.IGNORECASE)
     return lambda reason: pattern.search(reason) is not None

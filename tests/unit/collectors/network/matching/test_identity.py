@@ -23,11 +23,11 @@ from collectors.network.matching.identity import (
         (None, None),
     ],
 )
-def test_macs_in_every_writing(given: str | None, expected: str | None):
+def test_macs_in_every_notation_are_converted(given: str | None, expected: str | None):
     assert normal_mac(given) == expected
 
 
-def test_uuids_in_every_writing():
+def test_uuids_in_every_notation_are_converted():
     uuid = "e3248000-80ce-11db-8000-001ba9123456"
     assert normal_uuid(f"urn:uuid:{uuid.upper()}") == uuid
     assert normal_uuid(uuid) == uuid
@@ -35,7 +35,7 @@ def test_uuids_in_every_writing():
     assert normal_uuid("no uuid") is None
 
 
-def test_the_mac_in_a_uuid():
+def test_the_mac_in_a_uuid_is_parsed():
     assert mac_in_uuid("e3248000-80ce-11db-8000-001ba9123456") == "00:1b:a9:12:34:56"
     assert mac_in_uuid(None) is None
 
@@ -51,11 +51,11 @@ def test_the_mac_in_a_uuid():
         (None, None),
     ],
 )
-def test_macs_in_default_host_names(hostname: str | None, mac: str | None):
+def test_macs_in_default_host_names_are_parsed(hostname: str | None, mac: str | None):
     assert mac_in_hostname(hostname) == mac
 
 
-def test_the_last_bytes_in_default_host_names():
+def test_the_last_bytes_of_macs_in_default_host_names_are_parsed():
     assert mac_tail_in_hostname("NPI123ABC.local") == "12:3a:bc"
     assert mac_tail_in_hostname("EPSON123ABC") == "12:3a:bc"
     assert mac_tail_in_hostname("BRN001BA9123456") is None
@@ -74,13 +74,13 @@ def test_other_serial_numbers_are_real(text: str):
     assert real_serial(text) == text.strip()
 
 
-def test_placeholders_of_other_kinds():
+def test_placeholder_macs_and_uuids_are_ignored():
     assert normal_mac("00:00:00:00:00:00") is normal_mac("ff-ff-ff-ff-ff-ff") is None
     assert normal_uuid("ffffffff-ffff-ffff-ffff-ffffffffffff") is None
     assert normal_uuid("00000000-0000-1000-8000-000000000000") is not None
 
 
-def test_the_mac_that_an_ipv6_address_was_made_of():
+def test_the_mac_in_an_ipv6_address_is_parsed():
     assert mac_in_address("fe80::21b:a9ff:fe12:3456%eth0") == "00:1b:a9:12:34:56"
     assert mac_in_address("fd00::21b:a9ff:fe12:3456") == "00:1b:a9:12:34:56"
     for text in ("fe80::1", "192.168.1.50", "kitchen", None):

@@ -40,15 +40,15 @@ def seen(*addresses: tuple[str, str | None], evidence: tuple[Evidence, ...] = ()
 FIRST = seen(("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", BAR_MAC))
 
 
-def second(first: Observations, then: Observations, *printers: KnownPrinter) -> list[Printer]:
+def match_again(first: Observations, then: Observations, *printers: KnownPrinter) -> list[Printer]:
     """Learn printers from the observations ``first``. Return the printers matched with ``then``."""
     learned = match(printers, first).learned
     return list(match(with_learned(printers, learned), then).printers)
 
 
-def test_two_identical_printers_that_were_swapped_are_both_named_by_mac():
+def test_swapped_identical_printers_are_recognised_by_mac():
     swapped = seen(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
-    kitchen, bar = second(FIRST, swapped, KITCHEN, BAR)
+    kitchen, bar = match_again(FIRST, swapped, KITCHEN, BAR)
     assert (kitchen.status, kitchen.matched_endpoint) == ("unreachable", "192.168.1.51:9100")
     assert (bar.status, bar.matched_endpoint) == ("unreachable", "192.168.1.50:9100")
     assert "Moved to 192.168.1.51:9100 (same MAC); 192.168.1.50 is another device now" in (
@@ -62,8 +62,8 @@ def test_swapped_printers_are_not_detected_without_learned_details():
     assert {p.status for p in match([KITCHEN, BAR], swapped).printers} == {"reachable"}
 
 
-def test_a_printer_that_dhcp_has_moved_is_named_by_mac():
-    (kitchen,) = second(FIRST, seen(("192.168.1.77", KITCHEN_MAC)), KITCHEN)
+def test_a_printer_with_a_new_dhcp_address_is_recognised_by_mac():
+    (kitchen,) = match_again(FIRST, seen(("192.168.1.77", KITCHEN_MAC)), KITCHEN)
     assert kitchen.reason == (
         "Moved to 192.168.1.77:9100 (same MAC); nothing answers at 192.168.1.50 any more: set"
         " the printer up with its new address, or give it a fixed one"
@@ -153,31 +153,31 @@ def test_a_printer_without_a_visible_mac_is_matched_by_serial_number_and_uuid():
     device = answer("192.168.1.50", "X3B7001", UUID)
     first = seen(("192.168.1.50", None), evidence=(device,))
     moved = replace(device, address="192.168.1.77")
-    (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
+    (kitchen,) = match_again(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
 
 
 @pytest.mark.parametrize(
     ("serial", "uuid", "by"), [("X3B7001", None, "serial number"), ("", UUID, "UUID")]
 )
-def test_one_matching_identity_alone_is_no_match_but_a_hint(serial: str, uuid: str | None, by: str):
+def test_a_single_matching_identity_is_only_a_hint(serial: str, uuid: str | None, by: str):
     message = answer("192.168.1.50", serial, uuid)
     first = seen(("192.168.1.50", None), evidence=(message,))
     moved = replace(message, address="192.168.1.77")
-    (kitchen,) = second(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
+    (kitchen,) = match_again(first, seen(("192.168.1.77", None), evidence=(moved,)), KITCHEN)
     assert kitchen.matched_endpoint is None
     assert f"a device with its {by} was seen at 192.168.1.77: it may be the same printer" in (
         kitchen.reason or ""
     ).lower().replace("uuid", "UUID")
 
 
-def test_a_printer_that_went_from_cable_to_wifi_is_the_same():
+def test_a_printer_moved_from_cable_to_wifi_is_recognised_by_uuid():
     report = answer("192.168.1.50", "X3B7001", "d4d1e202-baff-3fff-46ff-3ab6db000001")
     first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(report,))
     wifi = seen(("192.168.1.77", BAR_MAC), evidence=(replace(report, address="192.168.1.77"),))
-    (kitchen,) = second(first, wifi, KITCHEN)
+    (kitchen,) = match_again(first, wifi, KITCHEN)
     assert "Moved to 192.168.1.77:9100 (same UUID)" in (kitchen.reason or "")
-    (kitchen,) = second(first, seen(("192.168.1.50", BAR_MAC), evidence=(report,)), KITCHEN)
+    (kitchen,) = match_again(first, seen(("192.168.1.50", BAR_MAC), evidence=(report,)), KITCHEN)
     assert kitchen.status == "reachable"
 
 
@@ -186,16 +186,16 @@ def test_one_uuid_or_serial_number_does_not_outweigh_another_mac(uuid: str | Non
     evidence = answer("192.168.1.50", "" if uuid else "SN77777B", uuid)
     first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(evidence,))
     other = seen(("192.168.1.77", BAR_MAC), evidence=(replace(evidence, address="192.168.1.77"),))
-    (kitchen,) = second(first, other, KITCHEN)
+    (kitchen,) = match_again(first, other, KITCHEN)
     assert "oved" not in (kitchen.reason or "")
     assert kitchen.matched_endpoint is None
 
 
-def test_a_printer_that_shares_its_uuid_is_named_by_mac():
+def test_a_printer_with_a_shared_uuid_is_recognised_by_mac():
     uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
     kitchen, bar = (replace(each, uuid=uuid) for each in (KITCHEN, BAR))
     moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
-    printer, _ = second(FIRST, moved, kitchen, bar)
+    printer, _ = match_again(FIRST, moved, kitchen, bar)
     assert "Moved to 192.168.1.77:9100 (same MAC)" in (printer.reason or "")
 
 
@@ -207,7 +207,7 @@ def test_a_serial_number_or_mac_of_two_devices_is_not_learned():
     assert learned.model == "EPSON TM-m30"
 
 
-def test_a_queue_by_name_names_the_device_that_last_had_the_name():
+def test_the_reason_of_a_queue_by_name_mentions_the_device_that_had_the_name():
     named = replace(
         KITCHEN, address=None, host=None, addresses=(), port=None, dns_sd_name="Kitchen"
     )
@@ -218,16 +218,16 @@ def test_a_queue_by_name_names_the_device_that_last_had_the_name():
         return correlate(scanned=[host], services=[service], scanned_networks=LAN)
 
     first = announced("Kitchen", "192.168.1.50", KITCHEN_MAC)
-    (printer,) = second(first, announced("Kitchen", "192.168.1.50", STRANGER_MAC), named)
+    (printer,) = match_again(first, announced("Kitchen", "192.168.1.50", STRANGER_MAC), named)
     assert printer.status == "unknown"
     assert "another device answers there" in (printer.reason or "")
-    (printer,) = second(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
+    (printer,) = match_again(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
     assert printer.reason == (
         "No device announces the name Kitchen by mDNS: is it switched on and connected? The device"
         " that had this name when it last answered is at 192.168.1.77: was it renamed?"
     )
     assert printer.status == "unreachable"
-    (printer,) = second(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)
+    (printer,) = match_again(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)
     assert printer.status == "reachable"
 
 

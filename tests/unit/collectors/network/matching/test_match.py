@@ -86,7 +86,7 @@ def test_a_match_by_uuid_is_preferred_to_a_match_by_address():
     assert message.reason == "Reachable on port 631, matched by UUID"
 
 
-def test_uuids_from_ipp_count_like_those_from_txt():
+def test_a_printer_is_matched_by_a_uuid_from_ipp():
     observed = correlate(
         scanned=opened("192.168.1.61", 631),
         evidence=[Evidence("192.168.1.61", 631, uuid=UUID)],
@@ -270,7 +270,7 @@ def test_a_queue_by_a_name_that_is_not_announced_is_unreachable():
     )
 
 
-def test_queue_of_cups_browsed_is_matched_by_the_name_it_was_made_of():
+def test_a_queue_of_cups_browsed_is_matched_by_the_announced_name():
     observed = correlate(
         scanned=opened("192.168.1.50", 631), services=[announced(name="Brother HL-L2350DW (bar)")]
     )
@@ -286,7 +286,7 @@ def test_two_devices_with_one_uuid_are_ambiguous():
     assert result.reason == "Ambiguous between 192.168.1.60 and 192.168.1.61: all have its UUID"
 
 
-def test_the_address_and_then_the_model_break_a_tie():
+def test_devices_with_one_uuid_are_distinguished_by_address_or_model():
     services = [
         announced("192.168.1.60", uuid=UUID, model="Brother HL-L2350DW"),
         announced("192.168.1.61", uuid=UUID, model="HP LaserJet"),
@@ -299,7 +299,7 @@ def test_the_address_and_then_the_model_break_a_tie():
     assert judged(by_model, observed).matched_endpoint == "192.168.1.60:631"
 
 
-def test_a_lost_printer_with_a_twin_of_its_model_gets_a_hint():
+def test_the_reason_of_a_lost_printer_mentions_a_device_of_the_same_model():
     observed = correlate(
         scanned=opened("192.168.1.61", 631),
         services=[announced("192.168.1.61", name="HL", model="Brother HL-L2350DW")],
@@ -350,7 +350,7 @@ def test_state_of_another_printer_on_the_same_port_is_not_reported():
     assert "out of paper" in (result.reason or "")
 
 
-def test_endpoints_know_their_printers():
+def test_matches_list_the_printers_of_each_endpoint():
     observed = correlate(
         scanned=opened("192.168.1.50", 631, 9100),
         services=[announced(uuid=UUID)],
@@ -366,7 +366,7 @@ def test_endpoints_know_their_printers():
     assert matches.printer_ids.get(("192.168.1.50", 80)) is None
 
 
-def test_a_device_with_both_families_is_one():
+def test_a_device_with_ipv4_and_ipv6_addresses_is_one_device():
     service = replace(announced(uuid=UUID), addresses=("192.168.1.50", "fd00::50"))
     hosts = [host("192.168.1.50", MAC, opened=(631,)), host("fd00::50", MAC)]
     observed = correlate(scanned=hosts, services=[service])
@@ -374,7 +374,7 @@ def test_a_device_with_both_families_is_one():
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
-def test_one_mac_with_many_addresses_is_no_single_device():
+def test_many_addresses_with_one_mac_are_not_one_device():
     hosts = [
         host(f"192.168.1.{number}", MAC, opened=(631,) if number == 50 else ())
         for number in range(1, 255)
@@ -397,7 +397,7 @@ def test_the_best_open_port_is_matched_for_a_printer_without_a_port():
     assert "no print port was found" in (result.reason or "")
 
 
-def test_printers_on_the_machine_itself():
+def test_statuses_of_usb_and_bluetooth_printers():
     usb = KnownPrinter("u", "U", "usb", "usb", present=True, presence_reason="plugged in by USB")
     gone = replace(usb, present=False, presence_reason="no USB printer is plugged in")
     unknown = replace(usb, present=None, presence_reason=None, stopped=True)
@@ -462,7 +462,7 @@ observed_networks = st.builds(
 
 @settings(max_examples=examples(60))
 @given(st.lists(known_printers, max_size=5), observed_networks)
-def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
+def test_every_printer_has_a_reason_and_every_match_an_observed_port(
     known: list[KnownPrinter], observed: Observations
 ):
     matches = match(known, observed)
@@ -476,7 +476,7 @@ def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
         assert printer_ids
 
 
-def test_a_host_that_answers_is_preferred_to_one_that_only_announces():
+def test_a_host_that_answers_is_preferred_to_an_announced_host():
     lies = [announced("192.168.1.66", uuid=UUID), announced("192.168.1.50", uuid=UUID)]
     by_uuid = replace(NAMED, uuid=UUID)
     by_name = replace(NAMED, dns_sd_name="Kitchen")
@@ -488,7 +488,7 @@ def test_a_host_that_answers_is_preferred_to_one_that_only_announces():
         assert "mbiguous between" in (without.reason or "")
 
 
-def test_the_uuid_that_a_port_gives_counts_more_than_an_announced_one():
+def test_a_uuid_from_ipp_takes_precedence_over_an_announced_uuid():
     lies = [announced("192.168.1.66", port=80, uuid=UUID), announced("192.168.1.50", uuid=UUID)]
     observed = correlate(
         services=lies,
@@ -498,7 +498,7 @@ def test_the_uuid_that_a_port_gives_counts_more_than_an_announced_one():
     assert judged(replace(NAMED, uuid=UUID), observed).matched_endpoint == "192.168.1.50:631"
 
 
-def test_the_mac_that_answers_counts_more_than_a_host_name_made_of_it():
+def test_the_mac_of_a_host_takes_precedence_over_a_mac_in_a_host_name():
     lie = announced("192.168.1.66", host="BRN001ba9123456.local")
     observed = correlate(
         services=[lie],
@@ -510,7 +510,7 @@ def test_the_mac_that_answers_counts_more_than_a_host_name_made_of_it():
     assert judged(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
 
 
-def test_announcements_of_others_with_the_uuid_of_a_device_are_no_evidence():
+def test_a_uuid_announced_by_another_host_is_no_evidence():
     lie = replace(announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True)
     own = announced("192.168.1.50", uuid=UUID)
     contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]

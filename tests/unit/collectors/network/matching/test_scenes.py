@@ -98,7 +98,7 @@ def test_usb_queue_is_matched_by_the_model_in_its_uri_whatever_its_driver(model:
     )
 
 
-def test_the_serial_number_of_the_device_id_counts():
+def test_a_usb_printer_is_matched_by_the_serial_number_in_its_device_id():
     device = replace(STAR, device_id="MFG:Star;MDL:mC-Print3;SN:2550121;")
     report = plugged(queue("usb://Star/mC-Print3?serial=2550121"), device)
     assert report.reason == (
@@ -146,29 +146,29 @@ def test_a_hint_never_names_the_printer_of_another_queue():
     bar = queue("socket://192.168.1.61", "bar", "Bar")
     hosts = (scanned("192.168.1.61", OTHER_MAC, 631, 9100),)
     services = (service("192.168.1.61", "Kitchen", ty="Epson TM-m30"),)
-    result, its = judged(kitchen, bar, hosts=hosts, services=services)
+    result, other_result = judged(kitchen, bar, hosts=hosts, services=services)
     assert (result.status, result.matched_endpoint) == ("unreachable", None)
     assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
-    assert its.status == "reachable"
+    assert other_result.status == "reachable"
     (free,) = judged(kitchen, hosts=hosts, services=services)
     assert free.matched_endpoint is None
     assert "it may be the same printer" in (free.reason or "")
 
 
-def test_the_uuid_that_two_printers_share_moves_neither():
+def test_a_printer_is_not_moved_by_a_uuid_that_two_printers_share():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
-    result, its = judged(
+    result, other_result = judged(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", OTHER_MAC, 631),),
         services=(service("192.168.1.61", "Bar", uuid=UUID),),
     )
-    assert (result.matched_endpoint, its.status) == (None, "reachable")
+    assert (result.matched_endpoint, other_result.status) == (None, "reachable")
     assert "61" not in (result.reason or "")
 
 
-def test_the_device_at_the_address_of_another_queue_is_never_pointed_at():
+def test_a_hint_never_names_a_device_at_the_address_of_another_queue():
     """The UUID in the URI of the queue bar is announced at a third address."""
     lost = queue("socket://192.168.1.55", "lost")
     bar = queue(f"ipp://192.168.1.61/ipp/print?uuid={UUID}", "bar")
@@ -183,15 +183,15 @@ def test_the_device_at_the_address_of_another_queue_is_never_pointed_at():
 def test_a_printer_at_the_address_of_another_queue_is_not_matched_to_that_queue():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue("socket://192.168.1.61", "bar")
-    result, its = judged(
+    result, other_result = judged(
         kitchen,
         bar,
         hosts=(scanned("192.168.1.61", MAC, 631, 9100),),
         services=(service("192.168.1.61", "K", uuid=UUID),),
     )
     assert result.matched_endpoint == "192.168.1.61:631"
-    assert its.status == "unknown"
-    assert its.reason == (
+    assert other_result.status == "unknown"
+    assert other_result.reason == (
         "192.168.1.61 answers on port 9100, but the printer kitchen (same UUID) has this address"
         " now: give the printer a fixed address, or set it up again if it was replaced"
     )
@@ -210,8 +210,8 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     bar = queue("socket://192.168.1.61", "bar")
     opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
     services = (service("192.168.1.61", "K", uuid=UUID),)
-    _, its = judged(known, bar, hosts=opened, services=services)
-    assert its.status == "reachable"
+    _, other_result = judged(known, bar, hosts=opened, services=services)
+    assert other_result.status == "reachable"
     other = service("192.168.1.50", "X", uuid=UUID.replace("e3", "aa"))
     (result,) = judged(
         known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other)
@@ -238,7 +238,9 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
         ("Canon Generic Plus UFR II", "Epson TM-T20II", False),
     ],
 )
-def test_a_printer_of_another_model_is_not_called_reachable(model: str, other: str, is_other: bool):
+def test_a_printer_of_another_model_is_not_reported_as_reachable(
+    model: str, other: str, is_other: bool
+):
     (result,) = judged(
         queue("socket://192.168.1.50", model=model),
         hosts=(scanned("192.168.1.50", MAC, 631, 9100),),
@@ -372,7 +374,7 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
         ),
     ],
 )
-def test_reachable_printer_is_matched(uri: str, mac: str, host: str, name: str):
+def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, host: str, name: str):
     (result,) = judged(
         queue(uri),
         hosts=(scanned("192.168.1.50", mac, 515, 631, 9100),),

@@ -111,7 +111,7 @@ def test_no_hint_names_the_printer_of_another_queue_in_any_venue(venue: Venue, r
 
 @settings(max_examples=examples(100))
 @given(venues())
-def test_a_queue_by_address_is_reachable_while_nothing_has_happened(venue: Venue):
+def test_a_queue_by_address_is_reachable_in_an_unchanged_venue(venue: Venue):
     before = venue.whole()
     printers = match(before.known(), before.observed()).printers
     for queue, matched in zip(before.queues, printers, strict=True):

@@ -103,8 +103,8 @@ def test_announcements_for_other_hosts_are_ignored_behind_proxy_arp() -> None:
 def test_announced_addresses_of_other_networks_are_left_out_if_a_local_one_exists() -> None:
     result = select(service("Server", HONEST, HONEST, "172.17.0.1", "fe80::9"))
     assert listed(result) == {("Server", HONEST), ("Server", "fe80::9")}
-    passed_on = select(service("Reflected", HONEST, "10.20.0.5"))
-    assert listed(passed_on) == {("Reflected", "10.20.0.5")}
+    reflected = select(service("Reflected", HONEST, "10.20.0.5"))
+    assert listed(reflected) == {("Reflected", "10.20.0.5")}
 
 
 def test_services_of_one_announcer_are_bounded_and_reported() -> None:

@@ -106,7 +106,7 @@ def test_an_announcer_of_a_wanted_name_gets_no_more_than_its_share() -> None:
     assert kept.count(HONEST) >= 99
 
 
-def test_many_that_announce_a_wanted_name_overload_the_link() -> None:
+def test_many_announcers_of_a_wanted_name_overload_the_link() -> None:
     """The link must count as overloaded. Only then is each host queried directly for the name."""
     records = link(limit=100, wanted=Wanted(frozenset({"kitchen"})))
     names = [f"_t{n}._tcp.local" for n in range(60)]
@@ -161,7 +161,7 @@ def test_an_address_that_answers_arp_replaces_an_excess_address() -> None:
     assert records.is_overloaded
 
 
-def test_packets_are_read_of_each_in_turn() -> None:
+def test_packets_of_the_announcers_are_read_in_turns() -> None:
     records = link()
     for n in range(3):
         records.put(LIAR, b"lie %d" % n)
@@ -185,7 +185,7 @@ def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
     assert records.has_unread
 
 
-def test_unread_packets_are_bounded_and_those_of_the_loudest_are_dropped() -> None:
+def test_unread_packets_are_bounded_and_those_of_the_largest_sender_are_dropped() -> None:
     records = link()
     records.put(HONEST, b"truth")
     for n in range(UNREAD_MAX + 100):
@@ -196,7 +196,7 @@ def test_unread_packets_are_bounded_and_those_of_the_loudest_are_dropped() -> No
     assert records.unread_of == {LIAR: 101}
 
 
-def test_records_take_no_more_memory_than_is_fair() -> None:
+def test_records_of_one_announcer_use_at_most_half_of_the_memory() -> None:
     records = link(limit=100_000)
     text = b"\xfa" + b"x" * 250
     for n in range(10_000):
@@ -207,7 +207,7 @@ def test_records_take_no_more_memory_than_is_fair() -> None:
     assert RECORDS_MAX_BYTES // 3 < kept <= RECORDS_MAX_BYTES // 2 + 10_000
 
 
-def test_services_that_are_left_out_take_no_more_memory_than_is_fair() -> None:
+def test_dropped_services_of_one_announcer_use_at_most_half_of_the_memory() -> None:
     records = link(limit=500)
     for source in range(200):
         names = (f"Lie {source}-{n}._ipp._tcp.local" for n in range(1500))
@@ -219,7 +219,7 @@ def test_services_that_are_left_out_take_no_more_memory_than_is_fair() -> None:
     assert records.add(HONEST, a_service("Kitchen", HONEST))
 
 
-def test_types_and_questions_are_shared() -> None:
+def test_announcers_share_the_limits_of_types_and_questions() -> None:
     records = link(limit=20_000)
     records.add(LIAR, [PointerRecord(ENUMERATION, f"_t{n}._tcp.local") for n in range(400)])
     records.add(HONEST, [PointerRecord(ENUMERATION, "_odd._tcp.local")])
@@ -230,9 +230,9 @@ def test_types_and_questions_are_shared() -> None:
     records.add(HONEST, [PointerRecord("_ipp._tcp.local", "Kitchen._ipp._tcp.local")])
     questions = missing(records)
     assert [question.labels[0] for question in questions][:2] == ["L0", "Kitchen"]
-    requests = [question for question, of in questions.items() if records.may_ask(of)]
-    assert sum(q.labels[0].startswith("L") for q in requests) <= QUESTIONS_MAX // 2
-    assert sum(q.labels[0] == "Kitchen" for q in requests) == 2
+    permitted = [question for question, of in questions.items() if records.may_ask(of)]
+    assert sum(q.labels[0].startswith("L") for q in permitted) <= QUESTIONS_MAX // 2
+    assert sum(q.labels[0] == "Kitchen" for q in permitted) == 2
 
 
 def test_direct_answers_replace_earlier_records_of_an_address() -> None:
@@ -262,7 +262,9 @@ def test_direct_queries_per_host_are_bounded() -> None:
     assert len(lacking(records, HONEST)) == LACKING_MAX
 
 
-def twins(*records_by_source: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def kitchen_services(
+    *records_by_source: tuple[str, tuple[str, ...]],
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     records = link()
     for source, addresses in records_by_source:
         records.add(source, a_service("Kitchen", addresses[0]))
@@ -272,12 +274,16 @@ def twins(*records_by_source: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str
 
 def test_services_of_one_device_over_ipv4_and_ipv6_are_joined() -> None:
     both = (HONEST, "fe80::9")
-    assert list(twins((HONEST, both), ("fe80::9", ("fe80::9",)))) == [(HONEST, both)]
-    assert list(twins((HONEST, (HONEST,)), ("fe80::9", both))) == [(HONEST, both)]
-    assert list(twins((HONEST, (HONEST,)), ("fe80::9", ("fe80::9",)))) == [(HONEST, both)]
+    assert list(kitchen_services((HONEST, both), ("fe80::9", ("fe80::9",)))) == [(HONEST, both)]
+    assert list(kitchen_services((HONEST, (HONEST,)), ("fe80::9", both))) == [(HONEST, both)]
+    assert list(kitchen_services((HONEST, (HONEST,)), ("fe80::9", ("fe80::9",)))) == [
+        (HONEST, both)
+    ]
 
 
 def test_the_same_service_of_another_device_is_not_joined() -> None:
-    services = list(twins((HONEST, (HONEST,)), (LIAR, (LIAR, HONEST)), ("fe80::66", ("fe80::66",))))
+    services = list(
+        kitchen_services((HONEST, (HONEST,)), (LIAR, (LIAR, HONEST)), ("fe80::66", ("fe80::66",)))
+    )
     assert (HONEST, (HONEST,)) in services
     assert len(services) == 3

@@ -88,7 +88,7 @@ def browse_loopback(
     )
 
 
-def test_finds_what_is_announced_and_ends_by_itself():
+def test_announced_services_are_discovered_and_browsing_ends_by_itself():
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9", txt=b"\x05ty=HP")
     run = FakeRun()
     with Responder({IPP: [packet]}) as responder:
@@ -216,8 +216,8 @@ def test_missing_records_are_queried_again_after_a_loss():
 
 
 def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
-    """A busy machine may suspend the process for longer than it waits for packets. Before
-    the process ends, it must then read the packets that have arrived.
+    """A busy machine may suspend the process for longer than the process waits for packets. The
+    process must then read the packets that have arrived before it ends.
     """
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
@@ -351,7 +351,7 @@ def test_invalid_mdns_packets_are_ignored():
     assert [each.instance for each in findings.services] == ["Kitchen"]
 
 
-def test_no_interface_is_unsupported():
+def test_browsing_without_an_interface_is_unsupported():
     loopback = Interface("lo", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
     for interfaces in ([], [loopback]):
         findings = browse(

@@ -57,7 +57,7 @@ def test_the_role_of_an_announced_service_is_determined(
         (service("_raop._tcp", "02005E0010AA@"), "02005E0010AA@"),
     ],
 )
-def test_names_that_people_gave(announcement: MdnsService, name: str) -> None:
+def test_the_friendly_name_of_a_service_is_parsed(announcement: MdnsService, name: str) -> None:
     assert friendly_name(announcement) == name
 
 
@@ -87,7 +87,7 @@ def test_models_in_announcements_are_parsed() -> None:
         ("Local Raw Printer", None),
     ],
 )
-def test_models_without_their_drivers(model: str, expected: str | None) -> None:
+def test_names_of_drivers_are_removed_from_models(model: str, expected: str | None) -> None:
     assert display_model(model) == expected
 
 

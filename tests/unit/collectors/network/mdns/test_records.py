@@ -61,7 +61,7 @@ def test_known_records_are_not_new():
     assert not book.receive(records)
 
 
-def test_asks_only_for_what_is_missing():
+def test_only_missing_records_are_queried():
     book = a_book()
     book.receive([PointerRecord("_ipp._tcp.local", FULL)])
     own = ("Kitchen", "_ipp", "_tcp", "local")
@@ -84,7 +84,7 @@ def test_interfaces_share_the_quota_and_count_dropped_records():
     assert ([each.interface_name for each in services], dropped.total()) == (["eth0"], 1)
 
 
-def test_learns_types_from_the_enumeration_only_as_far_as_its_bound():
+def test_types_from_the_enumeration_are_bounded():
     book = a_book()
     book.receive([PointerRecord(ENUMERATION, f"_t{number}._tcp.local") for number in range(400)])
     book.receive([PointerRecord(ENUMERATION, "no-type.local")])
@@ -117,12 +117,12 @@ def test_hostile_names_are_cleaned():
     assert service.instance == "<b> [31m evil 🖨"
 
 
-def test_reads_txt_pairs_the_first_of_a_key_wins():
+def test_the_first_value_of_a_txt_key_is_used():
     text = b"\x05a=one\x05A=two\x04flag\x03b==\x00\x02=x\xffshort"
     assert parse_txt(text) == (("a", "one"), ("flag", ""), ("b", "="))
 
 
-def test_service_types():
+def test_service_types_are_parsed_from_names():
     assert service_type_of("_ipp._tcp.local") == "_ipp._tcp"
     assert service_type_of("_universal._sub._ipp._tcp.local") is None
     assert service_type_of("host.local") is None

@@ -20,7 +20,7 @@ from tests.unit.collectors.network.mdns.mdns_answers import name, record, respon
 IPP = Question(("_ipp", "_tcp", "local"), "PTR")
 
 
-def test_reads_every_kind_of_record():
+def test_every_kind_of_record_is_parsed():
     packet = response(
         record(name("_ipp", "_tcp", "local"), 12, name("Kitchen 4.2", "_ipp", "_tcp", "local")),
         record(
@@ -42,7 +42,7 @@ def test_reads_every_kind_of_record():
     )
 
 
-def test_leaves_out_goodbyes_and_questions():
+def test_goodbyes_and_questions_are_ignored():
     goodbye = response(record(name("brn1", "local"), 1, bytes([10, 0, 0, 9]), ttl=0))
     assert parse_response(goodbye) == ()
     assert parse_response(question_packets([IPP])[0]) == ()
@@ -53,25 +53,25 @@ def test_an_instance_name_with_dots_is_one_label():
     assert b"\x06HP 4.2\x04_ipp\x04_tcp\x05local\x00" in packet
 
 
-def test_asks_for_multicast_answers():
+def test_questions_request_multicast_answers():
     (packet,) = question_packets([IPP])
     (question,) = DNSIncoming(packet).questions
     assert (question.name, question.type, question.unicast) == ("_ipp._tcp.local.", 12, False)
 
 
-def test_leaves_out_names_that_cannot_be_written():
+def test_questions_with_names_that_cannot_be_encoded_are_left_out():
     too_long = Question(("x" * 64, "local"), "A")
     empty = Question(("", "local"), "A")
     huge = Question(tuple(["y" * 60] * 5), "A")
     assert question_packets([too_long, empty, huge]) == ()
 
 
-def test_splits_many_questions_into_packets_that_fit():
+def test_many_questions_are_split_into_packets_that_fit():
     questions = [Question((f"host-{number}", "local"), "A") for number in range(500)]
     packets = question_packets(questions)
     assert all(len(packet) <= PACKET_MAX_BYTES for packet in packets)
-    requests = [question.name for packet in packets for question in DNSIncoming(packet).questions]
-    assert requests == [f"host-{number}.local." for number in range(500)]
+    names = [question.name for packet in packets for question in DNSIncoming(packet).questions]
+    assert names == [f"host-{number}.local." for number in range(500)]
 
 
 def test_known_answers_follow_the_question_and_mark_truncation():

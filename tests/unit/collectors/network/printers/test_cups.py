@@ -104,7 +104,7 @@ def test_the_spooler_is_queried_over_its_socket(tmp_path: Path):
         b"",
     ],
 )
-def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
+def test_an_invalid_answer_of_the_spooler_is_a_failure_with_a_reason(
     tmp_path: Path, reply: bytes, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # contains no lpstat
@@ -128,7 +128,7 @@ def test_a_leftover_cups_socket_is_reported_as_a_failure(
     assert failure.reason == NOT_RUNNING
 
 
-def test_a_spooler_with_queues_that_does_not_run_is_a_failure_until_it_does(tmp_path: Path):
+def test_a_stopped_spooler_is_a_failure_only_if_queues_are_configured(tmp_path: Path):
     queues = tmp_path / "printers.conf"
     nowhere = {"CUPS_SERVER": str(tmp_path / "cups.sock")}
     assert read_cups_printers(soon(), nowhere, queues).failures == ()
@@ -161,7 +161,7 @@ def test_lpstat_is_used_if_the_spooler_does_not_answer(
     )
 
 
-def test_parses_lpstat():
+def test_the_output_of_lpstat_is_parsed():
     text = """device for kitchen: ipp://10.0.0.2/ipp/print
 device for usb one: usb://A/B
 device for till: /dev/usb/lp0
@@ -188,7 +188,7 @@ lpstat: something else
         "用于 {} 的设备：{}",
     ],
 )
-def test_lpstat_in_the_language_of_a_mac(line: str):
+def test_the_output_of_lpstat_is_parsed_in_each_language_of_a_mac(line: str):
     uri = "ipp://10.0.0.2:631/ipp/print"
     assert parse_lpstat(line.format("till-1", uri)) == {"till-1": uri}
 

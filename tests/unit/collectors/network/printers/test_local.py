@@ -32,7 +32,7 @@ def usb_device(root: Path, bus_id: str, interface_class: str = "07", **attribute
     return interface
 
 
-def test_reads_usb_printers_and_nothing_else(tmp_path: Path):
+def test_only_printers_are_read_from_usb(tmp_path: Path):
     interface = usb_device(
         tmp_path,
         "1-1.2",
@@ -99,7 +99,7 @@ def test_queue_without_serial_number_is_matched_by_an_unambiguous_model():
     assert all("not known" in (each.presence_reason or "") for each in others)
 
 
-def test_serial_ports_of_receipt_printers(tmp_path: Path):
+def test_serial_ports_of_receipt_printers_are_recognised(tmp_path: Path):
     for name, vendor, product in (
         ("ttyUSB0", "04b8", "TM-T20II"),
         ("ttyACM1", "2341", "Arduino"),
@@ -137,14 +137,14 @@ def test_serial_printers_are_present_if_their_port_exists(tmp_path: Path):
     assert (printers[3].id, printers[3].serial) == ("serial:/dev/ttyUSB0", "S1")
 
 
-def test_configured_addresses_in_every_writing():
+def test_a_configured_address_can_be_a_mac_or_missing():
     by_mac = configured_printer(ConfiguredPrinter("m", "M", "network", "00-1B-A9-12-34-56"))
     assert (by_mac.mac_address, by_mac.host) == ("00:1b:a9:12:34:56", None)
     bare = configured_printer(ConfiguredPrinter("n", "N"))
     assert (bare.address, bare.host) == (None, None)
 
 
-def test_addresses_of_hosts():
+def test_host_names_are_resolved_to_addresses():
     hosts = ("192.168.1.50", "till.lan", "brn1.local", "gone.lan", "localhost")
     known = [replace(QUEUE, id=h, transport="network", host=h) for h in hosts]
     table = {"till.lan": ("192.168.1.60",)}
@@ -165,7 +165,7 @@ def test_addresses_of_hosts():
     ]
 
 
-def test_no_name_is_waited_for_beyond_the_deadline():
+def test_resolving_a_name_ends_at_the_deadline():
     release = threading.Event()
 
     def slow(name: str) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def read(*printers: SpoolerPrinter):
     return read_windows_printers(lambda: printers, REGISTRY)
 
 
-def test_a_standard_tcp_port():
+def test_a_printer_on_a_standard_tcp_port_is_read():
     (result,) = read(SpoolerPrinter("Kitchen", "IP_192.168.1.50", "Brother HL-L2350DW")).printers
     assert (result.id, result.address) == ("windows:Kitchen", "192.168.1.50:9100")
     assert (result.host, result.port, result.make_model) == (
@@ -66,23 +66,23 @@ def test_a_standard_tcp_port():
     )
 
 
-def test_an_lpr_port_goes_to_515_and_its_queue():
+def test_a_printer_on_an_lpr_port_has_port_515_and_its_queue():
     (printer,) = read(SpoolerPrinter("Bar", "bar")).printers
     assert (printer.host, printer.port, printer.queue) == ("BRN001BA9123456", 515, "lp")
 
 
-def test_wsd_ports_are_known_by_uuid_and_last_address():
+def test_printers_on_wsd_ports_have_their_uuid_and_last_address():
     met, never_met = read(SpoolerPrinter("A", "WSD-1"), SpoolerPrinter("B", "WSD-2")).printers
     assert (met.uuid, met.host, met.address) == (UUID, "192.168.1.61", "192.168.1.61")
     assert (never_met.uuid, never_met.host) == (UUID[:-1] + "c", None)
 
 
-def test_a_port_named_after_its_address_without_a_key():
+def test_the_address_is_parsed_from_the_name_of_a_port_without_a_registry_key():
     (printer,) = read(SpoolerPrinter("X", "192.168.1.77")).printers
     assert printer.address == "192.168.1.77:9100"
 
 
-def test_local_ports():
+def test_printers_on_local_ports_are_read():
     usb, com, missing, lpt = read(
         SpoolerPrinter("U", "USB001"),
         SpoolerPrinter("C", "COM1:"),
@@ -103,7 +103,7 @@ def test_local_ports():
         ("ESDPRT003", "TM-T88 serial", "serial"),
     ],
 )
-def test_the_ports_of_epson(port: str, name: str, transport: str):
+def test_printers_on_ports_of_epson_drivers_are_read(port: str, name: str, transport: str):
     (printer,) = read(SpoolerPrinter(name, port)).printers
     assert (printer.transport, printer.address, printer.host) == (transport, port, None)
 
@@ -124,13 +124,13 @@ def test_the_ports_of_epson(port: str, name: str, transport: str):
         ("bar printer", (None, None, None, "bar printer")),
     ],
 )
-def test_addresses_as_names_without_a_key(port: str, place: tuple[object, ...]):
+def test_each_form_of_address_in_the_name_of_a_port_is_parsed(port: str, place: tuple[object, ...]):
     (printer,) = read(SpoolerPrinter("X", port)).printers
     assert (printer.host, printer.port, printer.queue, printer.address) == place
     assert "secret" not in repr(printer)
 
 
-def test_shares_of_other_machines():
+def test_shares_of_other_machines_have_the_name_of_the_server():
     printer, pdf = read(
         SpoolerPrinter(r"\\SRV\HP", r"\\SRV\HP"), SpoolerPrinter("P", r"\\SRV\PDF")
     ).printers
@@ -146,7 +146,7 @@ def test_ports_that_are_files_are_not_listed_as_printers():
     assert read(*(SpoolerPrinter("P", name) for name in names)).printers == ()
 
 
-def test_status_bits_become_words():
+def test_status_bits_are_converted_to_state_reasons():
     (printer,) = read(SpoolerPrinter("S", "USB001", status=0x400000 | 0x10 | 0x1)).printers
     assert printer.stopped
     assert printer.state_reasons == ("paused", "media-empty", "cover-open")
@@ -163,14 +163,14 @@ def test_a_stopped_spooler_is_a_failure_with_a_reason():
     )
 
 
-def test_addresses_in_wsd_locations():
+def test_addresses_in_wsd_locations_are_parsed():
     assert url_host("http://192.168.1.61:80/WebServices/Device") == "192.168.1.61"
     assert url_host("https://printer.lan/x") == "printer.lan"
     assert url_host("http://[fe80::1%4]:5357/x") == "fe80::1"
     assert url_host("nothing") is None
 
 
-def test_reads_the_structures_of_winspool():
+def test_the_structures_of_winspool_are_parsed():
     buffer = ctypes.create_string_buffer(ctypes.sizeof(_PrinterInfo2) * 2)
     items = ctypes.cast(buffer, ctypes.POINTER(_PrinterInfo2 * 2)).contents
     items[0].printer_name, items[0].port_name, items[0].status = "Kitchen", "IP_1", 0x10

@@ -29,7 +29,7 @@ def reply(body: bytes | str = b"", status: int = 200, **headers: str) -> HttpRep
         ("Türkçe yazıcı", "utf-8"),
     ],
 )
-def test_titles_of_undeclared_charsets(title: str, charset: str) -> None:
+def test_titles_of_undeclared_charsets_are_decoded(title: str, charset: str) -> None:
     assert parse_title(reply(f"<title>{title}</title>".encode(charset))) == title
 
 
@@ -49,7 +49,9 @@ def test_titles_of_undeclared_charsets(title: str, charset: str) -> None:
     ],
 )
 @pytest.mark.parametrize("where", ["header", "meta", "http-equiv"])
-def test_titles_of_declared_charsets(title: str, charset: str, declared: str, where: str) -> None:
+def test_titles_of_declared_charsets_are_decoded(
+    title: str, charset: str, declared: str, where: str
+) -> None:
     content_type = f"text/html; charset={declared}"
     meta = {
         "header": "",
@@ -84,7 +86,7 @@ def test_titles_of_declared_charsets(title: str, charset: str, declared: str, wh
         "",
     ],
 )
-def test_titles_that_name_no_device(nothing: str) -> None:
+def test_titles_that_name_no_device_are_ignored(nothing: str) -> None:
     assert parse_title(reply(f"<title>{nothing}</title>")) is None
 
 
@@ -92,7 +94,7 @@ def test_titles_that_name_no_device(nothing: str) -> None:
     "title",
     ["3CX Phone System", "500 Bar Till", "404 Cafe Kitchen", "Login to Kitchen NVR", "Foundry"],
 )
-def test_titles_that_name_something(title: str) -> None:
+def test_titles_that_name_a_device_are_used(title: str) -> None:
     assert parse_title(reply(f"<title>{title}</title>")) == title
 
 
@@ -106,7 +108,7 @@ def test_titles_that_name_something(title: str) -> None:
         "<title>Yes</title><svg><title>No</title>",
     ],
 )
-def test_only_the_title_of_the_page_itself(page: str) -> None:
+def test_only_the_title_of_the_page_itself_is_used(page: str) -> None:
     assert parse_title(reply(page)) == "Yes"
 
 
@@ -115,7 +117,7 @@ def test_titles_in_pictures_and_scripts_are_ignored() -> None:
     assert parse_title(reply("<script>var t='<title>x</title>'")) is None
 
 
-def test_error_pages_may_name_the_device() -> None:
+def test_the_title_of_an_error_page_is_used() -> None:
     assert parse_title(reply("<title>Kitchen camera</title>", 404)) == "Kitchen camera"
 
 
@@ -136,7 +138,7 @@ def test_realms_are_parsed_from_www_authenticate(header: str, realm: str | None)
     assert parse_realm(reply(status=401, www_authenticate=header)) == realm
 
 
-def test_servers_that_are_devices() -> None:
+def test_only_server_headers_of_devices_name_a_product() -> None:
     assert parse_product("DNVRS-Webs") == "DNVRS-Webs"
     assert parse_product("CUPS/2.4 IPP/2.1") == "CUPS/2.4 IPP/2.1"
     for software in ("nginx", "Apache/2.4 (Debian)", "lighttpd/1.4", "Boa/0.94.13", "", None):

@@ -71,25 +71,25 @@ async def evidence_of(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, .
         return await ask
 
 
-async def test_asks_a_printer_for_its_attributes():
-    async with device(http(PRINTER)) as (port, query):
+async def test_the_attributes_of_a_printer_are_queried():
+    async with device(http(PRINTER)) as (port, requests):
         (result,) = await evidence_of(ask_ipp(port))
     assert (result.uuid, result.make_model) == (UUID, "Brother HL-L2350DW")
     assert (result.name, result.state, result.state_reasons) == ("Kitchen 4.2 printer", "idle", ())
-    assert query[0].startswith(b"POST /ipp/print HTTP/1.1\r\n")
-    assert b"Content-Type: application/ipp\r\n" in query[0]
+    assert requests[0].startswith(b"POST /ipp/print HTTP/1.1\r\n")
+    assert b"Content-Type: application/ipp\r\n" in requests[0]
 
 
-async def test_asks_every_announced_queue_and_no_strange_path():
-    async with device(http(PRINTER)) as (port, question):
+async def test_every_announced_queue_with_a_valid_path_is_queried():
+    async with device(http(PRINTER)) as (port, requests):
         queues = ("printers/bar", "x\r\nHost: evil", "printers/till")
         evidence = await evidence_of(ask_ipp(OpenPort(port.address, port.port, Queues(queues))))
     assert len(evidence) == 2
-    paths = [request.split(b" ")[1] for request in question]
+    paths = [request.split(b" ")[1] for request in requests]
     assert paths == [b"/printers/bar", b"/printers/till"]
 
 
-async def test_tries_the_usual_queues_until_one_answers():
+async def test_the_usual_queues_are_queried_until_one_answers():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
         (value,) = await evidence_of(ask_ipp(port))
     assert value.uuid == UUID
@@ -141,13 +141,13 @@ async def test_non_printer_reply_gives_no_evidence(reply: bytes):
         http(PRINTER).replace(b"\r\n", b"\n", 3),
     ],
 )
-async def test_reads_a_printer_in_each_way_of_sending_a_reply(reply: bytes):
+async def test_each_form_of_http_reply_of_a_printer_is_parsed(reply: bytes):
     async with device(reply) as (port, _):
         (evidence,) = await evidence_of(ask_ipp(port))
     assert (evidence.uuid, evidence.make_model) == (UUID, "Brother HL-L2350DW")
 
 
-def test_reads_state_reasons_serial_and_model():
+def test_state_reasons_serial_number_and_model_are_parsed():
     data = message(
         b"\x04",
         item(0x23, "printer-state", struct.pack("!i", 5)),
@@ -179,7 +179,7 @@ def test_any_attributes_are_read_or_raise_ipp_error(data: bytes):
     assert evidence is None or evidence.address == "10.0.0.9"
 
 
-def test_names_with_a_language_and_none_of_a_collections_members():
+def test_names_with_a_language_are_parsed_and_members_of_collections_ignored():
     members = (
         item(0x34, "media-col-default", b""),
         item(0x4A, "", b"printer-info"),
@@ -194,7 +194,7 @@ def test_names_with_a_language_and_none_of_a_collections_members():
     assert evidence == Evidence("10.0.0.9", 631, name="Küche", make_model="HL-L23")
 
 
-def test_a_printer_called_after_its_path_has_no_name():
+def test_a_printer_name_that_is_the_path_is_ignored():
     items = (item(0x42, "printer-name", b"ipp/print"),)
     evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *items))
     assert evidence == Evidence("10.0.0.9", 631)
@@ -208,7 +208,7 @@ def test_maker_appears_once_in_the_model():
         assert evidence == Evidence("10.0.0.9", 631, make_model="Lexmark CS310")
 
 
-async def test_reads_title_and_server_of_a_page():
+async def test_title_and_server_of_a_page_are_read():
     page = b"<html><head><TITLE lang=en>\n Till &amp; <b>x</TITLE></head>"
     reply = http(page, headers="Server: \x07lighttpd/1.4\r\n")
     async with device(reply) as (port, requests):
@@ -218,7 +218,7 @@ async def test_reads_title_and_server_of_a_page():
     assert len(requests) == 1
 
 
-async def test_reads_a_page_whose_head_has_bare_line_feeds():
+async def test_a_page_with_bare_line_feeds_in_its_head_is_read():
     page = b"HTTP/1.0 200 OK\nServer: Boa/0.94\nContent-Type: text/html\n\n<title>Camera</title>"
     async with device(page) as (port, _):
         (evidence,) = await evidence_of(ask_web(port, is_tls=False))
@@ -240,7 +240,7 @@ async def test_an_endless_page_is_cut():
 
 
 async def test_a_page_with_a_self_signed_certificate_is_read(tmp_path: Path):
-    async with device(http(b"<title>TLS</title>"), tls=_own_certificate(tmp_path)) as (port, _):
+    async with device(http(b"<title>TLS</title>"), tls=_self_signed_context(tmp_path)) as (port, _):
         (evidence,) = await evidence_of(ask_web(port, is_tls=True))
     assert evidence.title == "TLS"
 
@@ -277,12 +277,12 @@ def test_any_page_has_a_clean_title_or_none(body: bytes, content_type: str):
     assert title is None or (title.isprintable() or "\u200d" in title)
 
 
-def test_titles_in_the_charset_declared():
+def test_a_title_is_decoded_with_the_declared_charset():
     latin = HttpReply(200, (("content-type", "text/html; charset=ISO-8859-1"),), b"<title>caf\xe9")
     assert parse_title(latin) == "café"
 
 
-def test_names_that_hosts_give_themselves():
+def test_names_of_hosts_on_a_link_of_this_machine_are_queried():
     reverse = "9.0.0.127.in-addr.arpa"
     answer = response(record(name(*reverse.split(".")), PTR, name("till", "local")))
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
@@ -299,8 +299,8 @@ def test_names_that_hosts_give_themselves():
         question_count = len(responder.questions)
         far = discoveries_of("10.0.0.9")
         soon = time.monotonic() + 5
-        nobody = ask_names([lan], far, soon, FakeRun(), open_link=_to(responder.address))
-        assert (nobody, len(responder.questions)) == ((), question_count)
+        far_names = ask_names([lan], far, soon, FakeRun(), open_link=_to(responder.address))
+        assert (far_names, len(responder.questions)) == ((), question_count)
 
 
 def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
@@ -346,7 +346,7 @@ def _to(address: tuple[str, int]) -> Callable[[Interface], LinkSockets]:
     return open_to
 
 
-def _own_certificate(directory: Path) -> ssl.SSLContext:
+def _self_signed_context(directory: Path) -> ssl.SSLContext:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "printer")])
     start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -390,12 +390,12 @@ def test_the_name_that_a_host_gives_itself_is_preferred():
     assert answers.name(reverse) == "till.local"
 
 
-async def test_the_first_question_goes_over_the_connection_of_the_scan():
+async def test_the_first_query_reuses_the_connection_of_the_scan():
     async with device(http(message(status=0x0406)), http(PRINTER)) as (port, requests):
         opened = socket.socket()
         opened.setblocking(False)
         await asyncio.get_running_loop().sock_connect(opened, (port.address, port.port))
-        elsewhere = replace(port, connection=opened)
-        (evidence,) = await evidence_of(ask_ipp(elsewhere))
-        own_port = opened.fileno()
-    assert (evidence.uuid, len(requests), own_port) == (UUID, 2, -1)
+        connected_port = replace(port, connection=opened)
+        (evidence,) = await evidence_of(ask_ipp(connected_port))
+        descriptor = opened.fileno()
+    assert (evidence.uuid, len(requests), descriptor) == (UUID, 2, -1)

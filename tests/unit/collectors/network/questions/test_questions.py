@@ -23,7 +23,7 @@ from collectors.network.questions.questions import (
 )
 from collectors.shared.background import in_background
 
-PRINTS_OR_PAYS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 12000, 33333)
+PRINTER_AND_PAYMENT_PORTS = (22, 23, 445, 515, 6101, 8443, *range(9100, 9117), 10009, 12000, 33333)
 
 
 @dataclass
@@ -84,8 +84,8 @@ def test_only_allowed_ports_are_queried():
 
 
 def test_ports_of_printers_and_payment_terminals_are_not_queried():
-    assert not set(PRINTS_OR_PAYS) & set(ALLOWED)
-    assert all(ALLOWED.get(port) is None for port in PRINTS_OR_PAYS)
+    assert not set(PRINTER_AND_PAYMENT_PORTS) & set(ALLOWED)
+    assert all(ALLOWED.get(port) is None for port in PRINTER_AND_PAYMENT_PORTS)
     assert [ALLOWED.get(port) for port in (631, 80, 443)] == ["ipp", "web", "web-tls"]
 
 
@@ -127,10 +127,10 @@ def test_ports_not_queried_before_the_deadline_are_counted():
 
 
 def test_a_cancelled_run_ends_at_once():
-    hosts, scan_that_goes_on = FakeHosts(), Discoveries()
+    hosts, unfinished_scan = FakeHosts(), Discoveries()
     run = FakeRun(cancelled=True)
     in_an_hour = time.monotonic() + 3600
-    asking = in_background(lambda: enrich(scan_that_goes_on, (), in_an_hour, run, ask=hosts.ask))
+    asking = in_background(lambda: enrich(unfinished_scan, (), in_an_hour, run, ask=hosts.ask))
     assert wait([asking], timeout=60).done
     asking.result()
 

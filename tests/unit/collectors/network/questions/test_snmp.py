@@ -1,4 +1,6 @@
-"""Tests SNMP queries of a printer's status: simulated printer, Debian's snmpd, random bytes."""
+"""Tests SNMP queries of a printer's status, with a simulated printer, Debian's snmpd and random
+bytes.
+"""
 
 import socket
 import subprocess
@@ -44,7 +46,7 @@ def answer_to(question: bytes, varbinds: object) -> bytes:
 
 
 @contextmanager
-def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
+def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
     """Run a printer that sends ``replies`` to the first query: values to encode, or bytes. Yields
     its port, and the list of queries that it receives.
     """
@@ -67,7 +69,7 @@ def played(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def test_one_query_returns_bits_state_and_serial_number():
-    with played(b"noise", VARBINDS) as (port, questions):
+    with simulated_printer(b"noise", VARBINDS) as (port, questions):
         (output,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
     assert output.state_reasons == ("media-empty", "door-open")
     assert (output.state, output.serial, output.port) == ("idle", "VBF123456", 9100)
@@ -92,7 +94,7 @@ def test_an_answer_to_another_snmp_request_is_ignored():
     assert parse_answer(TARGET, 7, question) is None
 
 
-def test_a_silent_snmp_device_is_not_waited_for_beyond_its_timeout():
+def test_queries_of_a_silent_snmp_device_end_at_the_timeout():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]
@@ -108,7 +110,7 @@ ANSWER = answer_to(encode_question("venue", 7), VARBINDS)
     st.lists(st.tuples(st.integers(0, len(ANSWER) - 1), st.integers(0, 255)), max_size=5),
     st.integers(0, len(ANSWER)),
 )
-def test_changed_answers_are_read_or_left(changes: list[tuple[int, int]], length: int):
+def test_damaged_answers_are_read_or_ignored(changes: list[tuple[int, int]], length: int):
     data = bytearray(ANSWER)
     for position, value in changes:
         data[position] = value
@@ -119,7 +121,7 @@ def test_changed_answers_are_read_or_left(changes: list[tuple[int, int]], length
 
 @settings(max_examples=examples(300))
 @given(st.binary(max_size=200))
-def test_any_bytes_are_no_answer(data: bytes):
+def test_random_bytes_are_ignored(data: bytes):
     assert parse_answer(TARGET, 7, data) is None
 
 

@@ -17,7 +17,7 @@ _TURN_S = 1e-5  # each `wait` advances the clock by at least this time
 
 @dataclass(slots=True)
 class SimulatedHost:
-    """A host that does not answer its first ``lost_arp`` ARP requests, and the first ``lost_syns``
+    """A host that does not answer the first ``lost_arp`` ARP requests, and the first ``lost_syns``
     SYNs to each port.
     """
 

@@ -138,7 +138,7 @@ def test_a_second_socket_replaces_the_first_when_all_slots_are_taken() -> None:
     assert probes.sockets == IN_FLIGHT_MAX
 
 
-def test_a_host_that_answers_fast_is_not_waited_for_long() -> None:
+def test_attempts_at_a_host_that_answers_fast_time_out_sooner() -> None:
     probes = HostProbes((80, 81))
     probes.connects(0.0, 1)
     probes.answered(80, "refused", 0.002)
@@ -174,7 +174,7 @@ def test_a_late_answer_to_a_given_up_port_is_ignored() -> None:
     assert probes.open == []
 
 
-def test_retry_goes_to_hosts_that_answer_and_only_once() -> None:
+def test_a_host_is_retried_once_and_only_if_it_has_answered() -> None:
     mute = HostProbes((80,))
     run_out(mute)
     assert not mute.retry_soon(None)

@@ -68,7 +68,7 @@ def test_number_of_targets_is_bounded_and_reported() -> None:
     assert limitations == ("3 addresses of printers beyond 64 were not tried",)
 
 
-def test_the_literal_address_of_a_configured_printer() -> None:
+def test_the_literal_address_of_a_configured_printer_is_parsed() -> None:
     assert ipv4_host("10.0.0.9:9100") == "10.0.0.9"
     assert ipv4_host("10.0.0.9") == "10.0.0.9"
     for other in ("printer.local:9100", "/dev/ttyS0", "02:00:00:00:00:09", "", None):

@@ -95,7 +95,7 @@ def unused_port() -> int:
         return int(held.getsockname()[1])
 
 
-def test_open_and_refused_ports_of_this_machine(
+def test_open_and_refused_ports_of_this_machine_are_reported(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = unused_port()
@@ -219,17 +219,17 @@ def test_neighbour_events_need_no_privilege() -> None:
 
 
 @given(info=st.binary(max_size=120))
-def test_any_tcp_info_is_a_latency_or_nothing(info: bytes) -> None:
+def test_any_tcp_info_gives_a_positive_latency_or_none(info: bytes) -> None:
     latency_ms = parse_rtt_ms(info)
     assert latency_ms is None or latency_ms > 0
 
 
-def test_latency_is_the_microseconds_of_the_kernel() -> None:
+def test_the_latency_of_the_kernel_is_converted_to_milliseconds() -> None:
     assert parse_rtt_ms(bytes(68) + (1500).to_bytes(4, "little") + bytes(32)) == 1.5
     assert parse_rtt_ms(bytes(104)) is None
 
 
-def test_findings_join_by_address() -> None:
+def test_findings_are_joined_by_address() -> None:
     first = ScanFindings(
         (ScannedHost("10.0.0.1", latency_ms=9.0, open_ports=(80,), silent_ports=(22, 443)),),
         unanswered=(Target("10.0.0.2", "arp"), Target("10.0.0.3", "arp")),
@@ -247,7 +247,7 @@ def test_findings_join_by_address() -> None:
     assert [target.address for target in joined.unanswered] == ["10.0.0.3"]
 
 
-def test_the_port_of_a_printer_whose_mac_is_only_remembered_was_tried() -> None:
+def test_ports_tried_by_a_second_scan_without_an_answer_count_as_tried() -> None:
     """A second scan that gets no answer returns no host. The ports that it tried still count as
     tried.
     """

@@ -76,7 +76,7 @@ def mac(number: int) -> str:
     return f"02:00:00:00:00:{number:02x}"
 
 
-def test_hosts_with_their_ports_macs_and_latency() -> None:
+def test_hosts_are_reported_with_ports_macs_and_latency() -> None:
     lan = SimulatedLan(
         {
             "10.0.0.5": SimulatedHost(mac(5), frozenset({80, 9100}), round_trip_s=0.02),
@@ -99,7 +99,7 @@ def test_hosts_with_their_ports_macs_and_latency() -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_lost_arp_requests_cost_no_host_and_no_time(lost: int) -> None:
+def test_hosts_are_discovered_in_time_despite_lost_arp_requests(lost: int) -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), frozenset({80}), lost_arp=lost)})
     result, took_s = sweep(lan, subnet(10))
     findings = findings_in(result, 10)
@@ -244,7 +244,7 @@ def test_a_lost_syn_is_tried_again() -> None:
     assert [host.open_ports for host in findings.hosts] == [(80, 9100)]
 
 
-def test_no_more_than_the_window_is_ever_unresolved() -> None:
+def test_unresolved_addresses_never_exceed_the_window() -> None:
     lan = SimulatedLan({})
     _, took_s = sweep(lan, subnet(1500))
     assert lan.most_unresolved == UNRESOLVED_DEFAULT
@@ -252,7 +252,7 @@ def test_no_more_than_the_window_is_ever_unresolved() -> None:
     assert took_s < 3 * 3.3 + 2.5
 
 
-def test_a_host_is_given_eight_connections_at_once() -> None:
+def test_a_host_has_at_most_eight_connections_at_once() -> None:
     ports = tuple(range(1000, 1040))
     lan = SimulatedLan({"10.0.0.5": SimulatedHost(mac(5), filtered=frozenset(ports[:20]))})
     sweep(lan, subnet(5), ports=ports)
@@ -260,7 +260,7 @@ def test_a_host_is_given_eight_connections_at_once() -> None:
 
 
 @pytest.mark.medium
-def test_proxy_arp_ghosts_are_reported_and_left_out() -> None:
+def test_addresses_that_only_proxy_arp_answers_are_left_out_and_reported() -> None:
     hosts = {f"10.0.0.{n}": SimulatedHost(mac(99), mute=True) for n in range(20, 220)}
     hosts["10.0.0.33"] = SimulatedHost(mac(99), frozenset({80}))
     hosts["10.0.0.1"] = SimulatedHost(mac(1), frozenset({80}))
@@ -274,7 +274,7 @@ def test_proxy_arp_ghosts_are_reported_and_left_out() -> None:
     assert took_s < 5.0
 
 
-def test_multicast_macs_are_no_hosts() -> None:
+def test_hosts_with_multicast_macs_are_ignored() -> None:
     lan = SimulatedLan({"10.0.0.5": SimulatedHost("01:00:5e:00:00:05", frozenset({80}))})
     assert findings_in(sweep(lan, subnet(10))[0], 10).hosts == ()
 
@@ -299,7 +299,7 @@ def test_routed_addresses_are_connected_to_without_arp() -> None:
     assert took_s < 5.0
 
 
-def test_a_cancelled_sweep_ends_at_once_with_what_it_has() -> None:
+def test_a_cancelled_sweep_ends_at_once_with_partial_findings() -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({80}))})
     result, took_s = sweep(lan, subnet(2000), cancel_after_s=0.5)
     findings = findings_in(result, 2000)
@@ -309,7 +309,7 @@ def test_a_cancelled_sweep_ends_at_once_with_what_it_has() -> None:
     assert [host.address for host in findings.hosts] == ["10.0.0.1"]
 
 
-def test_the_deadline_ends_it_as_well() -> None:
+def test_a_sweep_ends_at_its_deadline() -> None:
     result, took_s = sweep(SimulatedLan({}), subnet(2000), deadline_s=1.0)
     assert result.ended_early
     assert took_s < 1.1

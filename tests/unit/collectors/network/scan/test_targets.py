@@ -45,7 +45,7 @@ def addresses(selection: TargetSelection) -> list[str]:
     return [target.address for target in selection.targets]
 
 
-def test_the_own_private_subnet_without_its_edges() -> None:
+def test_the_own_private_subnet_is_selected_without_its_first_and_last_address() -> None:
     selection = select(local("192.168.1.20/24"))
     assert len(selection.targets) == 254
     assert addresses(selection)[0] == "192.168.1.20"
@@ -84,12 +84,12 @@ def test_max_hosts_keeps_the_nearest_and_reports_the_number() -> None:
     )
 
 
-def test_max_hosts_of_exactly_the_subnet_is_no_cut() -> None:
+def test_a_subnet_of_exactly_max_hosts_is_not_truncated() -> None:
     assert not select(local("192.168.1.20/24"), max_hosts=254).truncated
     assert select(local("192.168.1.20/24"), max_hosts=253).truncated
 
 
-def test_excluded_addresses_are_left_out_but_the_own_ones() -> None:
+def test_excluded_addresses_are_left_out() -> None:
     selection = select(local("192.168.1.20/28"), exclude=("192.168.1.17", "192.168.1.24/29"))
     assert addresses(selection) == [
         "192.168.1.20",
@@ -110,13 +110,13 @@ def test_two_addresses_in_one_subnet_cover_it_once() -> None:
     assert not selection.truncated
 
 
-def test_an_excluded_network_of_millions_costs_nothing() -> None:
+def test_a_large_excluded_network_is_skipped() -> None:
     selection = select(local("10.200.0.5/8"), exclude=("10.128.0.0/9",), max_hosts=50)
     assert len(selection.targets) == 50
     assert all(a == "10.200.0.5" or int(a.split(".")[1]) < 128 for a in addresses(selection))
 
 
-def test_configured_subnets_replace_the_own_ones() -> None:
+def test_configured_subnets_replace_the_own_subnets() -> None:
     selection = select(local("192.168.1.20/24"), subnets=("10.9.0.0/30", "192.168.1.8/30"))
     assert {(t.address, t.way) for t in selection.targets} == {
         ("192.168.1.20", "local"),
@@ -127,7 +127,7 @@ def test_configured_subnets_replace_the_own_ones() -> None:
     }
 
 
-def test_a_configured_subnet_around_the_own_link_resolves_what_is_on_it() -> None:
+def test_only_addresses_of_the_own_link_are_resolved_in_a_larger_subnet() -> None:
     selection = select(local("192.168.1.20/30"), subnets=("192.168.1.16/29",))
     ways = {t.address: t.way for t in selection.targets}
     assert ways["192.168.1.20"] == "local"

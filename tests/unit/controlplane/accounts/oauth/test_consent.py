@@ -23,11 +23,11 @@ async def test_consent_requires_a_signed_in_user(service: RunningService) -> Non
     assert reply.headers["location"].startswith(f"{BASE}/authorize?")
 
 
-async def test_no_decision_without_the_page(asking: Asking) -> None:
+async def test_a_decision_without_the_proof_of_the_consent_page_is_refused(asking: Asking) -> None:
     """A form is refused without the proof that the consent page contains."""
     program, visitor = asking
-    for made_up in ("", "0" * 64, "ü"):
-        fields = {"query": program.query(), "proof": made_up, "decision": "allow"}
+    for invalid_proof in ("", "0" * 64, "ü"):
+        fields = {"query": program.query(), "proof": invalid_proof, "decision": "allow"}
         reply = await visitor.post(f"{BASE}/authorize", fields | {"organization": "org-0001"})
         assert reply.status_code == 403
         assert "location" not in reply.headers
@@ -99,7 +99,7 @@ async def test_no_page_is_framed_cached_or_scripted(
     )
 
 
-async def test_guessing_passwords_on_the_page_is_counted_as_elsewhere(
+async def test_wrong_passwords_on_the_sign_in_page_are_limited(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -114,7 +114,7 @@ async def test_guessing_passwords_on_the_page_is_counted_as_elsewhere(
     assert "wait" in right.text
 
 
-async def test_the_sign_in_page_leads_nowhere_else(asking: Asking) -> None:
+async def test_sign_in_redirects_only_to_the_authorization_page(asking: Asking) -> None:
     _, visitor = asking
     for query in ("https://evil.example", "x=1\r\nSet-Cookie: a=b", "//evil.example/", ""):
         reply = await visitor.sign_in(query, "ada@example.com")

@@ -55,13 +55,15 @@ async def test_the_server_s_document_is_one(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("path", [OF_RESOURCE, f"{OF_RESOURCE}/api/mcp/v1"])
-async def test_the_resource_names_its_server(service: RunningService, path: str) -> None:
+async def test_the_metadata_of_the_resource_names_the_authorization_server(
+    service: RunningService, path: str
+) -> None:
     document = (await service.http.get(path)).json()
     assert document["resource"] == RESOURCE
     assert document["authorization_servers"] == [ISSUER]
 
 
-async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
+async def test_a_user_without_a_session_signs_in_and_returns_to_the_consent_page(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -222,7 +224,7 @@ async def test_a_client_revokes_its_tokens(service: RunningService, kind: str) -
     assert (await program.revoke("voa_" + "x" * 43)).status_code == 200
 
 
-async def test_on_loopback_it_needs_no_tls_and_elsewhere_it_does(
+async def test_oauth_requires_https_except_on_loopback(
     database: Database, settings: Settings
 ) -> None:
     plain = Settings(refusal_delay_s=0)

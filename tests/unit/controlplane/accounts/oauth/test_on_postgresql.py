@@ -1,4 +1,4 @@
-"""Tests of concurrent exchanges at two services that share a PostgreSQL database."""
+"""Tests of concurrent exchanges client_at two services that share a PostgreSQL database."""
 
 import asyncio
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ def database() -> Iterator[Database]:
         opened.close()
 
 
-def at(service: RunningService, program: Program) -> Program:
+def client_at(service: RunningService, program: Program) -> Program:
     """Return a client that calls ``service`` with the client id of ``program``."""
     same = Program(service)
     same.client_id = program.client_id
     return same
 
 
-def left(service: RunningService) -> tuple[int, int]:
+def count_grants_and_tokens(service: RunningService) -> tuple[int, int]:
     """Return the number of grants and of tokens in the database."""
 
     def work(session: object) -> tuple[int, int]:
@@ -48,13 +48,13 @@ async def test_many_exchanges_of_one_code_leave_no_grant(
 ) -> None:
     code = await code_of(asking)
     async with beside(service.database, service.core.settings, service.clock) as other:
-        programs = [asking[0], at(other, asking[0])] * AT_ONCE
+        programs = [asking[0], client_at(other, asking[0])] * AT_ONCE
         replies = await asyncio.gather(*(each.exchange(code) for each in programs))
         given = [each.json() for each in replies if each.status_code == 200]
         assert len(given) == 1
         assert {each.status_code for each in replies} == {200, 400}
         assert await reads(other, given[0]["access_token"]) is None
-    assert left(service) == (0, 0)
+    assert count_grants_and_tokens(service) == (0, 0)
 
 
 async def test_many_refreshes_with_one_token_leave_no_grant(
@@ -62,12 +62,12 @@ async def test_many_refreshes_with_one_token_leave_no_grant(
 ) -> None:
     token = (await asking[0].exchange(await code_of(asking))).json()["refresh_token"]
     async with beside(service.database, service.core.settings, service.clock) as other:
-        programs = [asking[0], at(other, asking[0])] * AT_ONCE
+        programs = [asking[0], client_at(other, asking[0])] * AT_ONCE
         replies = await asyncio.gather(*(each.refresh(token) for each in programs))
         given = [each.json() for each in replies if each.status_code == 200]
         assert len(given) == 1
         assert await reads(other, given[0]["access_token"]) is None
-    assert left(service) == (0, 0)
+    assert count_grants_and_tokens(service) == (0, 0)
 
 
 async def test_a_code_exchanged_while_the_membership_ends_leaves_no_token(
@@ -85,5 +85,5 @@ async def test_a_code_exchanged_while_the_membership_ends_leaves_no_token(
             asyncio.gather(*(program.exchange(code) for code in codes)), ended
         )
         assert {each.status_code for each in replies} <= {200, 400}
-        assert left(service) == (0, 0)
+        assert count_grants_and_tokens(service) == (0, 0)
         make_user(service)

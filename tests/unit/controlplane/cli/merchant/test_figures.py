@@ -27,7 +27,7 @@ pytestmark = [
 ]
 DAYS = ("--from", "2026-11-11", "--to", "2026-11-20")
 QUERY = {"locationId": "loc-0001", "period": "custom", "from": "2026-11-11", "to": "2026-11-20"}
-OF_A_PLACE = """SELECT SUM({}) FROM sales s JOIN locations l ON l.position = s.location
+SUM_OF_LOCATIONS = """SELECT SUM({}) FROM sales s JOIN locations l ON l.position = s.location
     WHERE s.status = 'completed' AND s.currency = 'AED' AND l.id IN ({})
     AND s.local_hour / 24 BETWEEN {} AND {}"""
 
@@ -58,7 +58,7 @@ def test_figures_equal_the_sales(
     out = run_command(capsys, "--location", "loc-0001", *DAYS).partition("\nEUR")[0]
     for name, column in (("gross", "s.gross"), ("discount", "s.gross - s.total")):
         now, before = (
-            sandbox.ask(OF_A_PLACE.format(column, "'loc-0001'", day(first), day(last)))
+            sandbox.ask(SUM_OF_LOCATIONS.format(column, "'loc-0001'", day(first), day(last)))
             for first, last in (("2026-11-11", "2026-11-20"), ("2026-11-01", "2026-11-10"))
         )
         assert row(out, name)[:2] == [format_amount(each, "AED") for each in (now, before)]
@@ -75,7 +75,7 @@ def test_a_narrow_terminal_omits_the_change_column(
         assert max(len(line.rstrip()) for line in out.splitlines()) <= int(width)
 
 
-def test_several_locations_and_all_of_them(
+def test_figures_of_several_and_of_all_locations_are_printed(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = run_command(capsys, "--location", "loc-0001", "--location", "loc-0002", *DAYS)
@@ -86,13 +86,15 @@ def test_several_locations_and_all_of_them(
     every = run_command(capsys, "--location", "loc-0002", "--all", *DAYS).partition("\nEUR")[0]
     location_list = "'loc-0001', 'loc-0002', 'loc-0003', 'loc-0004'"
     gross = sandbox.ask(
-        OF_A_PLACE.format("s.gross", location_list, day("2026-11-11"), day("2026-11-20"))
+        SUM_OF_LOCATIONS.format("s.gross", location_list, day("2026-11-11"), day("2026-11-20"))
     )
     assert row(every, "gross")[0] == format_amount(gross, "AED")
     assert "4 locations" in every
 
 
-def test_json_is_the_summary(client: OperationsClient, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_is_the_financial_summary(
+    client: OperationsClient, capsys: pytest.CaptureFixture[str]
+) -> None:
     (row,) = json.loads(run_command(capsys, "--location", "loc-0001", *DAYS, "--json"))
     expected = client.financial_summary(validate(QUERY, FiguresQuery))
     assert row["current"]["currencies"][0]["figures"]["grossCents"] == (

@@ -52,7 +52,7 @@ def test_a_retail_key_is_created_listed_and_revoked(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("database")
-def test_a_long_organization_folds_and_leaves_the_id_whole(
+def test_a_long_organization_is_folded_and_the_id_is_not_cut(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -91,7 +91,7 @@ def test_a_key_opens_the_running_service_until_it_is_revoked(
         next(client.sales())
 
 
-def test_rotation_leaves_one_key_that_signs(
+def test_one_signing_key_is_active_after_a_rotation(
     as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with RetailClient(
@@ -99,10 +99,10 @@ def test_rotation_leaves_one_key_that_signs(
     ) as client:
         assert next(client.sales())
         assert main(["retail", "rotate-signing-key"]) == 0
-        signs = capsys.readouterr().out.removeprefix("new signing key: ").strip()
+        key_id = capsys.readouterr().out.removeprefix("new signing key: ").strip()
         # The rotation revoked the token of the client, so the client requests a new token.
         assert next(client.sales())
     in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
     assert as_newcomer.ask(f"{in_use} AND retired_at IS NULL") == 1
     assert as_newcomer.ask(f"{in_use} AND retired_at IS NOT NULL") >= 1
-    assert len(signs) == 36
+    assert len(key_id) == 36

@@ -27,13 +27,13 @@ async def test_a_request_is_delivered_until_it_runs(service: RunningService) -> 
     assert await device.commands() == []
 
 
-async def test_commands_come_oldest_first(service: RunningService) -> None:
+async def test_commands_are_delivered_oldest_first(service: RunningService) -> None:
     device = await service.device().enrolled()
     requests = [await device.create_request() for _ in range(3)]
     assert [entry["requestId"] for entry in await device.commands()] == requests
 
 
-async def test_a_key_gets_the_commands_of_all_its_devices_and_no_others(
+async def test_a_key_receives_only_the_commands_of_its_devices(
     service: RunningService,
 ) -> None:
     one, two = await service.device().enrolled(), await service.device().enrolled()
@@ -87,7 +87,7 @@ async def test_a_late_received_does_not_stop_what_runs(service: RunningService) 
     assert await device.status_of(request) == "running"
 
 
-async def test_acknowledgements_at_once_all_succeed(service: RunningService) -> None:
+async def test_concurrent_acknowledgements_all_succeed(service: RunningService) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     replies = await asyncio.gather(

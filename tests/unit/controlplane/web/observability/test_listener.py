@@ -114,7 +114,7 @@ def resident_bytes(pid: int) -> int:
 
 @pytest.mark.needs("postgresql")
 @pytest.mark.large
-def test_counters_of_a_dead_worker_stay_and_its_open_streams_do_not(
+def test_metrics_keep_the_counters_of_a_dead_worker_but_not_its_open_streams(
     shared: Process, tmp_path: Path
 ) -> None:
     url = metrics_url(shared)

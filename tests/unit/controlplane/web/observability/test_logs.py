@@ -79,7 +79,7 @@ async def test_an_unexpected_error_is_logged_with_trace_id_and_traceback(
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-async def test_no_line_holds_a_key_a_header_or_a_body(
+async def test_no_log_line_contains_a_key_a_header_or_a_body(
     service: RunningService, capsys: Captured, form: str
 ) -> None:
     set_up_logging("debug", form)  # type: ignore[arg-type]

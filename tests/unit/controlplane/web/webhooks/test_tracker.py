@@ -101,7 +101,7 @@ async def test_attempts_are_bounded(service: RunningService) -> None:
     assert len(webhook.received) == 3
 
 
-async def test_an_attempt_cut_off_by_a_crash_counts(service: RunningService) -> None:
+async def test_an_attempt_that_ends_with_a_crash_is_counted(service: RunningService) -> None:
     device, report_id = await submitted(service)
 
     async def crash(request: httpx2.Request) -> httpx2.Response:
