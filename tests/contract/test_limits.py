@@ -121,7 +121,9 @@ def _id(value: object) -> str | None:
 
 
 @pytest.mark.parametrize(("message", "path", "least", "most"), STRINGS, ids=_id)
-def test_a_string_at_its_edges(message: Message, path: Path, least: int, most: int) -> None:
+def test_a_string_is_accepted_within_its_limits(
+    message: Message, path: Path, least: int, most: int
+) -> None:
     _read(message, path, "x" * least)
     _read(message, path, "x" * most)
     _read(message, path, EMOJI * (most // 2))

@@ -32,8 +32,8 @@ from collectors.shared.text import clean_text
 MOUNTS_MAX: Final = 32
 SOURCE: Final = "statvfs"
 SPACE_S: Final = 1.5
-"""Time limit. If a disk does not report its size within this time, its fields have failed, which is
-a finding.
+"""Time limit. If a disk does not report its size within this time, its fields get the status
+collection-failed, which creates a finding.
 """
 
 _DENIED: Final = b"Permission denied"

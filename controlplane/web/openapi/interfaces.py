@@ -48,9 +48,10 @@ FACADE: Final = Interface(
     description=f"""\
 The reference service of the venue agent, {__version__}.
 
-Every operation is a `POST` with a JSON object; `support.contact` has no body. It answers 200 with
-JSON, or refuses with a problem (RFC 9457) that has a `code`. Lengths of strings are counted in
-UTF-16 code units, as in JavaScript: a character outside the Basic Multilingual Plane counts as two.
+Every operation is a `POST` with a JSON object; `support.contact` has no body. An operation answers
+200 with JSON, or refuses with a problem (RFC 9457) that has a `code`. Lengths of strings are
+counted in UTF-16 code units, as in JavaScript: a character outside the Basic Multilingual Plane
+counts as two.
 Unknown keys are refused. Optional keys are left out, never null. An object must not contain a key
 twice.
 """,

@@ -25,7 +25,9 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
-async def test_the_official_client_lists_and_calls_all_seven(served: Served, mode: str) -> None:
+async def test_the_official_client_lists_and_calls_all_seven_tools(
+    served: Served, mode: str
+) -> None:
     headers = {"authorization": f"Bearer {served.api_key}"}
     async with (
         httpx2.AsyncClient(headers=headers) as http,

@@ -138,7 +138,7 @@ def test_one_operation_takes_no_body() -> None:
     ("kind", "outcome", "report", "reason"),
     list(product(get_args(Kind), get_args(Outcome), REPORTS, (None, "collection-failed", "other"))),
 )
-def test_schema_and_service_take_the_same_reports(
+def test_schema_and_service_accept_the_same_reports(
     kind: str, outcome: str, report: str, reason: str | None
 ) -> None:
     body = {"kind": kind, "outcome": outcome, "report": REPORTS[report]}

@@ -170,7 +170,7 @@ async def test_a_stream_outlives_the_proxys_timeout(kind: str, tmp_path: Path) -
     assert comments > PAST_THE_TIMEOUT, "the proxy has ended the stream"
 
 
-async def test_bodies_pass_up_to_the_services_own_bound(front: Front) -> None:
+async def test_the_proxy_passes_bodies_up_to_the_limit_of_the_service(front: Front) -> None:
     async with front.client() as http:
         headers = front.headers() | {"Content-Type": "application/json"}
         path = OPERATION.format("submitResult")

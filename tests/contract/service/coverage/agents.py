@@ -11,8 +11,8 @@ PROTOCOL: Final = AGENTS_UNIT + "test_protocol.py::"
 ADMISSION: Final = AGENTS_UNIT + "test_admission.py::"
 TOOLS: Final = AGENTS_UNIT + "test_tools.py::"
 MISTAKES: Final = AGENTS_UNIT + "test_malformed.py::test_a_mistake_is_answered_with_its_code"
-ANY_ID: Final = ENVELOPE + "test_an_id_is_a_string_or_an_integer_and_comes_back"
-LISTED: Final = PROTOCOL + "test_ping_and_list_need_no_hello"
+ANY_ID: Final = ENVELOPE + "test_the_reply_has_the_string_or_integer_id_of_the_request"
+LISTED: Final = PROTOCOL + "test_ping_and_tools_list_require_no_initialize"
 
 AGENTS: Final = (
     Table(
@@ -61,7 +61,7 @@ AGENTS: Final = (
                 "`tools/call` can call each of the seven tools",
                 EXAMPLE,
                 "tests/contract/agent_protocol/test_official_client.py::"
-                "test_the_official_client_lists_and_calls_all_seven",
+                "test_the_official_client_lists_and_calls_all_seven_tools",
             ),
             row(
                 "each call checks the credential, the memberships and the scope again",

@@ -5,7 +5,9 @@ from typing import Final
 from tests.contract.service.coverage.rows import EVERY_FIELD, EXAMPLE, UNIT, Row, Table, row
 
 REMOTE: Final = UNIT + "remote_control/"
-EDGES: Final = REMOTE + "test_fields.py::test_a_field_at_its_edges"
+EDGES: Final = (
+    REMOTE + "test_fields.py::test_a_field_accepts_permitted_values_and_refuses_forbidden_values"
+)
 REQUIRED: Final = REMOTE + "test_fields.py::test_exactly_the_required_fields_are_required"
 ENROLMENT: Final = REMOTE + "test_enrollment.py::"
 DELIVERY: Final = UNIT + "devices/requests/test_delivery.py::"
@@ -17,14 +19,16 @@ STRICT: Final = REMOTE + "test_schema.py::test_every_field_is_always_present_and
 WITHIN: Final = REMOTE + "test_schema.py::test_records_within_have_every_field_and_no_other"
 BACK: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
 MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
-EXPIRED: Final = OPERATOR + "test_due_requests_are_expired_when_read_and_the_sweep_stores_it"
+EXPIRED: Final = (
+    OPERATOR + "test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_sweep"
+)
 TABLE: Final = (
     UNIT
     + "devices/requests/test_lifecycle.py::test_the_transitions_are_those_of_the_expected_table"
 )
 READING: Final = UNIT + "devices/test_reading.py::test_reading_operations_change_nothing"
 PAYLOAD: Final = REMOTE + "test_payload_edges.py::"
-PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_at_its_edges"
+PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_is_accepted_at_each_limit_and_refused_beyond_it"
 PERMITTED: Final = PAYLOAD + "test_any_payload_that_the_document_permits_is_accepted"
 
 
@@ -115,7 +119,7 @@ DEVICES: Final = (
                 "`challenge.publicKey`: exactly 88 characters, required",
                 EDGES,
                 REQUIRED,
-                REMOTE + "test_signatures.py::test_the_key_is_88_characters_of_a_real_der",
+                REMOTE + "test_signatures.py::test_a_public_key_of_88_hexadecimal_digits_is_parsed",
                 ENROLMENT + "test_a_key_that_is_not_ed25519_is_a_field_error",
             ),
             _field("`challenge.platform`: one of five words, required"),
@@ -268,7 +272,7 @@ DEVICES: Final = (
                 "the agent writes and reads the same payloads",
                 "tests/contract/test_golden_messages.py::"
                 "test_a_message_is_read_and_written_again_as_it_was",
-                "tests/contract/test_limits.py::test_a_string_at_its_edges",
+                "tests/contract/test_limits.py::test_a_string_is_accepted_within_its_limits",
             ),
         ),
     ),

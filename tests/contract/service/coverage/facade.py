@@ -98,7 +98,7 @@ FACADE: Final = (
             ),
             row(
                 "OAuth has endpoints below `/api/auth/oauth2`, a metadata document and no scopes",
-                OAUTH + "test_flow.py::test_the_server_s_document_is_one",
+                OAUTH + "test_flow.py::test_the_metadata_of_the_authorization_server_is_valid",
                 OAUTH + "test_flow.py::test_registration_returns_the_metadata_that_was_accepted",
             ),
             row(

@@ -96,7 +96,7 @@ FIGURES: Final = (
             row(
                 "a `Window` of a location without a valid time zone is marked with `fellBackToUtc`",
                 OPERATIONS + "test_a_location_without_a_time_zone_is_reported",
-                UNIT + "figures/test_local_time.py::test_no_zone_falls_back_to_utc",
+                UNIT + "figures/test_local_time.py::test_an_invalid_time_zone_falls_back_to_utc",
             ),
             row(
                 "`previous` has the same fields as `current`",

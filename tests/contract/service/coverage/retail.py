@@ -241,7 +241,7 @@ RETAIL: Final = (
             row(
                 "503 without a code",
                 EXAMPLE,
-                REFUSALS + "test_a_busy_database_asks_to_come_back",
+                REFUSALS + "test_a_busy_database_returns_503_with_retry_after",
                 REFUSALS + "test_a_create_on_a_locked_database_asks_to_come_back",
             ),
         ),

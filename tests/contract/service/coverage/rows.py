@@ -6,7 +6,7 @@ from typing import Final
 UNIT: Final = "tests/unit/controlplane/"
 DOCUMENT_TESTS: Final = "tests/contract/service/test_service_document.py::"
 EXAMPLE: Final = DOCUMENT_TESTS + "test_the_document_matches_the_service"
-EVERY_FIELD: Final = DOCUMENT_TESTS + "test_every_field_was_seen"
+EVERY_FIELD: Final = DOCUMENT_TESTS + "test_replies_contain_every_field_in_every_form"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ SUPPORT: Final = (
                 "a repeated call gets the same reply, even if both calls run at the same time",
                 OPERATIONS + "test_repeated_confirmations_and_disconnections_get_the_same_reply",
                 AT_ONCE + "test_concurrent_confirmations_have_one_result",
-                AT_ONCE + "test_confirmed_and_ended_at_once_it_is_ended",
+                AT_ONCE + "test_a_link_confirmed_and_ended_concurrently_is_ended",
             ),
             row(
                 "a second organization cannot use a confirmed token",
@@ -70,10 +70,10 @@ SUPPORT: Final = (
             ),
             row(
                 "an owner or manager of the organization is required, or a key with a write grant",
-                WHO + "test_people_link_by_their_role",
-                WHO + "test_keys_link_by_their_grant",
+                WHO + "test_the_role_of_a_user_determines_who_may_confirm_and_end_links",
+                WHO + "test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm",
                 WHO + "test_a_user_s_key_links_with_the_permissions_of_its_owner",
-                WHO + "test_a_changed_role_counts_at_once",
+                WHO + "test_a_changed_role_applies_at_once",
             ),
             row(
                 "a caller without access to a token gets no information about it",
@@ -82,7 +82,7 @@ SUPPORT: Final = (
             ),
             row(
                 "a token is stored nowhere, and appears in no log",
-                OPERATIONS + "test_tokens_are_kept_nowhere_and_in_no_log",
+                OPERATIONS + "test_tokens_are_neither_stored_nor_logged",
             ),
         ),
     ),

@@ -11,7 +11,7 @@ TASK = "io.modelcontextprotocol/related-task"
 
 
 @pytest.mark.parametrize("number", [1, 0, -(2**53) + 1, 2**53 - 1, "a", "", "7"])
-async def test_an_id_is_a_string_or_an_integer_and_comes_back(
+async def test_the_reply_has_the_string_or_integer_id_of_the_request(
     agent: Agent, number: int | str
 ) -> None:
     reply = await agent.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "ping"}))

@@ -35,7 +35,7 @@ async def test_an_unknown_version_is_answered_with_the_latest(agent: Agent) -> N
     assert result["protocolVersion"] == "2025-11-25"
 
 
-async def test_ping_and_list_need_no_hello(agent: Agent) -> None:
+async def test_ping_and_tools_list_require_no_initialize(agent: Agent) -> None:
     assert (await agent.ask("ping"))["result"] == {}
     tools = (await agent.ask("tools/list", {}))["result"]["tools"]
     assert [tool["name"] for tool in tools] == TOOLS

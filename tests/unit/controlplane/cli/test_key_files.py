@@ -64,7 +64,7 @@ def test_a_rollout_has_a_file_for_each_key(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the test reads POSIX file modes")
-def test_only_the_owner_may_read_them(database: str, tmp_path: Path) -> None:
+def test_only_the_owner_can_read_key_files(database: str, tmp_path: Path) -> None:
     out = tmp_path / "keys"
     before = os.umask(0)
     try:

@@ -88,7 +88,7 @@ def test_intervals_of_constant_utc_offset_cover_the_period(zone: str, near: date
 
 
 @pytest.mark.parametrize("zone", [None, "", "Mars/Olympus_Mons", "Europe", "../etc/passwd", "\0"])
-def test_no_zone_falls_back_to_utc(zone: str | None) -> None:
+def test_an_invalid_time_zone_falls_back_to_utc(zone: str | None) -> None:
     clock = clock_of(zone)
     assert (clock.name, clock.fell_back, clock.zone) == ("UTC", True, UTC)
 

@@ -100,7 +100,9 @@ async def named(service: RunningService, operation: str, body: dict[str, Any]) -
 
 
 @pytest.mark.parametrize(("operation", "field"), FIELDS)
-async def test_a_field_at_its_edges(service: RunningService, operation: str, field: str) -> None:
+async def test_a_field_accepts_permitted_values_and_refuses_forbidden_values(
+    service: RunningService, operation: str, field: str
+) -> None:
     inside, outside = FIELDS[operation, field]
     for value in inside:
         body = BODIES[operation] | {field: value}

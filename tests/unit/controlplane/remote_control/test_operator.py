@@ -176,7 +176,7 @@ async def test_history_of_locations_without_access_is_left_out(
     assert (detail["requests"], detail["reports"]) == ([], [])
 
 
-async def test_due_requests_are_expired_when_read_and_the_sweep_stores_it(
+async def test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_sweep(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()

@@ -116,7 +116,9 @@ def changed(payload: Any, path: Path, value: Any) -> Any:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> None:
+async def test_a_payload_is_accepted_at_each_limit_and_refused_beyond_it(
+    service: RunningService, kind: str
+) -> None:
     bounds = edges_of(kind)
     assert set(bounds) == set(stated(KINDS[kind]))
     device = await service.device().enrolled()

@@ -33,7 +33,7 @@ def test_the_example_of_the_rfc_is_accepted_as_hex_and_base64() -> None:
     assert not is_signed(PREFIX + RFC_KEY, "s", RFC_SIGNATURE)
 
 
-def test_the_key_is_88_characters_of_a_real_der() -> None:
+def test_a_public_key_of_88_hexadecimal_digits_is_parsed() -> None:
     public = Ed25519PrivateKey.generate().public_key()
     text = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo).hex()
     assert len(text) == 88

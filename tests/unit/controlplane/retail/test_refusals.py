@@ -66,7 +66,7 @@ async def test_an_internal_error_reveals_no_details(method: str, path: str) -> N
 
 
 @pytest.mark.parametrize(("method", "path"), EVERYWHERE)
-async def test_a_busy_database_asks_to_come_back(method: str, path: str) -> None:
+async def test_a_busy_database_returns_503_with_retry_after(method: str, path: str) -> None:
     async with broken(DatabaseBusyError("the database is busy")) as http:
         reply = await call(http, method, path)
     assert (reply.status_code, "code" in reply.json()) == (503, False)

@@ -68,7 +68,9 @@ async def test_only_one_of_two_organizations_can_confirm_a_token(
     assert sum(counts) == ROUNDS
 
 
-async def test_confirmed_and_ended_at_once_it_is_ended(service: RunningService, desk: Desk) -> None:
+async def test_a_link_confirmed_and_ended_concurrently_is_ended(
+    service: RunningService, desk: Desk
+) -> None:
     async with beside(service.database, service.core.settings, service.clock) as other:
         for _ in range(ROUNDS):
             token = desk.token()

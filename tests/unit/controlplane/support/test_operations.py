@@ -225,7 +225,7 @@ async def test_inspect_changes_nothing(service: RunningService, desk: Desk) -> N
     assert desk.rows() == before
 
 
-async def test_tokens_are_kept_nowhere_and_in_no_log(
+async def test_tokens_are_neither_stored_nor_logged(
     service: RunningService, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     token = desk.token()

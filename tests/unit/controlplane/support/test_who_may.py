@@ -25,7 +25,7 @@ async def browser_of(service: RunningService) -> Browser:
         ("viewer", [], False),
     ],
 )
-async def test_people_link_by_their_role(
+async def test_the_role_of_a_user_determines_who_may_confirm_and_end_links(
     service: RunningService, desk: Desk, role: Role, locations: list[str], may: bool
 ) -> None:
     user = make_user(service, role=role, locations=locations)
@@ -50,7 +50,7 @@ async def test_people_link_by_their_role(
         (True, ["loc-0001"], "manager_required"),
     ],
 )
-async def test_keys_link_by_their_grant(
+async def test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm(
     service: RunningService, desk: Desk, can_write: bool, locations: list[str], refusal: str | None
 ) -> None:
     key = service.make_key(can_write=can_write, locations=locations)
@@ -130,7 +130,7 @@ async def test_a_user_s_key_links_with_the_permissions_of_its_owner(
     assert refused(await desk.confirm(desk.token(), OTHER, key)) == (403, "manager_required")
 
 
-async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk) -> None:
+async def test_a_changed_role_applies_at_once(service: RunningService, desk: Desk) -> None:
     user = make_user(service)
     browser = await browser_of(service)
     token = desk.token()

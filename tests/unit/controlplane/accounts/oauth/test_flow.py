@@ -42,7 +42,7 @@ async def test_a_client_reads_with_the_permissions_of_its_user(service: RunningS
     assert (caller.locations, caller.role) == (frozenset({"loc-1"}), "manager")
 
 
-async def test_the_server_s_document_is_one(service: RunningService) -> None:
+async def test_the_metadata_of_the_authorization_server_is_valid(service: RunningService) -> None:
     reply = await service.http.get(SERVER)
     document = AuthorizationServerMetadata(reply.json())
     document.validate([IssuerMetadata])
