@@ -82,7 +82,8 @@ class Operation:
         writes: whether it needs a write grant.
         is_public: whether it can be called without a credential.
         refusals: codes of refusals in addition to the codes in `ANYWHERE`.
-        events: description of the server-sent events that the operation sends to callers that prefer events.
+        events: description of the server-sent events that the operation sends to callers that
+            prefer events.
         body_schema: narrows the JSON Schema of the body.
         successor: path of the operation that replaces this deprecated one.
     """
