@@ -6,7 +6,7 @@ from typing import Final
 from controlplane.analytics import deprecated, operations, routes
 from controlplane.operation.operation import Area, Procedure, procedure
 
-_row = partial(procedure, refusals={"location_not_found", "foreign_location"})
+_row = partial(procedure, refusals={"location_not_found", "foreign_location"}, is_long=True)
 _old = partial(_row, successor=routes.DASHBOARD)
 
 ANALYTICS: Final = Area(

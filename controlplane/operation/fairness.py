@@ -1,9 +1,10 @@
 """Limits for each caller, so that no caller slows down other callers.
 
 Each API key has limits for calls per second, concurrent calls, open streams and processor time.
-Each organization has limits for calls per second and open streams. Processor time is limited
-because the largest permitted body can cost a hundred times as much as a usual body. Each process of
-the service counts separately.
+Each organization has limits for calls per second, open streams and processor time. Processor time
+is limited because one call can cost a thousand times as much as another. In an organization,
+read-only keys and keys with a write grant have separate limits of processor time, so that readers
+do not exclude the devices. Each process of the service counts separately.
 """
 
 import math
@@ -95,6 +96,15 @@ class Fairness:
         self._processing = RateLimit(
             settings.processing_share, settings.processing_burst_s, monotonic
         )
+        is_limited = settings.rate_per_s > 0
+        self._call_time = RateLimit(
+            settings.call_share * is_limited, settings.call_burst_s, monotonic
+        )
+        self._organizations_call_time = RateLimit(
+            settings.organization_call_share * is_limited,
+            settings.organization_call_burst_s,
+            monotonic,
+        )
         self._under_way: Counter[UUID] = Counter()
         self._streams: Counter[Hashable] = Counter()
 
@@ -103,7 +113,9 @@ class Fairness:
         # The key's limits come first: its refused calls must not use up the organization's limit.
         wait_s = (
             self._processing.wait(caller.key_id)
+            or self._call_time.wait(caller.key_id)
             or self._calls.take(caller.key_id)
+            or self._organizations_call_time.wait(_readers_or_writers(caller))
             or self._organizations_calls.take(caller.organization_id)
         )
         if wait_s:
@@ -149,9 +161,21 @@ class Fairness:
                 if not self._streams[each]:
                     del self._streams[each]
 
-    def charge(self, caller: Caller, processor_s: float) -> None:
-        """Charge a caller for processor seconds, for example to parse a large body."""
-        self._processing.charge(caller.key_id, processor_s)
+    def charge(self, caller: Caller, processor_s: float, *, free_s: float = 0.0) -> None:
+        """Charge a caller and its organization for the processor seconds of a call.
+
+        Args:
+            free_s: processor seconds of a usual call. Further ones are also charged to the smaller
+                limit of the key, which is for large bodies.
+        """
+        self._call_time.charge(caller.key_id, processor_s)
+        self._organizations_call_time.charge(_readers_or_writers(caller), processor_s)
+        self._processing.charge(caller.key_id, max(0.0, processor_s - free_s))
+
+
+def _readers_or_writers(caller: Caller) -> tuple[str, bool]:
+    """Return the bucket of the caller's organization."""
+    return caller.organization_id, caller.can_write
 
 
 def spread(wait_s: int) -> int:

@@ -215,10 +215,15 @@ async def parse_charged(
     """Return the parsed body. Raises a refusal if the body is invalid.
 
     A small body is parsed at once, so that an invalid body is refused without a database thread. A
-    large body is parsed in a separate process, and its caller is charged for the processor time.
+    large body is parsed in a separate process. The caller is charged for the processor time.
     """
     if len(body) <= LARGE_BYTES:
-        return parse(body)
+        began_s = core.thread_time()
+        try:
+            return parse(body)
+        finally:
+            took_s = core.thread_time() - began_s
+            core.fairness.charge(caller, took_s, free_s=took_s)
     parsed, took_s = await core.body_reader.read(parse, body)
     core.fairness.charge(caller, took_s)
     if isinstance(parsed, Refusal):

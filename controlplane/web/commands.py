@@ -53,7 +53,7 @@ class CommandsEndpoint:
             return
         now = self._core.clock()
         commands = await self._core.read(
-            lambda session: waiting_commands(session, caller.key_id, now)
+            lambda session: waiting_commands(session, caller.key_id, now), (caller,)
         )
         for command in commands:
             self._core.metrics.sent_command(command.kind, "reply")

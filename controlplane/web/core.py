@@ -1,6 +1,7 @@
 """The state that every endpoint shares: database threads, limits, keys and streams."""
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,12 +23,14 @@ from controlplane.devices.overview.report_changes import ReportChangeCache
 from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import unavailable
 from controlplane.operation.fairness import Fairness, RateLimit
 from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.web.long_calls import Call, LongCalls
 from controlplane.web.observability.metrics import Metrics, Transaction
 
 Result = TypeVar("Result")
@@ -58,9 +61,11 @@ class Core:
         *,
         monotonic: Callable[[], float] = time.monotonic,
         thread_time: Callable[[], float] = time.thread_time,
+        long_calls: LongCalls | None = None,
     ) -> None:
         """
         Args:
+            long_calls: runs operations that can take long. By default, they run in threads.
             monotonic: returns seconds, for limits and caches.
             thread_time: returns seconds of processor time of the current thread.
         """
@@ -87,28 +92,65 @@ class Core:
         self._signing_keys_read_at_s = 0.0
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
+        self._long_calls = long_calls or LongCalls.in_threads(database, settings, thread_time)
 
-    async def read(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda transact: transact("read", work))
+    async def read(
+        self, work: Callable[[Session], Result], callers: Collection[Caller] = ()
+    ) -> Result:
+        return await self.run(lambda transact: transact("read", work), callers)
 
-    async def write(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda transact: transact("write", work))
+    async def write(
+        self, work: Callable[[Session], Result], callers: Collection[Caller] = ()
+    ) -> Result:
+        return await self.run(lambda transact: transact("write", work), callers)
 
-    async def run(self, job: Callable[[Transact], Result]) -> Result:
+    async def run(
+        self,
+        job: Callable[[Transact], Result],
+        callers: Collection[Caller] = (),
+        *,
+        free_s: float = math.inf,
+    ) -> Result:
         """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
         The work that ``job`` does outside the transaction delays no other transaction.
+
+        ``callers`` are charged equal parts of the processor time (`Fairness.charge`).
         """
-        loop = asyncio.get_running_loop()
         queued_s = time.perf_counter()
+        took_s: list[float] = []
 
         def transact(kind: Transaction, work: Work[Any]) -> Any:
             return self._transact(kind, work, queued_s)
 
+        def measured() -> Result:
+            began_s = self.thread_time()
+            try:
+                return job(transact)
+            finally:
+                took_s.append(self.thread_time() - began_s)
+
         try:
-            return await loop.run_in_executor(self._threads, job, transact)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, measured)
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
+        finally:
+            for caller in callers:
+                self.fairness.charge(caller, sum(took_s) / len(callers), free_s=free_s)
+
+    async def run_long(self, call: Call) -> Any:
+        """Return the result of a call that can take long. Other calls do not wait for it.
+
+        Raises a refusal if too many of these calls of the organization wait.
+        """
+        queued_s = time.perf_counter()
+        answer = await self._long_calls.run(call)
+        self.fairness.charge(call.caller, answer.processor_s, free_s=call.free_s)
+        waited_s = time.perf_counter() - queued_s - answer.read_s
+        self.metrics.transacted("read", waited_s, answer.read_s, 1)
+        if answer.error is not None:
+            raise answer.error
+        return answer.result
 
     async def signing_keys(self) -> SigningKeys:
         """Return the current signing keys. They are cached for a few seconds.
@@ -127,6 +169,7 @@ class Core:
     def close(self) -> None:
         self.close_feeds()
         self._threads.shutdown()
+        self._long_calls.close()
         self.passwords.close()
         self.body_reader.close()
 

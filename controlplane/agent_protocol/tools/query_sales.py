@@ -180,4 +180,5 @@ QUERY_SALES = tool(
     " weekday, location, paymentType, item, category, employee. They equal the figures of"
     " the dashboard. In the result, coverage counts incomplete data. describe_business_data"
     " describes the metrics.",
+    is_long=True,
 )
