@@ -14,7 +14,7 @@ class Settings:
 
     A limit applies to one API key, with these exceptions: limits whose names contain
     ``organization``, and ``pending_requests_max``, apply to one organization. ``streams_max``
-    applies to the whole process. A rate or share of 0 means no limit.
+    applies to the whole process. A rate, share or number of bytes of 0 means no limit.
 
     Attributes:
         poll_interval_s: interval at which the database is polled for changes by other processes.
@@ -25,6 +25,9 @@ class Settings:
             of its keys with a write grant. Its read-only keys have an equal share of their own.
         long_call_processes: processes for operations that can take long, such as figures.
         organization_long_calls_max: calls of such operations that may wait for a process.
+        device_report_bytes: bytes of reports that one device can send in a day (UTC).
+        organization_report_bytes: bytes of reports that all devices of an organization can send in
+            a day. Unlike other limits, these two are counted in the database, over all processes.
         keep_reports_s: how long reports are kept. None means forever.
         keep_audit_s: how long entries of the audit log are kept.
         tracker_url: webhook for reports. None means no webhook.
@@ -71,7 +74,9 @@ class Settings:
     long_call_processes: int = 2
     organization_long_calls_max: int = 16
     sweep_interval_s: float = 30
-    keep_reports_s: float | None = None
+    device_report_bytes: int = 3_000_000_000
+    organization_report_bytes: int = 12_000_000_000
+    keep_reports_s: float | None = 180 * 86_400
     keep_audit_s: float = 400 * 86_400
     tracker_url: str | None = None
     tracker_attempts_max: int = 5

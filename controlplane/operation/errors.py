@@ -116,11 +116,11 @@ def body_too_large(limit_bytes: int) -> Refusal:
     )
 
 
-def rate_limited(wait_s: int) -> Refusal:
+def rate_limited(wait_s: int, reason: str = "too many requests") -> Refusal:
     return Refusal(
         HTTPStatus.TOO_MANY_REQUESTS,
         "rate_limited",
-        f"too many requests: wait {wait_s} s",
+        f"{reason}: wait {wait_s} s",
         headers={"Retry-After": str(wait_s)},
     )
 
