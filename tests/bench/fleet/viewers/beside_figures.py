@@ -29,7 +29,7 @@ WARM_UP_S: Final = 3.0
 PAUSE_S: Final = 0.05
 KEYS: Final = (1, 100)
 """One read-only API key, and as many as a user could create."""
-CALM: Final = 10
+FAST_CALLS: Final = 10
 """The service has recovered when so many heartbeats in a row are as fast as undisturbed ones."""
 TIMEOUT_S: Final = 15.0
 """Timeout of an agent. A slower heartbeat counts as failed."""
@@ -98,15 +98,15 @@ async def _latencies_s(port: int, member: Member, for_s: float) -> list[float]:
     return latencies
 
 
-async def _recovered_s(port: int, member: Member, calm_s: float, since_s: float) -> float:
-    """Return the time from ``since_s`` until the first of `CALM` fast heartbeats in a row."""
+async def _recovered_s(port: int, member: Member, fast_s: float, since_s: float) -> float:
+    """Return the time from ``since_s`` until the first of `FAST_CALLS` fast heartbeats in a row."""
     first_s, in_a_row = since_s, 0
-    while in_a_row < CALM:
+    while in_a_row < FAST_CALLS:
         began_s = time.perf_counter()
         (latency_s,) = await _latencies_s(port, member, 0)
-        is_calm = latency_s <= calm_s
-        first_s = began_s if is_calm and not in_a_row else first_s
-        in_a_row = in_a_row + 1 if is_calm else 0
+        is_fast = latency_s <= fast_s
+        first_s = began_s if is_fast and not in_a_row else first_s
+        in_a_row = in_a_row + 1 if is_fast else 0
     return first_s - since_s
 
 

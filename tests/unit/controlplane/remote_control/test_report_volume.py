@@ -32,7 +32,7 @@ class TestDevice:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, refusal_delay_s=0, device_report_bytes=2 * SIZE)
 
-    async def test_a_device_that_sent_too_much_is_asked_to_wait_and_loses_nothing(
+    async def test_a_device_that_sent_too_much_waits_and_loses_nothing(
         self, service: RunningService
     ) -> None:
         device, other = [await service.device().enrolled() for _ in range(2)]
