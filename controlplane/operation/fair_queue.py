@@ -1,6 +1,7 @@
-"""A queue of long calls, which is fair between organizations."""
+"""A queue of calls, which is fair between organizations."""
 
 import asyncio
+import math
 from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,7 +24,7 @@ class FairQueue:
         waiting_max: maximum number of waiting calls of one organization.
     """
 
-    def __init__(self, running_max: int, waiting_max: int) -> None:
+    def __init__(self, running_max: int, waiting_max: float = math.inf) -> None:
         self._running_max = running_max
         self._organization_max = max(1, running_max - 1)
         self._waiting_max = waiting_max

@@ -25,6 +25,7 @@ from controlplane.devices.requests.delivery import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import unavailable
+from controlplane.operation.fair_queue import FairQueue
 from controlplane.operation.fairness import Fairness, RateLimit
 from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
@@ -92,12 +93,11 @@ class Core:
         self._signing_keys_read_at_s = 0.0
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
+        self._turns = FairQueue(max(1, settings.worker_threads - 1))
         self._long_calls = long_calls or LongCalls.in_threads(database, settings, thread_time)
 
-    async def read(
-        self, work: Callable[[Session], Result], callers: Collection[Caller] = ()
-    ) -> Result:
-        return await self.run(lambda transact: transact("read", work), callers)
+    async def read(self, work: Callable[[Session], Result]) -> Result:
+        return await self.run(lambda transact: transact("read", work))
 
     async def write(
         self, work: Callable[[Session], Result], callers: Collection[Caller] = ()
@@ -137,6 +137,19 @@ class Core:
         finally:
             for caller in callers:
                 self.fairness.charge(caller, sum(took_s) / len(callers), free_s=free_s)
+
+    async def read_for(self, caller: Caller, work: Callable[[Session], Result]) -> Result:
+        return await self.run_for(caller, lambda transact: transact("read", work))
+
+    async def run_for(
+        self, caller: Caller, job: Callable[[Transact], Result], *, free_s: float = math.inf
+    ) -> Result:
+        """Run ``job`` for one caller. Organizations take turns, and one thread always stays free.
+
+        Heartbeats and background tasks do not wait for a turn.
+        """
+        async with self._turns.turn(caller.organization_id):
+            return await self.run(job, (caller,), free_s=free_s)
 
     async def run_long(self, call: Call) -> Any:
         """Return the result of a call that can take long. Other calls do not wait for it.

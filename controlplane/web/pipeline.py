@@ -164,7 +164,7 @@ async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:
         # The result is encoded here and not on the event loop, because it can have megabytes.
         return call.finish(result), context
 
-    finished, context = await core.run(job, (call.caller,), free_s=call.free_s)
+    finished, context = await core.run_for(call.caller, job, free_s=call.free_s)
     core.feeds.notify(context.woken)
     for kind, outcome in context.taken:
         core.metrics.received(kind, outcome)

@@ -18,6 +18,7 @@ import pytest
 from agent.wire import routes
 from controlplane.analytics import operations
 from controlplane.analytics import routes as figures
+from controlplane.devices import reading
 from controlplane.operation.body_reader import NICENESS
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, not_found
@@ -74,6 +75,19 @@ class TestWaiting:
         yield event
         event.set()
 
+    @pytest.fixture
+    def blocked_lists(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+        """Let each list of devices run until the event is set."""
+        event, page = threading.Event(), reading.page
+
+        def wait(*arguments: Any, **options: Any) -> Any:
+            event.wait(TIMEOUT_S)
+            return page(*arguments, **options)
+
+        monkeypatch.setattr(reading, "page", wait)
+        yield event
+        event.set()
+
     async def test_heartbeats_of_others_do_not_wait_for_figures(
         self, service: RunningService, released: threading.Event
     ) -> None:
@@ -98,6 +112,32 @@ class TestWaiting:
         refused = next(reply for reply in replies if reply.status_code == 429)
         assert int(refused.headers["retry-after"]) >= 1
         assert refused.json()["code"] == "rate_limited"
+
+    @pytest.mark.parametrize("path", [routes.HEARTBEAT, routes.CURRENT, "/readyz"])
+    async def test_calls_of_others_do_not_wait_for_lists(
+        self, service: RunningService, blocked_lists: threading.Event, path: str
+    ) -> None:
+        device = await service.device(service.make_key(organization_id="org-0002")).enrolled()
+        viewers = [service.make_key(can_write=False) for _ in range(3)]
+        for each in (device.api_key, *viewers):
+            await service.post(routes.CURRENT, api_key=each)
+        attack = [
+            asyncio.create_task(service.post(routes.LIST_DEVICES, api_key=viewer))
+            for viewer in viewers
+            for _ in range(10)
+        ]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(TIMEOUT_S / 2):
+            if path == routes.HEARTBEAT:
+                reply = await device.heartbeat()
+            elif path == routes.CURRENT:
+                reply = await device.call(routes.CURRENT)
+            else:
+                reply = await service.http.get(path)
+        assert reply.status_code == 200
+        blocked_lists.set()
+        replies = await asyncio.gather(*attack)
+        assert {reply.status_code for reply in replies} == {200}
 
     async def test_figures_of_others_do_not_wait_for_a_full_queue(
         self, service: RunningService, released: threading.Event
