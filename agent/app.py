@@ -24,8 +24,8 @@ from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
-from agent.config.credential import ApiKeySource, key_place
-from agent.config.file import Loaded
+from agent.config.credential import ApiKeySource, key_source
+from agent.config.file import LoadedConfig
 from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
@@ -90,7 +90,7 @@ class App:
     Create it inside the event loop, and call `close` when the loops have ended.
     """
 
-    def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
+    def __init__(self, loaded: LoadedConfig[Config], runtime: Runtime) -> None:
         """Create all components, without starting them. Raises ConfigError and StateError."""
         self._loaded = loaded
         self._config = loaded.config
@@ -142,7 +142,7 @@ class App:
     def _make_session(self) -> None:
         """Build the components that call the service."""
         runtime, service = self._runtime, self._config.service
-        api_key = runtime.kept_key or key_place(service.api_key_file, self._loaded.path)
+        api_key = runtime.kept_key or key_source(service.api_key_file, self._loaded.path)
         self.client = ServiceClient(service, api_key, runtime.clock)
         self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
         self._session = DeviceSession(
@@ -190,7 +190,7 @@ class App:
         self._scheduler = Scheduler(
             send_heartbeat=self._send_heartbeat,
             interval_s=self._config.heartbeat.interval_seconds,
-            want_report=floor.want,
+            request_report=floor.request_report,
             schedule=self._config.schedule,
         )
 
@@ -249,7 +249,7 @@ class App:
         self._scheduler.plan_anew()
         self._breaker.retry_now()
         self._receiver.reconnect()
-        self._outbox.keep_young(timedelta(seconds=max(0.0, jump.stepped_s)))
+        self._outbox.shift_creation_times(timedelta(seconds=max(0.0, jump.stepped_s)))
 
     async def _send_heartbeat(self) -> None:
         await self._heartbeat.send()
@@ -327,7 +327,7 @@ class App:
             is_revoked=self.binding_state.is_revoked,
             last_heartbeat_at=_text(self._heartbeat.last_at),
             last_contact_at=_text(self.client.last_contact_at),
-            delivery=self._receiver.now_by,
+            delivery=self._receiver.delivery,
             activity=self.activity,
             outbox_reports=depth.reports,
             outbox_bytes=depth.size_bytes,

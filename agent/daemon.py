@@ -23,8 +23,8 @@ from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
 from agent.app import App, Runtime
-from agent.config.credential import ApiKeySource, key_place
-from agent.config.file import Loaded, load
+from agent.config.credential import ApiKeySource, key_source
+from agent.config.file import LoadedConfig, load
 from agent.config.model import Config, default_config_path
 from agent.errors import AgentError, ConfigError, CredentialRefused, StateError
 from agent.logs.setup import set_up_logging
@@ -52,12 +52,14 @@ class Signal(StrEnum):
     RELOAD = "reload"
 
 
-def load_for_daemon(path: Path | None, kept_key: ApiKeySource | None = None) -> Loaded[Config]:
+def load_for_daemon(
+    path: Path | None, kept_key: ApiKeySource | None = None
+) -> LoadedConfig[Config]:
     """Read the configuration and check that a daemon can run with it. Raises ConfigError."""
     remember(*secrets_here(path or default_config_path(), os.environ))
     loaded = load(Config, path)
     client_for(loaded.config.service)  # only to check the settings
-    source = kept_key or key_place(loaded.config.service.api_key_file, loaded.path)
+    source = kept_key or key_source(loaded.config.service.api_key_file, loaded.path)
     source.read_as_configured()
     if too_open := source.why_too_open():
         raise ConfigError((too_open,))
@@ -106,18 +108,18 @@ async def run(
     )
     with state.hold(), _signals(signals, hangup):
         log.info("venue-agent %s, state in %s", __version__, state.path)
-        next_one: Loaded[Config] | None = loaded
+        next_one: LoadedConfig[Config] | None = loaded
         while next_one is not None:
             next_one = await _run_once(next_one, path, runtime, signals)
     log.info("stopped")
 
 
-def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource | None:
+def _stepped_down(state: StateDirectory, loaded: LoadedConfig[Config]) -> ApiKeySource | None:
     """If this process runs as root, change to the owner of the state directory.
 
     Returns the API key if this owner cannot read the key's file, otherwise None.
     """
-    source = key_place(loaded.config.service.api_key_file, loaded.path)
+    source = key_source(loaded.config.service.api_key_file, loaded.path)
     key = source.read()
     if not step_down(state.path):
         return None
@@ -131,8 +133,11 @@ def _stepped_down(state: StateDirectory, loaded: Loaded[Config]) -> ApiKeySource
 
 
 async def _wait_for_signal(
-    loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
-) -> Loaded[Config] | None:
+    loaded: LoadedConfig[Config],
+    path: Path | None,
+    runtime: Runtime,
+    signals: asyncio.Queue[Signal],
+) -> LoadedConfig[Config] | None:
     """Wait for a signal. Return the new configuration, or None if the daemon must stop.
 
     If the new configuration is invalid, continue to wait.
@@ -151,7 +156,9 @@ async def _wait_for_signal(
         notifier.ready()
 
 
-def _reloaded(loaded: Loaded[Config], path: Path | None, runtime: Runtime) -> Loaded[Config] | None:
+def _reloaded(
+    loaded: LoadedConfig[Config], path: Path | None, runtime: Runtime
+) -> LoadedConfig[Config] | None:
     """Read the configuration again. Return it, or None if it is invalid."""
     try:
         new = load_for_daemon(path, runtime.kept_key)
@@ -164,15 +171,18 @@ def _reloaded(loaded: Loaded[Config], path: Path | None, runtime: Runtime) -> Lo
         log.warning("device.state_dir has changed: the new value needs a restart")
         device = new.config.device.model_copy(update={"state_dir": str(loaded.state_dir)})
         config = new.config.model_copy(update={"device": device})
-        new = Loaded(config, new.path, new.origins)
+        new = LoadedConfig(config, new.path, new.origins)
     set_up_logging(new.config.logging)
     log.info("the configuration was reloaded")
     return new
 
 
 async def _run_once(
-    loaded: Loaded[Config], path: Path | None, runtime: Runtime, signals: asyncio.Queue[Signal]
-) -> Loaded[Config] | None:
+    loaded: LoadedConfig[Config],
+    path: Path | None,
+    runtime: Runtime,
+    signals: asyncio.Queue[Signal],
+) -> LoadedConfig[Config] | None:
     """Run the loops until a signal. Return the new configuration, or None to stop the daemon."""
     app = App(loaded, runtime)
     try:
@@ -183,27 +193,29 @@ async def _run_once(
         ]
         watchdog = asyncio.create_task(_feed_the_watchdog(runtime.notifier), name="watchdog")
         runtime.notifier.ready()
-        obeying = asyncio.create_task(_wait_for_signal(loaded, path, runtime, signals), name="obey")
+        signal_task = asyncio.create_task(
+            _wait_for_signal(loaded, path, runtime, signals), name="signals"
+        )
         try:
-            await _while_all_run(obeying, loops)
+            await _while_all_run(signal_task, loops)
         finally:
             app.stop_timers()
-            await _end([*loops, watchdog, *([] if obeying.done() else [obeying])])
+            await _end([*loops, watchdog, *([] if signal_task.done() else [signal_task])])
     finally:
         await app.close()
-    return obeying.result()
+    return signal_task.result()
 
 
 async def _while_all_run(
-    obeying: asyncio.Task[Loaded[Config] | None], loops: list[asyncio.Task[None]]
+    signal_task: asyncio.Task[LoadedConfig[Config] | None], loops: list[asyncio.Task[None]]
 ) -> None:
     """Return when a signal was handled. Raise AgentError when a loop has ended.
 
     The agent cannot work without one of its loops. It must stop, so that the service manager
     restarts the agent.
     """
-    await asyncio.wait((obeying, *loops), return_when=asyncio.FIRST_COMPLETED)
-    if not obeying.done():
+    await asyncio.wait((signal_task, *loops), return_when=asyncio.FIRST_COMPLETED)
+    if not signal_task.done():
         gone = ", ".join(task.get_name() for task in loops if task.done())
         raise AgentError(f"the agent cannot continue without: {gone}")
 

@@ -48,7 +48,7 @@ def device_at_start(
         if identity.exists():
             identity.quarantine_file()
         stored = None
-    elif stored is not None and _was_elsewhere(stored, config):
+    elif stored is not None and _belongs_to_another_service(stored, config):
         leave_journal()
     record = stored or DeviceRecord(
         legacy_install_id=install_id_for(platform.node(), uuid4(), taken=copied_name)
@@ -61,7 +61,7 @@ def device_at_start(
     return record, is_clone
 
 
-def _was_elsewhere(record: DeviceRecord, config: Config) -> bool:
+def _belongs_to_another_service(record: DeviceRecord, config: Config) -> bool:
     """Return whether the record's binding belongs to another service."""
     return record.binding is not None and record.binding.base_url != config.service.base_url
 

@@ -42,9 +42,9 @@ class LearnedPrinter:
     """The identity that a printer of this machine had when it last answered.
 
     ``setup`` joins the host, MAC, DNS-SD name, UUID and serial number with which the printer was
-    set up at that time. If they have changed since, the identity is not used. MAC, UUID and serial
-    number are given only if no other device of that report had the same value. ``replaced_at`` is
-    the time at which a different device was accepted as this printer.
+    set up at that time. If they have changed since, the identity is not used. A MAC, UUID or serial
+    number is learned only if no other device in the same report has it. ``replaced_at`` is the time
+    at which a different device was accepted as this printer.
     """
 
     id: str
@@ -90,7 +90,7 @@ class NetworkJob:
 class ApplicationJob:
     """Bounds of one application snapshot.
 
-    The collector checks only whether ``service_url`` answers.
+    The collector connects to ``service_url`` to measure the connection. It sends no request there.
     """
 
     max_duration_s: float = 10.0
@@ -355,7 +355,7 @@ Event = Progress | Checkpoint | Result | Crash
 
 
 class Run(Protocol):
-    """The calls of a collector to the process that runs it."""
+    """The methods that a collector calls to report events and to check for a cancellation."""
 
     def progress(self, step: str, done: int, total: int | None = None) -> None: ...
 

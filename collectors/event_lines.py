@@ -53,10 +53,10 @@ def _cut(facts: Facts, most_bytes: int) -> Facts:
 
 
 def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
-    """Keep as many services and endpoints as fit, one of each device in turn, the best first.
+    """Keep as many services and endpoints as fit. Endpoints of this machine's printers come first.
 
-    So a device with few services and endpoints loses none of them. Endpoints of this machine's
-    printers are kept first.
+    Devices take turns: the first service and endpoint of every device are kept before the second
+    ones of any device. So a device with few services and endpoints loses none of them.
     """
     bare = replace(
         facts,

@@ -130,12 +130,12 @@ def forbid_new_privileges() -> None:
 
 
 def _allow(ruleset: int, rule: Rule, handled: int) -> None:
-    place = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
+    descriptor = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
     try:
         access = rule.access & handled
-        if not Path(f"/proc/self/fd/{place}").is_dir():
+        if not Path(f"/proc/self/fd/{descriptor}").is_dir():
             access &= _OF_FILES
-        beneath = _PathBeneath(access, place)
+        beneath = _PathBeneath(access, descriptor)
         _call(
             _ADD_RULE,
             ctypes.c_int(ruleset),
@@ -144,7 +144,7 @@ def _allow(ruleset: int, rule: Rule, handled: int) -> None:
             ctypes.c_uint32(0),
         )
     finally:
-        os.close(place)
+        os.close(descriptor)
 
 
 def _call(number: int, *arguments: object) -> int:

@@ -20,7 +20,7 @@ from typing import Final
 from agent.presentation.hosts.makers import BLOCK_BITS, HEADER, MAGIC, RECORD
 
 TARGET: Final = Path(__file__).parent.parent / "agent/presentation/hosts/makers.bin"
-NOBODY: Final = frozenset({"", "Private", "IEEE Registration Authority"})
+NOT_MAKERS: Final = frozenset({"", "Private", "IEEE Registration Authority"})
 """Owners that are not makers. The registry itself owns blocks that it divides among makers."""
 UNSET: Final = "000000"
 """A block of Xerox. Its addresses begin with zeros, which devices without an address also send."""
@@ -67,7 +67,7 @@ def without_parents(blocks: Iterable[Block]) -> dict[str, str]:
     named = {
         digits: display_name(name)
         for digits, name in blocks
-        if name.strip() not in NOBODY and digits != UNSET
+        if name.strip() not in NOT_MAKERS and digits != UNSET
     }
     if wrong := [digits for digits in named if not _HEX.fullmatch(digits)]:
         raise ValueError(f"not blocks of the registry: {', '.join(wrong[:5])}")

@@ -44,8 +44,9 @@ CANCEL_LINE: Final = b"cancel\n"
 _TOO_LONG: Final = f"an event is longer than {EVENT_MAX_BYTES} bytes"
 _ENDLESS_BYTES: Final = 4 * EVENT_MAX_BYTES  # a longer line ends the collection
 
-# Environment variables of the agent that a child also gets: language, proxies, print spooler.
-_KNOWN: Final = frozenset(
+# Environment variables that are passed to a child: language, proxies, print spooler. A child also
+# gets the variables of `collectors.programs.inherited`.
+_PASSED_VARIABLES: Final = frozenset(
     {
         "LC_ALL", "CUPS_SERVER",
         "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
@@ -61,9 +62,9 @@ class Timeouts:
     """How long to wait for a child, in seconds.
 
     A child must end by itself within ``ask_s`` after the job's time limit. Otherwise it is
-    cancelled, and has ``cancel_s`` to send its facts. Then it is killed. If it still exists
+    cancelled, and has ``cancel_s`` to send its facts. Then it is killed. If the child still exists
     ``gone_s`` later, it hangs in the kernel, or a process that it started is still running. The
-    agent then stops waiting for it.
+    agent then stops waiting.
     """
 
     ask_s: float = 2.0
@@ -134,7 +135,7 @@ class CollectorProcess:
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
-        known = {k: v for k, v in self.environment.items() if k in _KNOWN}
+        known = {k: v for k, v in self.environment.items() if k in _PASSED_VARIABLES}
         with passing(Failpoint.CHILD_STARTED):
             try:
                 process = await asyncio.create_subprocess_exec(

@@ -27,7 +27,7 @@ class Failpoint(StrEnum):
     REPORT_GIVEN_UP = "report-given-up"
     REPORT_RESEALED = "report-resealed"
     ROW_SET_ASIDE = "row-set-aside"
-    REPORTS_KEPT_YOUNG = "reports-kept-young"
+    CREATION_TIMES_SHIFTED = "creation-times-shifted"
     JOURNAL_PRUNED = "journal-pruned"
     SENT_DROPPED = "sent-dropped"
     COUNTED = "counted"

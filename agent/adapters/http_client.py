@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 REPLY_MAX_BYTES: Final = 2_097_152
 CONNECT_SHARE: Final = 0.9
-"""Part of a call's timeout after which connecting times out."""
+"""Timeout for connecting, as a share of the timeout of the whole call."""
 STREAM_READ_TIMEOUT_S: Final = 90.0
 """A stream is closed if no data arrives for this time, not even a keep-alive comment."""
 

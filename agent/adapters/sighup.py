@@ -14,8 +14,8 @@ _STREAMS: Final = (0, 1, 2)
 def sighup_action(environment: Mapping[str, str] = os.environ) -> SighupAction:
     """Return what the process does when it receives SIGHUP.
 
-    A process with a terminal stops, because the terminal has closed. If nohup(1) started it, it
-    ignores the signal. A service, or any other process without a terminal, reloads.
+    A process with a terminal stops, because the terminal has closed. A process that nohup(1)
+    started ignores the signal. A service, or any other process without a terminal, reloads.
     """
     if sys.platform == "win32" or is_service(environment) or not any(map(_is_own, _STREAMS)):
         return "reload"

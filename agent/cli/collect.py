@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--ndjson", action="store_true", help="print progress and the payload as JSON lines"
     )
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write the report as a web page"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,8 +80,8 @@ async def collect_report(
 ) -> ReportPayload:
     """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
-    ``show`` is called with the progress; without it, bars show the progress. The first Ctrl-C ends
-    the collection, and the report contains the facts so far. The second one ends the command.
+    ``show`` is called with the progress. By default, progress bars are shown. The first Ctrl-C ends
+    the collection, and the report contains the facts so far. The second Ctrl-C ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)

@@ -13,8 +13,8 @@ from urllib.request import getproxies
 
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
-from agent.config.credential import ApiKeySource, key_place
-from agent.config.file import ENVIRONMENT_PREFIX, Loaded, load, place_of, review
+from agent.config.credential import ApiKeySource, key_source
+from agent.config.file import ENVIRONMENT_PREFIX, LoadedConfig, load, place_of, review
 from agent.config.model import Config, LocalConfig, Section, Service
 from agent.config.rights import no_configuration
 from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
@@ -122,10 +122,10 @@ def _checked(path: Path | None) -> Path | None:
     return loaded.path
 
 
-def _external_checks(loaded: Loaded[Config]) -> Iterator[tuple[str, Callable[[], object]]]:
+def _external_checks(loaded: LoadedConfig[Config]) -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield the keys whose values depend on files or the system, each with its check."""
     service = loaded.config.service
-    key = key_place(service.api_key_file, loaded.path)
+    key = key_source(service.api_key_file, loaded.path)
     if service.proxy or getproxies():
         yield "service.proxy", lambda: _check_service(service.model_copy(update={"ca_file": ""}))
     if service.ca_file:
@@ -152,7 +152,7 @@ def _require_directory(path: Path) -> None:
             raise ConfigError((f"{path} is not a directory",))
 
 
-def _show_in_force(loaded: Loaded[LocalConfig], *, as_json: bool) -> int:
+def _show_in_force(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> int:
     """Show the values that `collect` would use. Return 2 if there is no configuration."""
     _show(loaded, as_json=as_json)
     if loaded.path is not None or loaded.config.service is not None:
@@ -161,7 +161,7 @@ def _show_in_force(loaded: Loaded[LocalConfig], *, as_json: bool) -> int:
     return 2
 
 
-def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
+def _show(loaded: LoadedConfig[LocalConfig], *, as_json: bool) -> None:
     values = list(_values(loaded.config, loaded.origins, str(loaded.path)))
     if as_json:
         document = {
@@ -178,7 +178,7 @@ def _show(loaded: Loaded[LocalConfig], *, as_json: bool) -> None:
         screen.table(blank, [_row(value) for value in group])
     screen.blank()
     service = loaded.config.service
-    place = key_place(service.api_key_file if service else "", loaded.path).describe()
+    place = key_source(service.api_key_file if service else "", loaded.path).describe()
     screen.paragraph(f"The API key is read from {place}; it is not shown.", "quiet")
     if any(v.origin.startswith(ENVIRONMENT_PREFIX) for v in values):
         screen.paragraph(f"variable: {ENVIRONMENT_PREFIX}<SECTION>__<KEY>.", "quiet")

@@ -16,7 +16,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
 from agent.cli.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen
-from agent.config.credential import ApiKeySource, key_place
+from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config
 from agent.device_setup import device_at_start
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     loaded = load(Config, options.config)
     config = loaded.config
     # The key is read before `step_down`: the agent's user may not be able to read it.
-    source = key_place(config.service.api_key_file, loaded.path)
+    source = key_source(config.service.api_key_file, loaded.path)
     key = ApiKeySource(None, source.read_as_configured())
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"maximum number of rows (default {DEFAULT_ROWS}, with --json {LIMIT})",
     )
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="with ID: also write the report as a page"
+        "--html", type=Path, metavar="FILE", help="with ID: also write the report as a web page"
     )
 
 

@@ -44,7 +44,7 @@ VERBS: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    _write_any_character()
+    _prevent_encoding_errors()
     if arguments is None:
         use_system_programs_only()
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
     """Run ``act`` and return its exit code. An error is printed and becomes an exit code.
 
-    ``words`` is the command line. The advice to run it again as root repeats it.
+    ``words`` is the command line. The advice to run the command again as root contains it.
     """
     try:
         return act()
@@ -81,7 +81,7 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
 
 
 def _find_secrets(config: Path | None) -> None:
-    """Find the secrets to redact before anything is printed, even with an invalid configuration."""
+    """Find the secrets that all output must redact. The configuration can be invalid."""
     from agent.config.model import default_config_path  # not needed for --help
     from agent.redaction.secret_sources import secrets_here
 
@@ -107,7 +107,7 @@ def _code_of(error: Exception) -> int:
 
 
 class _Parser(SuggestingParser):
-    """The agent's parser. Its errors repeat invalid arguments, with secrets in them redacted."""
+    """The agent's parser. Its errors repeat invalid arguments, but no secrets."""
 
     version = f"venue-agent {__version__}"
 
@@ -116,7 +116,7 @@ class _Parser(SuggestingParser):
         super().error(redact(message) + moved)
 
 
-def _write_any_character() -> None:
+def _prevent_encoding_errors() -> None:
     """Prevent encoding errors on stdout and stderr.
 
     On Windows, pipes and files have a code page that lacks many characters, and readers expect

@@ -74,9 +74,8 @@ def _show(screen: Screen, memory: Memory) -> None:
         screen.blank()
         screen.paragraph(
             f"{printer.id}: since {_when(waiting.since)} another device answers there"
-            f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If it has replaced the"
-            f" printer:"
-            f" `venue-agent printers forget {printer.id}`",
+            f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If this device has"
+            f" replaced the printer, run `venue-agent printers forget {printer.id}`",
             "warn",
         )
 

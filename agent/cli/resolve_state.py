@@ -19,8 +19,8 @@ from agent.errors import ConfigError, ConfigMissing, ConfigNotVisible
 class ResolvedState:
     """A state directory.
 
-    ``guessed_because`` is the error in the configuration because of which the directory is only a
-    guess; None if the directory is certain.
+    If an error in the configuration makes the directory a guess, ``guessed_because`` is this error.
+    Otherwise it is None.
     """
 
     state: StateDirectory
@@ -44,14 +44,14 @@ def resolve_state(config: Path | None) -> ResolvedState:
     Raises:
         StateError: Other users could change the directory's content.
     """
-    here = _named_by(config)
+    here = _configured_state(config)
     if not here.is_closed:
         step_down(here.state.path)
         here.state.require_closed()
     return here
 
 
-def _named_by(config: Path | None) -> ResolvedState:
+def _configured_state(config: Path | None) -> ResolvedState:
     """Return the state directory of a configuration, or a guess if the configuration is invalid.
 
     The problems of the configuration are printed on stderr.

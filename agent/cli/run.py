@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
         asyncio.run(daemon.run(options.config, foreground=foreground, hangup=sighup_action()))
     except NotVisible as error:
         if is_service():
-            raise _for_its_manager(error) from None
+            raise _error_for_systemd(error) from None
         raise NotVisible(str(error), _advice()) from None
     finally:
         _drop_a_closed_terminal()
@@ -42,8 +42,12 @@ def _drop_a_closed_terminal() -> None:
             os.close(nowhere)
 
 
-def _for_its_manager(error: NotVisible) -> AgentError:
-    """Return an error with an exit code after which systemd does not restart the agent."""
+def _error_for_systemd(error: NotVisible) -> AgentError:
+    """Return the error with an exit code for systemd.
+
+    If the configuration is not readable, this is exit code 2, after which systemd does not restart
+    the agent.
+    """
     if isinstance(error, ConfigNotVisible):
         return ConfigError(error.problems)
     return StateError(str(error))

@@ -14,7 +14,7 @@ from typing import Final
 
 from agent.adapters.service_manager.contract import Activity, ServiceManager, ServiceState
 from agent.adapters.service_manager.detect import detect_service_manager
-from agent.adapters.service_manager.first_config import Answers, write_first_config
+from agent.adapters.service_manager.first_config import InstallOptions, write_first_config
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.cli.options import add_json_option
 from agent.cli.terminal.screen import Screen, Style
@@ -37,11 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     uninstall.add_argument(
         "--purge",
         action="store_true",
-        help="also delete identity, state, configuration, key, user",
+        help="also delete the identity, state, configuration, API key and user of the service",
     )
     actions.add_parser("start", help="start the service and wait until it is ready")
     actions.add_parser("stop", help="stop the service and wait until it has ended")
-    add_json_option(actions.add_parser("status", help="show its state; exit 0 if it runs, else 1"))
+    status = actions.add_parser("status", help="show the state; exit code 0 if the service runs")
+    add_json_option(status)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,8 +51,8 @@ def run(options: argparse.Namespace) -> int:
         return _status(manager, as_json=options.json)
     manager.require_rights()
     if options.action == "install":
-        answers = Answers(options.base_url, options.location, options.api_key_file)
-        return install(manager, answers)
+        install_options = InstallOptions(options.base_url, options.location, options.api_key_file)
+        return install(manager, install_options)
     if options.action == "uninstall":
         return uninstall(manager, purge=options.purge)
     if options.action == "start":
@@ -69,7 +70,7 @@ def _require_configuration(manager: ServiceManager) -> None:
         raise ConfigMissing((no_configuration(),))
 
 
-def install(manager: ServiceManager, answers: Answers) -> int:
+def install(manager: ServiceManager, install_options: InstallOptions) -> int:
     """Install the service, write a first configuration, and start the service.
 
     An existing configuration is kept.
@@ -77,13 +78,13 @@ def install(manager: ServiceManager, answers: Answers) -> int:
     paths = manager.paths
     had_config = paths.config.exists()
     manager.prepare()
-    written = write_first_config(answers, paths)
+    written = write_first_config(install_options, paths)
     manager.install()
     for file in written:
         manager.protect(file)
         _print(f"wrote {file}")
     _print("installed: the service starts at boot")
-    if had_config and (answers.base_url or answers.location_id):
+    if had_config and (install_options.base_url or install_options.location_id):
         _print(
             f"{paths.config} already exists and is kept."
             " To change the address or the location, edit it"

@@ -28,7 +28,7 @@ from agent.wire.vocabulary import Kind
 WIDTH: Final = 80
 KINDS: Final[tuple[Kind, ...]] = ("network", "application")
 _LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no letters or digits that are easily confused
-AGENT_FIRST_S: Final = 60.0
+DAEMON_WAIT_MAX_S: Final = 60.0
 POLL_S: Final = 0.2
 
 
@@ -114,9 +114,9 @@ def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshRe
 def _wait_for_the_daemon(state: StateDirectory) -> bool:
     """Wait until no daemon collects, because receipt printers accept one connection at a time.
 
-    Return False if the daemon still collects after ``AGENT_FIRST_S`` seconds.
+    Return False if the daemon still collects after ``DAEMON_WAIT_MAX_S`` seconds.
     """
-    until = time.monotonic() + AGENT_FIRST_S
+    until = time.monotonic() + DAEMON_WAIT_MAX_S
     while state.holder() is not None:
         status = StatusFile(state).read()
         if status is None or not status.activity.startswith("collecting"):

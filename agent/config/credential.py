@@ -1,4 +1,4 @@
-"""The source of the API key. It is read again for each use.
+"""The source of the API key. The key is read again for each use.
 
 Sources in order of precedence:
 
@@ -98,7 +98,7 @@ class ApiKeySource:
         return _checked(text, self.describe())
 
 
-def key_place(
+def key_source(
     api_key_file: str, config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> ApiKeySource:
     """Return the source of the API key, without reading it.

@@ -39,7 +39,7 @@ ConfigModel = TypeVar("ConfigModel", bound=LocalConfig)
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded(Generic[ConfigModel]):
+class LoadedConfig(Generic[ConfigModel]):
     """A valid configuration, and the origin of each value (keys as ``section.key``)."""
 
     config: ConfigModel
@@ -52,7 +52,7 @@ class Loaded(Generic[ConfigModel]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _RawConfig:
     """The content of file and variables before validation."""
 
     tree: dict[str, Any]
@@ -83,7 +83,7 @@ def load(
     model: type[ConfigModel],
     path: Path | None = None,
     environment: Mapping[str, str] = os.environ,
-) -> Loaded[ConfigModel]:
+) -> LoadedConfig[ConfigModel]:
     """Read and validate the configuration for ``model``.
 
     A missing file is an error only if ``path`` names it, or if ``model`` requires a value that no
@@ -98,7 +98,7 @@ def load(
 
             raise ConfigMissing((no_configuration(),)) from None
         raise ConfigError(read.problems(error.issues)) from None
-    return Loaded(config, read.path, read.origins)
+    return LoadedConfig(config, read.path, read.origins)
 
 
 def review(
@@ -127,7 +127,9 @@ def place_of(
     return read.source().place_of(tuple(key.split(".")))[1] if key in read.origins else None
 
 
-def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str, str]) -> _Read:
+def _read(
+    model: type[LocalConfig], path: Path | None, environment: Mapping[str, str]
+) -> _RawConfig:
     text, source = _text(path)
     name = str(source) if source else "environment"
     try:
@@ -144,7 +146,7 @@ def _read(model: type[LocalConfig], path: Path | None, environment: Mapping[str,
             raise ConfigError((f"{variable}: [{section}] cannot be set by the environment",))
         values[key] = value
         origins[f"{section}.{key}"] = variable
-    return _Read(tree, source, text, origins, environment)
+    return _RawConfig(tree, source, text, origins, environment)
 
 
 def guessed_state_dir(path: Path | None = None) -> Path:
@@ -189,8 +191,10 @@ def _overrides(
 
 
 def _value_of(model: type[Section], section: str, key: str, text: str) -> Any:
-    """Parse the text of a variable as TOML. It stays text if the key is a string, or if it is not
-    valid TOML."""
+    """Parse the text of a variable as TOML.
+
+    Returns the text unchanged if the value of the key is a string, or if the text is not TOML.
+    """
     table = sections_of(model).get(section)
     field = None if table is None else table.model_fields.get(key)
     if field is not None and is_text(field.annotation):

@@ -458,7 +458,7 @@ def state_dir(device: DeviceSection, source: Path | None = None) -> Path:
     """Return the configured state directory, systemd's StateDirectory, or the platform's default.
 
     ``source`` is the path of the configuration. With the configuration of the machine's agent, the
-    default is the state directory of this agent, also for users who are not root.
+    default is the state directory of the machine's agent, for every user.
     """
     if device.state_dir:
         return Path(device.state_dir)

@@ -147,7 +147,7 @@ def _message(model: type[Section], issue: Issue) -> str:
 def _redacted_value(issue: Issue) -> str:
     """Return the redacted value, cut to 80 characters.
 
-    It is redacted first, because a cut password might not be recognized.
+    The value is redacted before it is cut, because a cut password might not be recognized.
     """
     key = next((part for part in reversed(issue.path) if isinstance(part, str)), "")
     return repr(redact_value(key, issue.value))[:80]

@@ -9,7 +9,8 @@ from agent.config.model import config_paths, is_privileged, is_there
 
 STEPPED_DOWN: Final = "VENUE_AGENT_STEPPED_DOWN"
 """Variable that `step_down` sets in a process that root started and that continues as another user.
-Root still reads its messages, so advice in them contains no "sudo". The variable has no other use.
+Root reads the messages of this process, so their advice contains no "sudo". The variable has no
+other use.
 
 After setuid(2), a process cannot find out that root started it. `step_down` also passes the paths
 of the configuration and of the state directory as variables."""
@@ -32,7 +33,7 @@ def by_root(command: str) -> str:
 
 
 def as_root(words: str) -> str:
-    """Return how ``venue-agent words`` gets access to files that this user cannot read."""
+    """Return how to run ``venue-agent words`` with access to files that this user cannot read."""
     if sys.platform == "win32":
         return f"run `venue-agent {words}` in a terminal opened as administrator"
     if is_for_root():

@@ -24,9 +24,10 @@ class Outcome:
     Args:
         detail: What is wrong, or the normal state.
         fix: What to do; empty if nothing is to be done.
-        explained_by: Names of checks. If one of them failed, it is the cause of this outcome.
-        may_cause: Whether this warning can be the cause of another check's failure. If it is the
-            cause, it becomes a failure itself.
+        explained_by: Names of checks. If one of these checks failed, this check is the cause of the
+            outcome.
+        may_cause: Whether this warning can be the cause of another check's failure. A warning that
+            is the cause of a failure becomes a failure itself.
         facts: Values for fields of `Context`, by the field's name. The runner stores them for the
             checks that depend on this check.
     """
@@ -48,9 +49,9 @@ class Check:
 
     Args:
         run: May block for ``deadline_s``; after that the check counts as failed.
-        depends_on: Checks that must not have failed. If the outcome of one of them is not visible
-            to this user, this check is not run, and its outcome is "unseen" as well, unless it
-            ``uses_public_facts``.
+        depends_on: Checks that must not have failed. If the outcome of one of them is "unseen",
+            this check is not run, and its outcome is "unseen" as well. A check that
+            ``uses_public_facts`` is run nevertheless.
         after: Checks that must have ended, whatever their outcome.
         fix: What to do if ``run`` hangs or raises. If it returns, the fix of its outcome is used.
     """

@@ -22,7 +22,7 @@ def hidden_by(results: Iterable[CheckResult]) -> str | None:
 
 
 def explained(results: tuple[CheckResult, ...]) -> tuple[CheckResult, ...]:
-    """Mark each result that a failed check explains as skipped because of this check.
+    """Return the results. A result that a failed check explains is marked as skipped.
 
     A warning with ``may_cause`` becomes a failure if it explains a failure.
     """

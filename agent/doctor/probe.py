@@ -16,7 +16,7 @@ STEP_S: Final = 3.0
 
 
 class ProxyRefused(Exception):
-    """The proxy refused CONNECT. ``status`` is that of its reply; 0 if the reply was not HTTP."""
+    """The proxy refused CONNECT. ``status`` is the status of its reply; 0 if this is not HTTP."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -46,7 +46,7 @@ def request(
 
 @contextmanager
 def connect_to_service(route: Route, tls: ssl.SSLContext) -> Iterator[socket.socket]:
-    """Connect to the service: through the proxy if there is one, and with TLS if it uses https.
+    """Connect to the service. Uses the proxy of ``route``, if any, and TLS if the URL is https.
 
     Raises OSError, ssl.SSLError and ProxyRefused.
     """

@@ -8,9 +8,9 @@ from agent.doctor.service_unit import UnitFacts, read_unit
 
 @dataclass(frozen=True, slots=True)
 class PublicStatus:
-    """Whether the agent runs, as every user of the machine can find out; None if unknown.
+    """What every user of the machine can find out about the agent.
 
-    ``by`` names the source of this information.
+    ``is_running`` is None if it is unknown. ``by`` names the source of this information.
     """
 
     is_running: bool | None

@@ -112,7 +112,7 @@ THINGS: Final[Mapping[str, str]] = {
     "service.timeSync": "Time synchronisation",
     "service.bluetooth": "Bluetooth",
 }
-"""Labels of things whose name in the middle of a key does not explain them."""
+"""Labels for names in the middle of a key that do not explain themselves."""
 
 
 def field_label(key: str) -> str:

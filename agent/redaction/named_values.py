@@ -32,6 +32,7 @@ _STEMS: Final = (
     "pass", "secret", "token", "credential", "cookie", "auth", "key", "pwd", "pw", "pin", "psk",
     "community",
 )  # fmt: skip
+# Matches if a word does not end here and the letters are not a plural ending: `tokenizer`.
 _LETTERS_GO_ON: Final = re.compile(r"(?!s(?![a-z])|es(?![a-z]))[a-z]")
 _NAMES_SOMETHING_ELSE: Final = re.compile(
     r"(?i)(?:^|[_\-.]|(?<=[a-z])(?=[A-Z]))(?:file|path|dir|directory|place|source|url|uri|encoding"
@@ -58,6 +59,7 @@ _LINE_END: Final = re.compile(r"\n|\Z")
 _BEGINS_A_LINE: Final = re.compile(r"""[\s#;>]*(?:export\s+|set\s+)?["']?[\w.\-]*""")
 _LINE_HEAD_MAX: Final = 80
 _ONE_WORD: Final = re.compile(r"""[^\s"',;]{1,256}+(?=["']?(?:[,;}\])]|[^\S\n]*+(?:\n|\Z)))""")
+# Prose often has a colon after these words. Only a single word after the colon is then masked.
 _SOFT: Final = re.compile(r"(?i)(?:token|credential|.*key)", re.DOTALL)
 _NEXT_LINE: Final = re.compile(
     r"""\s*+(?!\[|(?:[\w.\-]{1,64}+|"[\w. \-]{1,64}"|'[\w. \-]{1,64}')[^\S\n]*+=)(?=\S)"""

@@ -1,7 +1,7 @@
 """Finds the agent's secrets on this machine: key files, environment, configuration.
 
-It also finds them if the configuration is invalid. Unreadable files are ignored, and no exception
-is raised.
+The secrets are found even if the configuration is invalid. Unreadable files are ignored, and no
+exception is raised.
 """
 
 import re

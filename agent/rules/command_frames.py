@@ -1,9 +1,9 @@
 """Parses the body of an `onCommands` reply into commands.
 
 The contract does not define the body, so every plausible form is accepted: one command, an array,
-an object with an array under ``commands``, ``requests`` or ``items``, null, an empty body, or lines
-each of which has one of these forms (NDJSON). Invalid entries are counted and described; valid
-entries beside them are accepted.
+an object with an array under ``commands``, ``requests`` or ``items``, null, or an empty body. The
+body can also consist of several lines, each in one of these forms (NDJSON). Invalid entries are
+counted and described; valid entries beside them are accepted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +25,8 @@ IGNORED_EVENTS: Final = frozenset({"error", "done"})
 class Frame:
     """The commands of one frame, and a line for each invalid entry.
 
-    ``reconnect_s`` is the number of seconds over which the service asks its callers to spread their
-    reconnections; None if it sent no number.
+    ``reconnect_s`` is a time in seconds. The service asks its callers to spread their reconnections
+    over this time. It is None if the service sent no time.
     """
 
     commands: tuple[Command, ...] = ()
@@ -35,7 +35,7 @@ class Frame:
 
 
 def parse_frame(data: str | bytes) -> Frame:
-    """Parse one frame: a JSON document, or several JSON documents, one a line. Never raises."""
+    """Parse one frame: one JSON document, or one JSON document per line. Never raises."""
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
     if len(content) > FRAME_MAX_BYTES:
         return Frame(rejected=(f"a frame of {len(content)} bytes is too long",))

@@ -80,7 +80,7 @@ _ERRORS: Final = {
     ),
     "revoked": (
         "the service has revoked this device",
-        "to bring it back: stop the service, run `venue-agent enroll --force`, start it",
+        "to enroll again: stop the agent, run `venue-agent enroll --force`, then start the agent",
     ),
     "state-failing": (
         "the state directory cannot be written",
@@ -107,8 +107,8 @@ _WARNINGS: Final = {
         "nothing to do: the agent waits",
     ),
     "identity-too-long": (
-        "the organization's name at the service is too long for reports",
-        "tell the service's operator: reports contain only the start of the name",
+        "the organization's id is too long for reports",
+        "tell the service's operator: reports contain only the start of the id",
     ),
     "commands-unreadable": (
         "the service sends commands that cannot be read",

@@ -18,13 +18,13 @@ KEPT: Final = timedelta(days=180)
 
 REPLACED_AFTER: Final = timedelta(days=1)
 REPLACED_AFTER_REPORTS: Final = 3
-"""A device at a printer's address counts as its replacement after this time and this number of
-reports, if the printer itself was not seen."""
+"""A device at a printer's address counts as the replacement of the printer after this time and this
+number of reports, if the printer itself was not seen."""
 
 REPLACEMENT_REPORTED: Final = timedelta(days=7)
 """Time during which reports mention the replacement."""
 
-Learned = tuple[LearnedPrinter, ...]
+LearnedPrinters = tuple[LearnedPrinter, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Replacement:
 class Memory:
     """The known details of printers, and the devices that might have replaced some of them."""
 
-    printers: Learned = ()
+    printers: LearnedPrinters = ()
     replacements: tuple[Replacement, ...] = ()
 
     def without(self, printer_id: str) -> "Memory":
@@ -57,7 +57,7 @@ class Memory:
 NOTHING_LEARNED: Final = Memory()
 
 
-def still_known(learned: Learned, now: datetime) -> Learned:
+def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     """Return the printers whose details are not too old."""
     known = [each for each in learned if _is_within(KEPT, each.seen_at, now)]
     return tuple(
@@ -108,7 +108,7 @@ def _has_replaced(replacement: Replacement, now: datetime) -> bool:
     return replacement.reports >= REPLACED_AFTER_REPORTS and not is_new
 
 
-def _by_id(printers: Learned) -> dict[str, LearnedPrinter]:
+def _by_id(printers: LearnedPrinters) -> dict[str, LearnedPrinter]:
     return {each.id: redacted(each, redact) for each in printers if _is_short(each)}
 
 

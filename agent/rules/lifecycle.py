@@ -3,13 +3,14 @@
 Rules:
 - The journal is written before the service is called, so a state here can be one step ahead of the
   service, but never behind.
-- A request ends in one of three states: SUBMITTED (the service has the report), EXPIRED (it expired
-  before it started) or REJECTED (the service refused it).
+- A request ends in one of three states. SUBMITTED: the service has the report. EXPIRED: the request
+  expired before it started. REJECTED: the service refused the request or its report, or the agent
+  dropped the report.
 - RUNNING is written before the child process starts. A clean stop returns the row to ACKNOWLEDGED,
   so a row that is RUNNING at start means that the agent crashed. The collection is then repeated
   once. If the agent crashes again, it sends a failed report with ``execution-interrupted``.
-- REPORTED means that the sealed report is in the outbox. It is sent unchanged, and nothing is
-  collected again for it.
+- REPORTED means that the sealed report is in the outbox. The report is sent unchanged, and no facts
+  are collected again for the request.
 - Every state has a boot action; every transition that is not in the table is an error.
 """
 
@@ -47,7 +48,7 @@ class Event(StrEnum):
     REPORT_SEALED = "report-sealed"
     REPORT_TAKEN = "report-taken"  # the service has the report
     RAN_OUT = "ran-out"  # expiresAt has passed
-    REFUSED = "refused"  # the service refused the request or its report
+    REFUSED = "refused"  # the service refused the request or its report, or the report is dropped
 
 
 class BootAction(StrEnum):

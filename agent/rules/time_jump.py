@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-SLEEP_WORTH_S: Final = 30.0
+SLEEP_MIN_S: Final = 30.0
 """Minimum delay that counts as a sleep. On a busy machine, a timer is late by a few seconds only,
 and connections survive shorter pauses."""
-STEP_WORTH_S: Final = 5.0
+STEP_MIN_S: Final = 5.0
 """Minimum change of the wall clock that counts as a jump. Gradual adjustment (adjtime(3)) changes
 the clock by far less between two readings."""
 
@@ -51,7 +51,7 @@ def jump_between(before: ClockReading, after: ClockReading, *, meant_s: float) -
     slept_s = passed_s - meant_s
     stepped_s = (after.wall - before.wall).total_seconds() - passed_s
     jump = TimeJump(
-        slept_s=slept_s if slept_s >= SLEEP_WORTH_S else 0.0,
-        stepped_s=stepped_s if abs(stepped_s) >= STEP_WORTH_S else 0.0,
+        slept_s=slept_s if slept_s >= SLEEP_MIN_S else 0.0,
+        stepped_s=stepped_s if abs(stepped_s) >= STEP_MIN_S else 0.0,
     )
     return None if jump == TimeJump() else jump

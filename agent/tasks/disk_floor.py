@@ -17,19 +17,19 @@ DISK_FLOOR_BYTES: Final = 50 * 2**20
 
 @dataclass(slots=True, eq=False)
 class DiskFloor:
-    """Calls ``want_report`` for each scheduled report, unless the disk is nearly full."""
+    """Calls ``schedule_report`` for each requested report, unless the disk is nearly full."""
 
     state: StateDirectory
     health: HealthBoard
-    want_report: Callable[[Kind], None]
+    schedule_report: Callable[[Kind], None]
     skipped: int = 0
 
-    def want(self, kind: Kind) -> None:
+    def request_report(self, kind: Kind) -> None:
         """Request a scheduled report of ``kind``, if the disk has enough free space."""
         free = self.state.free_bytes()
         if free >= DISK_FLOOR_BYTES:
             self.health.clear({"disk-scarce"})
-            self.want_report(kind)
+            self.schedule_report(kind)
             return
         self.skipped += 1
         log.warning("the scheduled %s report is skipped: the disk is nearly full", kind)

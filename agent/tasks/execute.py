@@ -153,7 +153,7 @@ class Executor:
 
     async def _run_kind(self, kind: Kind) -> None:
         """Collect once, and report to all waiting requests of ``kind`` and to the schedule."""
-        running = await self._started(kind)
+        running = await self._mark_running(kind)
         is_scheduled = kind in self._scheduled
         self._scheduled.pop(kind, None)
         if not running and not is_scheduled:
@@ -171,7 +171,7 @@ class Executor:
             self._stop(entry for entry in left if entry is not None)
             raise
 
-    async def _started(self, kind: Kind) -> tuple[Entry, ...]:
+    async def _mark_running(self, kind: Kind) -> tuple[Entry, ...]:
         """Mark the waiting requests of ``kind`` as running.
 
         Returns these requests, except those that the service refuses.

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 Way = Literal["stream", "poll"]
 
-STREAM_WORTH_S: Final = 10.0
+SHORT_STREAM_S: Final = 10.0
 """Each consecutive stream that lasts less than this increases the wait before the next stream."""
 
 STREAM_RENEWED_AFTER_S: Final = 1800.0
@@ -86,7 +86,7 @@ class Receiver:
     _rejections: int = 0
     _breaks: int = 0
     _renew: asyncio.Event = field(default_factory=asyncio.Event)
-    now_by: Way | None = None
+    delivery: Way | None = None
     """How the last call of `onCommands` received commands. None if the call failed."""
     received: int = 0
     unreadable: int = 0
@@ -110,10 +110,10 @@ class Receiver:
             try:
                 is_lasting = await self._receive_once(way)
             except (Refused, BodyRejected, BodyTooLarge) as error:
-                self.now_by = None
+                self.delivery = None
                 self._note_rejection(error, way)
             except (ServiceUnavailable, CredentialRefused) as error:
-                self.now_by = None
+                self.delivery = None
                 if not self.session.breaker.is_up:
                     continue  # no contact: the circuit breaker delays the next call
                 if way == "stream":
@@ -137,11 +137,11 @@ class Receiver:
             loss = asyncio.create_task(self.session.binding_state.wait_for_loss())
             connection.callback(loss.cancel)
             answer = await self.session.open_commands(connection, stream=way == "stream")
-            self.now_by = "stream" if answer.is_lasting else "poll"
+            self.delivery = "stream" if answer.is_lasting else "poll"
             before = self.unreadable
             await self._take_all(answer, loss)
             if loss.done():
-                self.now_by = None
+                self.delivery = None
             self._note_end(way, self.unreadable - before)
             return answer.is_lasting
 
@@ -223,7 +223,7 @@ class Receiver:
 
     async def _pause(self, is_lasting: bool, lasted_s: float) -> None:
         if is_lasting:
-            self._short_streams = 0 if lasted_s > STREAM_WORTH_S else self._short_streams + 1
+            self._short_streams = 0 if lasted_s > SHORT_STREAM_S else self._short_streams + 1
             pause_s = RECONNECT.delay_s(max(1, self._short_streams), self.rng)
             if self._was_cut:  # perhaps the streams of all devices ended together
                 pause_s = max(pause_s, self.rng.uniform(0.0, self.session.breaker.reconnect_over_s))
@@ -294,7 +294,7 @@ class Receiver:
 
         A request without room is not acknowledged, so the service delivers it again.
         """
-        if self.journal.waiting() < WAITING_MAX:
+        if self.journal.count_unfinished() < WAITING_MAX:
             self.health.clear({"requests-flooding"})
             return True
         self.health.set("requests-flooding", f"{WAITING_MAX} requests wait")

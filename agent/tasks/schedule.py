@@ -33,7 +33,7 @@ class Scheduler:
         *,
         send_heartbeat: Callable[[], Awaitable[None]],
         interval_s: float,
-        want_report: Callable[[Kind], None],
+        request_report: Callable[[Kind], None],
         schedule: Schedule,
     ) -> None:
         logging.getLogger("apscheduler").setLevel(logging.ERROR)
@@ -51,7 +51,7 @@ class Scheduler:
                 trigger = CronTrigger.from_crontab(crontab)
                 trigger.jitter = CRON_JITTER_S
                 self._scheduler.add_job(
-                    want_report,
+                    request_report,
                     trigger,
                     args=(kind,),
                     id=kind,

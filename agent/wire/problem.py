@@ -14,17 +14,17 @@ MEDIA_TYPE = "application/problem+json"
 
 T = TypeVar("T")
 
-Unpromised = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
+OptionalKey = Annotated[T | None, Field(exclude_if=lambda value: value is None)]
 """A key that can be missing or null. It is omitted from output if it has no value."""
 
 
 class Problem(Tolerant):
-    title: Unpromised[str] = None
-    type: Unpromised[str] = None
-    instance: Unpromised[str] = None
-    trace_id: Unpromised[str] = Field(default=None, alias="trace_id")
-    status: Unpromised[int] = None
-    code: Unpromised[str] = None
-    detail: Unpromised[str] = None
-    reason: Unpromised[str] = None
-    errors: Unpromised[dict[str, Array[str]]] = None
+    title: OptionalKey[str] = None
+    type: OptionalKey[str] = None
+    instance: OptionalKey[str] = None
+    trace_id: OptionalKey[str] = Field(default=None, alias="trace_id")
+    status: OptionalKey[int] = None
+    code: OptionalKey[str] = None
+    detail: OptionalKey[str] = None
+    reason: OptionalKey[str] = None
+    errors: OptionalKey[dict[str, Array[str]]] = None

@@ -21,7 +21,7 @@ def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFac
     """Return the function that takes the snapshot of this machine within ``job.max_duration_s``.
 
     Call this function before the process confines itself, because it starts programs that need more
-    rights. Call the returned function after that.
+    rights. Call the returned function after the confinement.
     """
     sources = sources_before_confinement(sys.platform, job)
     return partial(snapshot, sources, job.max_duration_s)
@@ -60,7 +60,7 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
 
 
 def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
-    """Return the reading of a source, with an absent field for each of its keys that is missing."""
+    """Return the reading of a source. Each declared key without a field gets an absent field."""
     reading = outcome if isinstance(outcome, Reading) else Reading()
     status, reason = _why_missing(outcome)
     present = {field.key for field in reading.fields}
@@ -80,16 +80,17 @@ def _why_missing(outcome: Outcome | None) -> tuple[FieldStatus, str]:
 def _failures(sources: Sequence[Source[[]]], outcomes: Outcomes) -> tuple[Failure, ...]:
     """Return a failure for each source that failed in whole or in part.
 
-    A source does not count as failed if the system denied access or if it does not apply here.
+    A source does not count as failed if the system denied access, or if the source does not apply
+    to this machine.
     """
     return tuple(
         Failure(source.name, reason)
         for source in sources
-        if (reason := _broken(outcomes.get(source.name))) is not None
+        if (reason := _failure_reason(outcomes.get(source.name))) is not None
     )
 
 
-def _broken(outcome: Outcome | None) -> str | None:
+def _failure_reason(outcome: Outcome | None) -> str | None:
     if isinstance(outcome, Exception):
         status, reason = status_of(outcome)
         return reason if status == "collection-failed" else None

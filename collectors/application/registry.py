@@ -50,8 +50,8 @@ def sources_for(
     """Return the sources of ``platform`` (a value of sys.platform).
 
     The facts of a snapshot have the order of their sources. The last source has the keys that only
-    other platforms can fill. Their status is unsupported. ``ask_drive`` reads the SMART health of a
-    drive; only Linux uses it.
+    other platforms can fill, with the status "unsupported". ``ask_drive`` reads the SMART health of
+    a drive; only Linux uses it.
     """
     linux = linux_sources(job, ask_drive=ask_drive)
     others = {"darwin": macos_sources(job), "win32": windows_sources(job)}
@@ -81,7 +81,7 @@ def linux_sources(
     return (
         operating_system.read_system.bind(root),
         operating_system.read_boot.bind(root),
-        operating_system.read_place.bind(root),
+        operating_system.read_regional_settings.bind(root),
         clock.read_clock.bind(root),
         hardware.read_machine.bind(root),
         hardware.read_processor.bind(root),
@@ -107,7 +107,7 @@ def macos_sources(job: ApplicationJob) -> Sources:
     return (
         macos.read_system,
         macos.read_boot,
-        macos.read_place,
+        macos.read_regional_settings,
         macos.read_clock,
         macos.read_hardware.bind(),
         hardware.read_temperatures.unsupported("macOS does not provide temperatures to services"),

@@ -22,7 +22,7 @@ REASON_MAX = 500
 class Unreadable(Exception):
     """A source cannot be read on this machine.
 
-    ``status`` is the status of its fields. It is never ``available``.
+    ``status`` is the status of all fields of the source. It is never ``available``.
     """
 
     def __init__(self, status: FieldStatus, reason: str) -> None:
@@ -59,7 +59,7 @@ class Source(Generic[P]):
     """A source of facts.
 
     Args:
-        origin: The value of ``source`` in the fields of this source if it could not be read.
+        origin: The value of `Field.source` in the fields that are missing.
         keys: The keys that are in every snapshot, even if the source fails.
         read: Returns fields, or a `Reading` if it also returns interfaces, peripherals or
             limitations. It may return further keys. It may raise any exception: the exception

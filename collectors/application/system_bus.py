@@ -16,7 +16,7 @@ from collectors.shared.run_command import run_command
 from collectors.shared.text import clean_text, decode
 
 SOURCE: Final = "D-Bus"
-_NOBODY = re.compile(
+_NOT_PROVIDED = re.compile(
     r"not provided by any|not activatable|no such unit|name has no owner|unknown object|"
     r"does not exist|could not activate|"
     r"unknown method|unknown interface|service unknown",
@@ -101,7 +101,7 @@ def refusal(exit_code: int, error: bytes) -> Unreadable:
         return Unreadable("unsupported", "this machine has no system bus")
     if _DENIED.search(error_text):
         return Unreadable("permission-denied", f"the system bus denied it: {error_text}")
-    if _NOBODY.search(error_text):
+    if _NOT_PROVIDED.search(error_text):
         return Unreadable("not-applicable", "no service on the system bus provides it")
     if "timed out" in error_text.lower():
         return Unreadable("collection-failed", "the system bus did not answer in time")

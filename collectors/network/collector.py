@@ -2,17 +2,17 @@
 
 1. Read this machine: its interfaces, the version of the system and the neighbour table. They
    determine the targets of the scan.
-2. Run four threads: the scan, mDNS, this machine's printers, and the questions to open ports. The
-   questions get hosts and ports as soon as the scan finds them, and IPP ports as soon as their
-   queues are known.
+2. Run four threads. One scans, one browses mDNS, and one reads this machine's printers. The fourth
+   thread queries hosts for their names and open ports for details, as soon as the scan finds them.
+   It queries an IPP port only after the queues of the port are known.
 3. When the scan is complete, contact printers that it did not reach, query printers by SNMP, and
    connect again to print ports that refused the connection or did not answer.
 
-Only the calling thread stores results, in this order. It sends all facts so far after each step. If
-a source fails, only its own facts are missing.
+Only the calling thread stores results. After each step, it sends all facts so far. If a source
+fails, only its own facts are missing.
 
-Modules that the scan does not need are imported where they are first called, as in sources.py. So
-the scan, which takes longest, starts earlier.
+Modules that the scan does not need are imported where they are first used, as in sources.py. So the
+scan, which takes longest, starts earlier.
 """
 
 import sys
@@ -56,7 +56,7 @@ _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _ONLY_DEVICE = "the request is for this machine only"
-_QUESTIONS_DISABLED = "open ports and host names were not queried: the configuration disables it"
+_QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
 T = TypeVar("T")
@@ -135,7 +135,7 @@ class _Collection:
         # The scan and mDNS take longest. The modules of the other steps are imported meanwhile.
         self._checkpoint()
         printers = in_background(self._read_printers)
-        questions = in_background(partial(self._ask, discoveries))
+        queries = in_background(partial(self._query, discoveries))
         self._store_printers(printers)
         facts.mdns = self._result("mdns", mdns, _failed_browse)
         self._set_queues(discoveries)
@@ -143,11 +143,11 @@ class _Collection:
         facts.scan = self._result("scan", scan, _failed_scan)
         self._checkpoint()
         self._contact_printers(discoveries)
-        snmp = in_background(self._ask_snmp)
+        snmp = in_background(self._query_snmp)
         self._retry_print_ports(discoveries)
         discoveries.is_complete = True
         facts.macs = self._neighbours()
-        self._store_answers(questions, snmp)
+        self._store_answers(queries, snmp)
 
     def _store_printers(self, printers: "Future[KnownPrinters]") -> None:
         known = self._result("printers", printers, lambda _: None)
@@ -163,12 +163,12 @@ class _Collection:
         discoveries.set_queues(queues_in(self._collected))
 
     def _store_answers(
-        self, questions: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
+        self, queries: "Future[Enrichment]", snmp: "Future[tuple[Evidence, ...]]"
     ) -> None:
         from collectors.network.progress import answers_in
 
         collected = self._collected
-        collected.enrichment = self._result("enrichment", questions, lambda _: Enrichment())
+        collected.enrichment = self._result("enrichment", queries, lambda _: Enrichment())
         collected.enrichment = answers_in(collected)
         evidence = (*collected.enrichment.evidence, *self._result("snmp", snmp, lambda _: ()))
         collected.enrichment = replace(collected.enrichment, evidence=evidence)
@@ -257,14 +257,14 @@ class _Collection:
         self._wanted = wanted_by(printers)
         return replace(known, printers=printers)
 
-    def _ask(self, discoveries: Discoveries) -> Enrichment:
+    def _query(self, discoveries: Discoveries) -> Enrichment:
         if not self._job.enrich:
-            return Enrichment(limitations=(_QUESTIONS_DISABLED,))
+            return Enrichment(limitations=(_QUERIES_DISABLED,))
         interfaces = () if self._job.device_only else self._interfaces
         return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
 
-    def _ask_snmp(self) -> tuple[Evidence, ...]:
-        """Ask this machine's printers by SNMP, if the configuration has a community."""
+    def _query_snmp(self) -> tuple[Evidence, ...]:
+        """Query this machine's printers by SNMP, if the configuration has a community."""
         community, collected = self._job.snmp_community, self._collected
         if not community or self._job.device_only or not self._job.enrich:
             return ()
@@ -314,7 +314,7 @@ class _Collection:
             time.sleep(min(_POLL_S, left_s))
 
     def _guarded(self, step: str, act: Callable[[], T], otherwise: Callable[[str], D]) -> T | D:
-        """Run a source. If it fails, record the failure and return the value of ``otherwise``."""
+        """Call ``act``. If it fails, record the failure and return the value of ``otherwise``."""
         try:
             return act()
         except Exception as error:  # noqa: BLE001 - the boundary of a source

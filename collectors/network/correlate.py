@@ -1,4 +1,4 @@
-"""Joins the facts of this machine, the scan, mDNS and the questions by host and by port. Pure.
+"""Joins the facts of this machine, the scan, mDNS and the queries by host and by port. Pure.
 
 Printer matching, the list of endpoints and the list of hosts all read the joined observations.
 """

@@ -1,4 +1,4 @@
-"""The hosts and ports that the scan finds, for the questions that run at the same time."""
+"""The hosts and ports that the scan finds. Other threads query them while the scan runs."""
 
 import socket
 import threading

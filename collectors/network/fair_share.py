@@ -68,10 +68,10 @@ class FairQueue:
         return self._count
 
     def put(self, owner: str, source: str, packet: bytes) -> str | None:
-        """Add a packet and its source. If the queue is too full, one packet is dropped.
+        """Add a packet and its source.
 
-        That is the newest packet of the owner with the most bytes in the queue. Returns the source
-        of the dropped packet, or None if none was dropped.
+        If the queue is then too long, the newest packet of the owner with the most bytes in the
+        queue is dropped. Returns the source of the dropped packet, or None if none was dropped.
         """
         self._packets.setdefault(owner, deque()).append((source, packet))
         self._bytes[owner] += len(packet)

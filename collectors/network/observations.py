@@ -60,19 +60,19 @@ class Wanted:
     """The values that identify this machine's printers in announcements.
 
     ``names`` are instance names in lower case and in the form of queue names. ``addresses`` are the
-    printers' IP addresses. ``is_called``: some printer is set up by an mDNS name.
+    printers' IP addresses. ``has_mdns_name``: at least one printer is set up by an mDNS name.
     """
 
     names: frozenset[str] = frozenset()
     addresses: frozenset[str] = frozenset()
     uuids: frozenset[str] = frozenset()
     macs: frozenset[str] = frozenset()
-    is_called: bool = False
+    has_mdns_name: bool = False
 
 
 NOTHING_WANTED = Wanted()
 
-# ---------------------------------------------------------------------------- questions
+# ---------------------------------------------------------------------------- queries
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class SnmpTarget:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The answer of one address and port to a question of the allow-list (IPP, SNMP, web page).
+    """The answer of one address and port to a query of the allow-list (IPP, SNMP, web page).
 
     ``state_reasons`` are IPP keywords without "none" (RFC 8011, section 5.4.12). ``name`` is the
     printer's own name. ``title``, ``realm`` (of a login) and ``server`` come from its web page.
@@ -170,7 +170,7 @@ class KnownPrinter:
     is_on_wsd_port: bool = False
 
 
-def is_called_by_mdns(printer: KnownPrinter) -> bool:
+def is_resolved_by_mdns(printer: KnownPrinter) -> bool:
     """Return whether the printer's address must be resolved by mDNS for each job."""
     return bool(printer.dns_sd_name) or is_mdns_name(printer.host or "")
 

@@ -1,7 +1,7 @@
 """The sources of a network report. Tests replace single sources.
 
-mDNS, printers and questions are imported where they are first called. Their libraries take longest
-to load, and the scan already runs meanwhile.
+The modules for mDNS, printers and queries are imported where they are first used. Their libraries
+take longest to load, and the scan already runs meanwhile.
 """
 
 from collections.abc import Callable, Sequence

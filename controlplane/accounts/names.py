@@ -30,7 +30,8 @@ class Names:
 def names_of(session: Session, location_ids: Iterable[tuple[str, str]]) -> Names:
     """Return the names of these locations and of their organizations.
 
-    Each element of ``location_ids`` has the id of an organization and the id of its location.
+    Each element of ``location_ids`` is a pair: the ids of an organization and of one of its
+    locations.
     """
     wanted = sorted(set(location_ids))
     if not wanted:

@@ -54,7 +54,7 @@ def begin(session: Session, email: str, address: str, now: datetime) -> Try:
 
 
 def succeed(session: Session, tried: Try) -> None:
-    """Delete the attempt and the failures of its account.
+    """Delete the attempt, and all failures of the account.
 
     Failures of the network address are kept. Otherwise an attacker could sign in with their own
     account to get further attempts at other accounts.

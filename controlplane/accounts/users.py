@@ -17,10 +17,11 @@ from sqlalchemy.orm import Session
 
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
 from controlplane.storage.oauth_tables import OAuthCode, OAuthGrant, OAuthToken
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import ApiKey
 
 EMAIL_MAX: Final = 254
-"""Maximum length of an address: 256 characters without the angle brackets (RFC 5321, 4.5.3.1.3)."""
+"""Maximum length of an address. RFC 5321, 4.5.3.1.3 permits 256, including two angle brackets."""
 NAME_MAX: Final = 128
 _EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
 
@@ -97,7 +98,9 @@ def set_membership(
 
 
 def remove_membership(session: Session, user_id: UUID, organization_id: str, now: datetime) -> bool:
-    """End a membership with its keys, sessions and grants. Delete a user without memberships.
+    """End a membership with its keys, sessions and grants.
+
+    If it was the last membership of the user, delete the user.
 
     Returns whether the membership existed.
     """
@@ -138,7 +141,7 @@ def memberships(session: Session, user_id: UUID) -> Sequence[Membership]:
 
 
 def members(session: Session, organization_id: str) -> list[Member]:
-    """Return the members of an organization, by address."""
+    """Return the members of an organization, ordered by e-mail address."""
     query = (
         select(User, Membership)
         .join(Membership, Membership.user_id == User.id)
@@ -164,12 +167,8 @@ def note_change(session: Session, user_id: UUID) -> None:
 
     The database computes the new value, so that each of several concurrent changes is counted.
     """
-    session.execute(
-        update(User)
-        .where(User.id == user_id)
-        .values(permissions_version=User.permissions_version + 1)
-        .execution_options(synchronize_session=False)
-    )
+    statement = update(User).where(User.id == user_id)
+    change_rows(session, statement.values(permissions_version=User.permissions_version + 1))
 
 
 def _end_grants(session: Session, user_id: UUID, organization_id: str | None = None) -> None:

@@ -20,7 +20,7 @@ RESOLVED: Final = {
     ("broken", False): "no longer reports a fault",
     ("site_outage", False): "is back from an outage",
     ("offline", True): "has been stable for an hour",
-    ("broken", True): "has reported the same for an hour",
+    ("broken", True): "no longer reports a fault repeatedly",
     ("site_outage", True): "has been stable for an hour",
 }
 

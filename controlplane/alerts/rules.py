@@ -186,7 +186,7 @@ def advance(
     return state, transitions
 
 
-def together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
+def _went_offline_together(begins: Sequence[datetime], devices: int, within: timedelta) -> bool:
     """Return whether enough devices for a site outage became offline at about the same time.
 
     Args:
@@ -255,7 +255,7 @@ def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
     is_active = (
         _enough(len(offline), facts.devices)
         if state.is_firing
-        else together(list(offline.values()), facts.devices, rules.outage_window)
+        else _went_offline_together(list(offline.values()), facts.devices, rules.outage_window)
     )
     if is_active:
         return Value.ACTIVE

@@ -36,7 +36,7 @@ def _read_date(value: Any) -> Any:
 FullDate = Annotated[date, BeforeValidator(_read_date)]
 
 
-def _some(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
+def _require_item(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
     # pydantic would report a length limit of the field in addition to each invalid item.
     if not value:
         raise PydanticCustomError("too_short", "must have at least 1 item")
@@ -44,7 +44,7 @@ def _some(value: tuple[PaymentType, ...]) -> tuple[PaymentType, ...]:
 
 
 PaymentTypes = Annotated[
-    Array[PaymentType], AfterValidator(_some), Field(json_schema_extra={"minItems": 1})
+    Array[PaymentType], AfterValidator(_require_item), Field(json_schema_extra={"minItems": 1})
 ]
 
 # ---------------------------------------------------------------------------- bodies

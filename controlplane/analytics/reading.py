@@ -23,7 +23,7 @@ from controlplane.storage.statements import in_steps
 TRADED: Final = ("gross", "discount", "sale_count", "undone")
 Part = TypeVar("Part", DaySums, ItemSums)
 SumsByColumns = tuple[str, Mapping[str, Any], Part]
-"""A currency, the values of the requested columns, and the sums for them."""
+"""A currency, the values of the requested columns, and the sums for these values."""
 Types = Collection[str] | None
 """Requested types of payment; None means all."""
 

@@ -44,7 +44,7 @@ class AuditRequest(Exact):
 
 
 class AuditRecord(Tolerant):
-    """An entry. It has the names that were valid when it was written.
+    """An entry, with the names that were valid when it was written.
 
     ``subject_id`` is empty if the operation has no subject.
     """

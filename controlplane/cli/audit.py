@@ -31,7 +31,7 @@ def show(options: argparse.Namespace) -> int:
                 "who": _actor,
                 "what": _operation,
                 "name": lambda entry: entry.subject_name or entry.subject_id,
-                "within": lambda entry: entry.detail,
+                "detail": lambda entry: entry.detail,
             },
             "There are no entries.",
         )

@@ -80,7 +80,7 @@ def report_of(client: OperationsClient, text: str) -> UUID:
     with Progress() as progress:
         devices = client.devices()[0]
         for number, device in enumerate(devices, 1):
-            progress.show(f"searching report {start}: {number} of {len(devices)} devices")
+            progress.show(f"searching for report {start}: {number} of {len(devices)} devices")
             newest = client.device(DeviceDetailRequest(instance_id=device.instance_id)).reports
             ids = (each.report_id for each in newest)
             matches |= {each: each for each in ids if str(each).startswith(start)}

@@ -112,7 +112,7 @@ def written(directory: Path, files: Sequence[KeyFile]) -> Iterator[None]:
     except OSError as error:
         raise CommandError(
             f"the keys were created, but {directory} was not: {error.strerror}",
-            f"They are in {staging}: move it.",
+            f"The keys are in {staging}: move this directory.",
         ) from error
 
 

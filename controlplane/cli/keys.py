@@ -36,7 +36,8 @@ def create(options: argparse.Namespace) -> int:
     key = key_store.new_key(name=options.name, locations=locations)
     _add(options, [key])
     scope = ", ".join(options.location) or "all locations"
-    print_secret(key.secret, f"Access: {_grant_of(options)}, {scope}. Save it: it is shown once.")
+    access = f"{_grant_of(options)}, {scope}"
+    print_secret(key.secret, f"Access: {access}. Save the key: it is shown only once.")
     return 0
 
 

@@ -93,7 +93,7 @@ def set_maintenance(options: argparse.Namespace) -> int:
 
 def list_all(options: argparse.Namespace) -> int:
     now = system_clock()
-    lines = in_database(options, lambda session: _described(session, options.organization, now))
+    lines = in_database(options, lambda session: _describe_all(session, options.organization, now))
     empty = "No location has a name, opening hours or a maintenance window: all are always open."
     print("\n".join(lines or [empty]))
     return 0
@@ -147,7 +147,7 @@ def _parse_time(text: str, zone: str) -> datetime:
     )
 
 
-def _described(session: Session, organization_id: str, now: datetime) -> list[str]:
+def _describe_all(session: Session, organization_id: str, now: datetime) -> list[str]:
     lines = _names(session, organization_id)
     query = select(LocationHours).where(LocationHours.organization_id == organization_id)
     rows = session.scalars(query.order_by(LocationHours.location_id)).all()

@@ -56,7 +56,7 @@ def load(options: argparse.Namespace) -> int:
     until = now if options.until is None else midnight
 
     def work(session: Session) -> tuple[Loaded, _Keys]:
-        _make_room(session, plan.organization_id, replace=options.replace)
+        _clear_old_sandbox(session, plan.organization_id, replace=options.replace)
         loaded = load_plan(session, plan, until, _show_progress)
         return loaded, _make_keys(session, plan.organization_id, now)
 
@@ -67,7 +67,7 @@ def load(options: argparse.Namespace) -> int:
     sys.stderr.write(
         f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations "
         f"from loc-0001, in {took_s:.0f} s.\n"
-        "Access of these keys: read only. Save them: they are shown once.\n"
+        "Access of these keys: read only. Save the keys: they are shown only once.\n"
     )
     sys.stdout.write(
         f"export {API_KEY.variable}={keys.api_key}\nexport {RETAIL_KEY.variable}={keys.retail}\n"
@@ -150,11 +150,11 @@ def rebuild_all(options: argparse.Namespace) -> int:
     return int(any(wrong.values()))
 
 
-def _make_room(session: Session, organization_id: str, *, replace: bool) -> None:
-    there = session.get(Organization, organization_id)
-    if there is None or not replace:
+def _clear_old_sandbox(session: Session, organization_id: str, *, replace: bool) -> None:
+    organization = session.get(Organization, organization_id)
+    if organization is None or not replace:
         return
-    if there.sandbox is None:
+    if organization.sandbox is None:
         raise CommandError(f"organization {organization_id} is not a sandbox and is not replaced")
     clear(session, organization_id)
     session.expunge_all()

@@ -6,12 +6,12 @@ const formats = new Map();
 
 function format(currency, options) {
   const key = `${currency} ${options.notation || ""}`;
-  if (!formats.has(key)) formats.set(key, made(currency, options));
+  if (!formats.has(key)) formats.set(key, createFormat(currency, options));
   return formats.get(key);
 }
 
 // An unknown currency code is shown unchanged, with two decimal digits.
-function made(currency, options) {
+function createFormat(currency, options) {
   try {
     const digits = new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
     return { digits, of: new Intl.NumberFormat(undefined, { style: "currency", currency, ...options }) };

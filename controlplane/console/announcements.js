@@ -17,7 +17,7 @@ export function announceWork({ device, requests, reports }) {
   if (before.id !== now.id) return;
   const news = [];
   for (const [id, { kind, status }] of now.requests)
-    if (before.requests.get(id)?.status !== status) news.push(`The ${kind} report ${WORDS[status] || status}.`);
+    if (before.requests.get(id)?.status !== status) news.push(`The request for the ${kind} report ${WORDS[status] || status}.`);
   for (const [kind, report] of now.reports)
     if (before.reports.get(kind)?.reportId !== report.reportId) news.push(`A new ${kind} report: ${report.headline || report.outcome}`);
   if (news.length) document.getElementById("announced").textContent = news.join(" ");

@@ -12,7 +12,7 @@ const AREAS = [
   ["grant", "Program access"], ["support", "Support"],
 ];
 const WORDS = {
-  "request.create": "requested a report of", "pending_request.create": "requested a report, once online, of", "pending_request.cancel": "cancelled the pending request of",
+  "request.create": "requested a report of", "pending_request.create": "created a pending request for a report of", "pending_request.cancel": "cancelled the pending request of",
   "device.revoke": "revoked the device", "key.create": "created the API key", "key.revoke": "revoked the API key",
   "retail_key.create": "created the retail key", "retail_key.revoke": "revoked the retail key", "retail_key.rotate": "replaced the signing key",
   "member.add": "added the member", "member.invite": "invited", "member.join": "joined", "member.change": "changed the member",

@@ -128,7 +128,7 @@ function historyRow({ request, report, line, requester }) {
   return element("tr", {},
     element("td", { class: "kind" }, kind),
     element("td", {}, pill(request ? request.status : report.outcome)),
-    element("td", { class: "says" }, line
+    element("td", { class: "headline" }, line
       ? element("a", { class: "line", href: `#/report/${line.reportId}` }, dot(line.severity || "muted"), element("span", {}, line.headline || "Open"))
       : ""),
     element("td", { class: "when" }, when(createdAt)),

@@ -160,7 +160,7 @@ function entry(row, canWrite) {
       element("a", { class: "name", href: `#/device/${device.instanceId}` }, name),
       element("span", { class: "sub" }, `${placeOf(device)} · ${device.platform} · ${device.appVersion || "version unknown"}`)),
     element("td", {}, pill(state)),
-    element("td", { class: "says" }, ...reportLines(row)),
+    element("td", { class: "headline" }, ...reportLines(row)),
     element("td", { class: "when", "data-label": "last seen" }, state === "never-seen" ? "never" : when(device.lastSeenAt)),
     element("td", { class: "when", "data-label": "working" }, working(row)),
     element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));

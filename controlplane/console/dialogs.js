@@ -2,8 +2,8 @@
 
 const unfinished = new WeakMap();
 
-// The view may be replaced while the dialog is open. When it closes, the element that had the focus is
-// therefore found by its id.
+// The view may be replaced while the dialog is open. Therefore, when the dialog closes, the element that had
+// the focus is found by its id.
 export function openDialog(dialog, closed) {
   const opener = document.activeElement?.id;
   // The close event arrives with a delay, when the dialog may already be open again.
@@ -25,7 +25,7 @@ export function focusOn(id) {
   else document.getElementById("view").focus({ preventScroll: true });
 }
 
-// Escape closes the menu. It also closes when the focus leaves it.
+// The menu closes when the user presses Escape, or when the focus leaves the menu.
 export function asMenu(menu) {
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;

@@ -10,12 +10,12 @@ import { PERIODS, fetchVenue, showVenue } from "./venue.js";
 const RELOAD_MS = 45000;
 const PAGE_SIZE = 40;
 const AT_ONCE = 4;
-let link = null;  // whether the caller can see a location; null if not known yet
+let canSeeLocation = null;  // null if not known yet
 let limit = PAGE_SIZE;
 
 export const FIGURES = {
-  figures: { load: fetchList, show: showList, title: () => "Figures", rows: () => null, reloadMs: RELOAD_MS, rests: true },
-  venue: { load: fetchVenue, show: showVenue, title: ({ venue }) => `${venue.name}, figures`, rows: () => null, reloadMs: RELOAD_MS, rests: true },
+  figures: { load: fetchList, show: showList, title: () => "Figures", rows: () => null, reloadMs: RELOAD_MS, pausesWhenHidden: true },
+  venue: { load: fetchVenue, show: showVenue, title: ({ venue }) => `${venue.name}, figures`, rows: () => null, reloadMs: RELOAD_MS, pausesWhenHidden: true },
 };
 
 export function figuresRoute(path, query) {
@@ -37,18 +37,18 @@ function plain(id) {
 // and resets the state for the next caller.
 export async function showLink(anchor) {
   if (!anchor) {
-    link = null;
+    canSeeLocation = null;
     limit = PAGE_SIZE;
     document.getElementById("nav-figures").hidden = true;
     return;
   }
-  if (link !== null) return;
-  link = false;
+  if (canSeeLocation !== null) return;
+  canSeeLocation = false;
   try {
-    link = (await callConsole("venues")).venues.length > 0;
-    anchor.hidden = !(link && isSignedIn());
+    canSeeLocation = (await callConsole("venues")).venues.length > 0;
+    anchor.hidden = !(canSeeLocation && isSignedIn());
   } catch {
-    link = null;  // the next refresh tries again
+    canSeeLocation = null;  // the next refresh tries again
   }
 }
 
@@ -96,7 +96,8 @@ function card({ venue, pulse }, at) {
       : element("p", { class: "empty" }, "No sales today or yesterday."));
 }
 
-// Omits currencies without sales and refunds. If no currency has any, returns only the first currency.
+// Omits each currency whose figures are complete and whose net is 0 on both days. If no currency remains, returns
+// only the first one.
 function withMovements(currencies) {
   const some = currencies.filter((each) => each.todayCents || each.yesterdayCents || !each.complete || !each.comparisonComplete);
   return some.length ? some : currencies.slice(0, 1);

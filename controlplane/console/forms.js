@@ -58,7 +58,7 @@ function fieldOf({ name, label, type = "text", value = "", options, hint, ...oth
     hint ? element("p", { class: "sub", id: `${id}-hint` }, hint) : null);
 }
 
-export function confirmed({ title, text, keep, action }, act) {
+export function openConfirmation({ title, text, keep, action }, act) {
   const dialog = at("confirm");
   at("confirm-title").textContent = title;
   at("confirm-text").textContent = text;

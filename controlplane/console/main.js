@@ -9,12 +9,12 @@ import { fetchDevices, showDevices } from "./devices.js";
 import { focusOn } from "./dialogs.js";
 import { element } from "./elements.js";
 import { FIGURES, showLink } from "./figures.js";
-import { confirmed } from "./forms.js";
+import { openConfirmation } from "./forms.js";
 import { fetchHome, showHome } from "./home.js";
 import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
 import { fetchReport, showReport } from "./report.js";
-import { partOf, routeOf } from "./routes.js";
-import { fetchOwnProfile, isSignedIn, lost, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
+import { currentLinkOf, routeOf } from "./routes.js";
+import { accessEndedMessage, fetchOwnProfile, isSignedIn, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
 import { cancelPending, createPending } from "./pending_requests.js";
 
 const RELOAD_MS = 60000;
@@ -58,7 +58,7 @@ const VIEWS = {
   },
   ...FIGURES,
   ...accountViews({
-    refresh: () => refresh(), left: () => signedOut(lost("")), attempt: (action) => attempt(action),
+    refresh: () => refresh(), left: () => signedOut(accessEndedMessage("")), attempt: (action) => attempt(action),
     pages: () => state.pages, more: () => listActions.more(),
     filter: (view, filters) => location.replace(`#/${view}?${new URLSearchParams(filters)}`),
   }),
@@ -80,15 +80,15 @@ function signedOut(problem = "") {
   showSignIn(problem);
 }
 
-function later(ms) {
+function refreshIn(ms) {
   const wanted = Date.now() + ms;
   if (wanted >= due) return;
   clearTimeout(timer);
   due = wanted;
-  timer = setTimeout(() => (document.hidden && VIEWS[route().view].rests ? sleep() : refresh()), ms);
+  timer = setTimeout(() => (document.hidden && VIEWS[route().view].pausesWhenHidden ? sleep() : refresh()), ms);
 }
 
-// Stops reloading until the page becomes visible again, which refreshes the view.
+// Stops reloading. The view is refreshed when the page becomes visible again.
 const sleep = () => { due = Infinity; };
 
 async function refresh() {
@@ -109,13 +109,13 @@ async function refresh() {
     render(wanted, data);
     follow(VIEWS[wanted.view].rows(data)?.map((row) => row.device.instanceId));
     live("Live", false);
-    later(VIEWS[wanted.view].reloadMs || RELOAD_MS);
+    refreshIn(VIEWS[wanted.view].reloadMs || RELOAD_MS);
     showLink(at("nav-figures"));
   } catch (error) {
     if (mine !== turn) return;
-    if (error.status === 401) return signedOut(lost("The service does not know this key, or it was revoked."));
+    if (error.status === 401) return signedOut(accessEndedMessage("The service does not know this key, or it was revoked."));
     explain(error);
-    again(error);
+    retry(error);
   }
 }
 
@@ -135,8 +135,8 @@ function render(wanted, data) {
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
   document.title = `${view.title(data)} · Venue control`;
-  const part = partOf(wanted.view);
-  for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === part ? "page" : null;
+  const current = currentLinkOf(wanted.view);
+  for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
 }
 
 // ---------------------------------------------------------------------------- changes
@@ -156,18 +156,18 @@ async function listen(instanceIds, signal) {
   try {
     for await (const [event, row] of changes({ instanceIds }, signal)) {
       if (signal.aborted) return;
-      if (event === "device") changed(row);
-      else later(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.tookMs) - Date.now()));
+      if (event === "device") applyChange(row);
+      else refreshIn(Math.max(0, state.loadedAt + Math.max(RELOAD_MIN_MS, RELOAD_SHARE * state.tookMs) - Date.now()));
     }
   } catch (error) {
-    if (!signal.aborted && error.status === 401) return signedOut(lost("The key was revoked."));
+    if (!signal.aborted && error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));
   }
   if (signal.aborted) return;
   stream = NO_STREAM;
-  again();
+  retry();
 }
 
-function changed(row) {
+function applyChange(row) {
   const wanted = route();
   if (!state.data || state.at !== location.hash) return;
   const rows = VIEWS[wanted.view].rows(state.data) || [];
@@ -177,13 +177,13 @@ function changed(row) {
   if (wanted.view === "device") state.data.row = row;
   else rows[known] = row;
   VIEWS[wanted.view].show(state.data, at("view"));
-  if (wanted.view === "device" && isWork) later(0);
+  if (wanted.view === "device" && isWork) refreshIn(0);
 }
 
-function again(error) {
+function retry(error) {
   state.failures += 1;
   const waitMs = Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** (state.failures - 1));
-  if (!document.hidden) later(Math.max(error?.waitSeconds * 1000 || 0, waitMs));
+  if (!document.hidden) refreshIn(Math.max(error?.waitSeconds * 1000 || 0, waitMs));
 }
 
 // ---------------------------------------------------------------------------- messages and actions
@@ -234,7 +234,7 @@ async function attempt(action) {
     state.problem = "";
     if (at("account-problem")) at("account-problem").textContent = "";
   } catch (error) {
-    if (error.status === 401) return signedOut(lost("The key was revoked."));
+    if (error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));
     state.problem = error.message;
     for (const id of ["list-problem", "account-problem"]) if (at(id)) at(id).textContent = error.message;
   }
@@ -246,15 +246,15 @@ async function attemptSaving(action) {
     await action();
     at("report-problem").textContent = "";
   } catch (error) {
-    if (error.status === 401) return signedOut(lost("The key was revoked."));
+    if (error.status === 401) return signedOut(accessEndedMessage("The key was revoked."));
     at("report-problem").textContent = error.message;
   }
 }
 
 function confirmRevoke(device) {
-  confirmed({
+  openConfirmation({
     title: `Revoke ${nameOf(device)}?`, keep: "Keep", action: "Revoke",
-    text: "Its binding ends now, and its open requests expire. To use it again, enroll it again.",
+    text: "The binding of the device ends now, and its open requests expire. To use the device again, enroll it again.",
   }, () => attempt(() => call("revoke", { instanceId: device.instanceId })));
 }
 
@@ -272,7 +272,7 @@ at("skip").addEventListener("click", (event) => {
 addEventListener("hashchange", ({ oldURL, newURL }) => {
   if (location.hash.startsWith("#/sign-in/") || codeOfInvitation()) return start();
   if (!isSignedIn()) return;
-  // A new view gets the focus. A new filter does not move it.
+  // A new view gets the focus. A new filter does not move the focus.
   state.isEntered = oldURL.split("?")[0] !== newURL.split("?")[0];
   state.pages = 1;
   state.problem = "";
@@ -287,7 +287,7 @@ setInterval(() => {
 }, TICK_MS);
 
 // Shows the form of an invitation. A user who is signed in stays signed in until they have joined.
-async function invited(wanted) {
+async function showInvitation(wanted) {
   clearTimeout(timer);
   turn += 1;
   at("bar").hidden = at("view").hidden = true;
@@ -305,7 +305,7 @@ async function start() {
     }
   }
   try {
-    if (codeOfInvitation()) return await invited(codeOfInvitation());
+    if (codeOfInvitation()) return await showInvitation(codeOfInvitation());
     return hasKey() || await fetchOwnProfile() ? refresh() : signedOut();
   } catch (error) {
     return signedOut(error.message);

@@ -2,7 +2,7 @@
 
 import { callConsole } from "./facade.js";
 import { element, exact, pill, replace, when } from "./elements.js";
-import { LOCATIONS_HINT, confirmed, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
+import { LOCATIONS_HINT, openConfirmation, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
 import { fetchOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
@@ -29,7 +29,7 @@ export function showMembers(data, view, hooks) {
 
 const isWhole = (member) => member.role === "owner" && !member.locations.length;
 
-// The last owner of every location cannot be changed or removed.
+// The last owner with access to all locations cannot be changed or removed.
 function row(member, all, hooks) {
   const isLast = isWhole(member) && all.filter(isWhole).length === 1;
   return element("li", {},
@@ -81,7 +81,7 @@ function change(member, hooks) {
 }
 
 function remove(member, hooks) {
-  confirmed({
+  openConfirmation({
     title: `Remove ${member.name}?`, keep: "Keep", action: "Remove",
     text: `${member.email} loses all access. Their sessions and the keys that they created here end: agents that use these keys are refused.`,
   }, () => hooks.attempt(() => callConsole("members/remove", { userId: member.userId })));

@@ -7,7 +7,7 @@ const WAIT_MS = 3 * 86400000;
 const DEVICES_MAX = 500;
 export const isOnline = (row) => row.state === "online";
 
-// Summarizes the pending requests of a device without an open request, for the list of devices.
+// For the list of devices: summarizes the pending requests of a device that has no open request.
 export function pendingSummary({ pendingRequests }) {
   const [first] = pendingRequests || [];
   if (!first) return null;

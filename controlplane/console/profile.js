@@ -2,7 +2,7 @@
 
 import { callConsole } from "./facade.js";
 import { element, pill, replace, when } from "./elements.js";
-import { LOCATIONS_HINT, confirmed, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
+import { LOCATIONS_HINT, openConfirmation, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
 import { setOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
@@ -68,7 +68,7 @@ function grants({ grants: rows, organizations, organizationId }, hooks) {
 }
 
 function endGrant(grant, hooks) {
-  confirmed({ title: `Stop ${grant.clientName}?`, text: "It can no longer read your data. It can request access again.", keep: "Keep", action: "Stop" },
+  openConfirmation({ title: `Stop ${grant.clientName}?`, text: "The program can no longer read your data. It can request access again.", keep: "Keep", action: "Stop" },
     () => hooks.attempt(() => callConsole("profile/end-grant", { grantId: grant.id })));
 }
 
@@ -108,12 +108,12 @@ function newKey(here, hooks) {
   }, async ({ name, grant, locations }) => {
     const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: parseLocations(locations) });
     hooks.refresh();
-    return () => showSecret({ title: `The key ${made.key.name}`, text: "It is not stored and not shown again. Copy it now.", value: made.secret });
+    return () => showSecret({ title: `The key ${made.key.name}`, text: "The key is not stored and not shown again. Copy it now.", value: made.secret });
   }, hooks.left);
 }
 
 function revokeKey(key, hooks) {
-  confirmed({ title: `Revoke ${key.name}?`, text: "Programs with this key are refused within seconds. You cannot undo this.", keep: "Keep", action: "Revoke" },
+  openConfirmation({ title: `Revoke ${key.name}?`, text: "Programs with this key are refused within seconds. You cannot undo this.", keep: "Keep", action: "Revoke" },
     () => hooks.attempt(() => callConsole("profile/revoke-key", { keyId: key.id })));
 }
 

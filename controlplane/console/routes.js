@@ -14,6 +14,7 @@ export function routeOf(hash) {
   return { view: "devices", filters: Object.fromEntries(FILTERS.filter((name) => wanted.has(name)).map((name) => [name, wanted.get(name)])) };
 }
 
-// The navigation link that is marked as current in each view. All other views mark the link of the devices.
-const PARTS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "", support: "" };
-export const partOf = (view) => PARTS[view] ?? "devices";
+// The navigation link that is marked as current in each view: `nav-…`, or "" if no link is marked. In a view
+// that is not listed here, the link to the devices is marked.
+const CURRENT_LINKS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "", support: "" };
+export const currentLinkOf = (view) => CURRENT_LINKS[view] ?? "devices";

@@ -42,7 +42,7 @@ export function showAccount() {
 
 // Returns the message for a user whose access has ended: `ofKey` if an API key is used, otherwise a message
 // about the session.
-export const lost = (ofKey) => hasKey() ? ofKey : "Your session has ended. Sign in again.";
+export const accessEndedMessage = (ofKey) => hasKey() ? ofKey : "Your session has ended. Sign in again.";
 
 export function showSignIn(problem) {
   const wasKey = hasKey();
@@ -97,7 +97,7 @@ async function signIn(entered) {
     at("password").value = "";
     await fetchOwnProfile();
   } catch (error) {
-    at("sign-in-problem").textContent = tried(error);
+    at("sign-in-problem").textContent = signInMessage(error);
     at("password").select();
     return;
   } finally {
@@ -106,7 +106,7 @@ async function signIn(entered) {
   entered();
 }
 
-const tried = (error) => error.status === 429 && error.waitSeconds
+const signInMessage = (error) => error.status === 429 && error.waitSeconds
   ? `Too many attempts. Try again in ${formatDuration(error.waitSeconds)}.`
   : error.message;
 

@@ -36,7 +36,7 @@ def claim_directory(home: Path) -> Iterator[int]:
         lock = home / LOCK
         if not lock.exists() and any(home.iterdir()):
             raise CommandError(
-                f"{home} has files that do not belong to a demo. They would be deleted",
+                f"{home} has files that do not belong to a demo. A demo would delete them",
                 "Use --dir with a new or an empty directory.",
             )
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)

@@ -1,7 +1,7 @@
 """Sets up the network in which the demo runs.
 
-It is a simulated LAN in a network namespace, or simulated queues on loopback, or the machine's real
-networks.
+The network is a simulated LAN in a network namespace, or simulated queues on loopback, or the
+machine's real networks.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ _ON_LOOPBACK: Final = (
 
 
 def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
-    """Start the simulation. It ends when ``processes`` stops its processes. Raises OSError.
+    """Start the simulation. It ends together with ``processes``. Raises OSError.
 
     For a LAN, this process enters a network namespace and stays in it.
     """
@@ -68,7 +68,7 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
 def why_no_lan() -> str | None:
     """Return why a LAN cannot be simulated here, or None if it can.
 
-    A child process tries it, because a process cannot leave the network namespace again.
+    A child process tries to create one, because a process cannot leave a network namespace.
     """
     if sys.platform != "linux":
         return f"{sys.platform} has no network namespaces"
@@ -87,9 +87,9 @@ def why_no_lan() -> str | None:
 def enter_network_namespace() -> None:
     """Move this process from the machine's network to an empty one, for good. Raises OSError.
 
-    If the kernel does not permit this, the process also enters a user namespace, which gives it the
-    right. It keeps its user id there, and the programs that it starts get no additional rights. The
-    process must not have other threads.
+    If the kernel does not permit this, the process also enters a user namespace, in which it has
+    the required right. The process keeps its user id, and the programs that it starts get no
+    additional rights. The process must not have other threads.
     """
     if sys.platform != "linux":
         raise OSError(f"{sys.platform} has no network namespaces")

@@ -57,7 +57,7 @@ def jobs(queues: Sequence[Queue], now: float) -> Iterator[ipp.Group]:
 
 
 def answer(request: bytes, queues: Sequence[Queue], now: float) -> bytes:
-    """Return the reply to an IPP request. For an unsupported operation, it lists nothing."""
+    """Return the reply to an IPP request. The reply to an unsupported operation lists nothing."""
     (operation,) = struct.unpack_from("!2xH", request.ljust(4, b"\0"))
     if operation == CUPS_GET_PRINTERS:
         return ipp.response(*printers(queues))
@@ -75,7 +75,7 @@ def _handler(queues: Sequence[Queue]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - its name there
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - as in the base class
             """Log nothing, because the requests of collectors are expected."""
 
     return Handler

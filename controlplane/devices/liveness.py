@@ -45,7 +45,7 @@ def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[
     _open_intervals(session, offline)
     changed: dict[str, set[int]] = {}
     moved: dict[int, list[int]] = {}
-    for device in (*offline, *_misplaced(session, by_location, now, window)):
+    for device in (*offline, *_maybe_outdated(session, by_location, now, window)):
         schedule = by_location[device.organization_id, device.location_id]
         priority = _priority(device, schedule, now, window)
         if priority != device.priority:
@@ -87,8 +87,8 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
             OfflineInterval.device.in_([row.position for row in step]),
             OfflineInterval.until.is_(None),
         )
-        # An earlier interval whose end was never stored gets its start as its end, so that it does
-        # not prevent a new interval.
+        # If the end of an earlier interval was never stored, set it to the start of that interval.
+        # A device can have only one interval without an end.
         for each in session.scalars(still_open):
             each.until = each.since
         session.flush()
@@ -98,7 +98,7 @@ def _open_intervals(session: Session, devices: Sequence[DeviceRow]) -> None:
         )
 
 
-def _misplaced(
+def _maybe_outdated(
     session: Session, by_location: Schedules, now: datetime, window: timedelta
 ) -> Iterable[DeviceRow]:
     """Return the devices that are not online and whose stored priority may be out of date.

@@ -109,7 +109,7 @@ def of_sale(
 
 
 def of_unresolved(rollup_key: RollupKey, amount: int) -> Contributions:
-    """Return the sums that an unresolved order adds. It is counted, but is part of no figure."""
+    """Return the sums that an unresolved order adds. The order is counted, but is in no figure."""
     contributions = Contributions()
     sums = DaySums(unresolved_count=1, unresolved_amount=amount)
     contributions.add(DayRollup, rollup_key.day_key, sums)

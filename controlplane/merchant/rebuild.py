@@ -125,7 +125,7 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
 
 
 def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
-    """Compute the rollups again, for the location at a position or for all locations.
+    """Compute the rollups again. ``location`` is the position of one location; None means all.
 
     Returns:
         For each table, the number of differences between the stored and the computed rows.

@@ -180,7 +180,7 @@ def tax_of(article: SoldArticle, amount: int) -> int | None:
 
 
 def money_of(sale: NewSale, lines: Sequence[LineRow]) -> SaleMoney:
-    """Return the sums of the sale, and check that the payments of a completed sale equal them."""
+    """Return the sums of a sale. The payments of a completed sale must equal the amount due."""
     if sale.lines is None:
         if sale.total is None:
             raise SaleError("a sale without lines needs its total")
@@ -220,7 +220,7 @@ def way_of_payment(payments: Sequence[NewPayment]) -> tuple[str, int | None]:
 def refund_tax(
     refund: NewRefund, sale_lines: Mapping[int, LineRow], articles: Mapping[int, SoldArticle]
 ) -> int | None:
-    """Return the tax in the refunded goods, or None if the tax of any of them is unknown.
+    """Return the tax in the refunded goods, or None if it is not known for all of these goods.
 
     Args:
         sale_lines: The lines of the sale, by number.

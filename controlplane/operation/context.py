@@ -100,7 +100,7 @@ class RequestContext:
         return device
 
     def lock_binding(self, binding_id: UUID) -> None:
-        """Lock a binding until the transaction ends, so that calls for it run one after the other.
+        """Lock a binding until the transaction ends. Calls for one binding then run in sequence.
 
         PostgreSQL needs this lock. Without it, a repeated call could read before the first call has
         committed. SQLite has only one writer at a time.

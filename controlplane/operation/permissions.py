@@ -105,10 +105,10 @@ def renewed(session: Session, caller: Caller, now: datetime) -> Caller:
 
     Raises a refusal if the credential is no longer valid.
     """
-    renewed = callers(session, (caller.key_id,), now).get(caller.key_id)
-    if renewed is None:
+    present = callers(session, (caller.key_id,), now).get(caller.key_id)
+    if present is None:
         raise unauthenticated()
-    return renewed
+    return present
 
 
 def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:

@@ -130,7 +130,7 @@ def _bind(context: RequestContext, row: Challenge) -> Device:
         if _needs_new_binding(device, row):
             _end_binding(context, device)
             _begin_binding(context, device, row)
-    _take_over(context, device, row)
+    _store_description(context, device, row)
     context.session.flush()
     end_offline_intervals(context.session, (device.position,), context.now)
     return device
@@ -153,7 +153,7 @@ def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) ->
     if device.revoked_at is None:
         raise conflict(
             "device_key_mismatch",
-            "the instance is bound with another device key: revoke it first",
+            "the instance is bound with another device key: revoke the device first",
         )
 
 
@@ -178,7 +178,7 @@ def _begin_binding(context: RequestContext, device: Device, row: Challenge) -> N
     )
 
 
-def _take_over(context: RequestContext, device: Device, row: Challenge) -> None:
+def _store_description(context: RequestContext, device: Device, row: Challenge) -> None:
     device.key_id = context.caller.key_id
     device.user_id = context.caller.user_id
     device.organization_id = row.organization_id

@@ -30,10 +30,10 @@ def page_of(
 def page_by_name(
     context: RequestContext, table: type[Row], cursor: str | None
 ) -> tuple[Sequence[Row], str | None]:
-    """Return a page of the rows of a company by name, and the cursor of the next page or None.
+    """Return a page of the rows of a company, ordered by name, and the cursor of the next page.
 
     ``table`` has ``name`` and ``id``, and few rows per company. The cursor contains the number of
-    rows before the page.
+    rows before its page. On the last page, the returned cursor is None.
     """
     keyed: Any = table
     listing = (context.organization_id, keyed.__tablename__)

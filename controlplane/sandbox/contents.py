@@ -20,10 +20,9 @@ class Content:
     """A table.
 
     Args:
-        references: For each column that contains a position of a row of another table: that table.
-        owner: Set if the rows of this table have no column with the organization. Then it is the
-            table that they belong to, this table's column that refers to that table, and the
-            referenced column.
+        references: Columns that contain the position of a row, each with the table of that row.
+        owner: How to find the organization of a row if this table has no column for it: the parent
+            content, the column of this table that refers to the parent, and the parent's column.
     """
 
     table: Any

@@ -62,7 +62,8 @@ def continue_sales(
     """Write the transactions after ``since`` and up to ``until``, and update the rollups.
 
     Afterwards the database contains the same data as after a load up to ``until``. Sales before
-    ``since`` are generated again but not written, because some of their refunds may be due now.
+    ``since`` are generated again, because some of their refunds may be due now. These sales are not
+    written again.
 
     Returns:
         The number of sales and of refunds.

@@ -2,8 +2,8 @@
 
 The first line is a header. Each further line is one row: an object with the columns and the name of
 its table. An export contains the positions that its rows have in the exported database. An import
-adds an offset to each position, so that it does not collide with the rows of the database that
-imports them. Local hours and rollups are not exported: an import computes them.
+adds an offset to each position, so that imported rows do not collide with the rows of the
+importing database. Local hours and rollups are not exported: an import computes them.
 """
 
 import json

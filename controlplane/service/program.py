@@ -32,7 +32,7 @@ def require_safe_program(program: Path, owner: int) -> None:
                 f"the service cannot reach {path}, which is in a home directory", _FIX
             )
     if unsafe := next(_writable_by_others(program, owner), None):
-        raise CommandError(f"not installed: other users than root can change {unsafe}", _FIX)
+        raise CommandError(f"not installed: users other than root can change {unsafe}", _FIX)
 
 
 def quoted(word: str) -> str:

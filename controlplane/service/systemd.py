@@ -164,8 +164,9 @@ class SystemdService:
         own = self._root / _OWN_UNIT
         if own.is_symlink():
             raise CommandError(
-                f"{own} is a link to {own.readlink()}: the unit is masked, or not this program's",
-                f"If it is not needed, run systemctl unmask {UNIT}, then install again.",
+                f"{own} is a link to {own.readlink()}: the unit is masked, or belongs to"
+                " a different program",
+                f"If the link is not needed, run systemctl unmask {UNIT}, then install again.",
             )
         if own.exists() and self.is_packaged:
             raise CommandError(
@@ -176,7 +177,7 @@ class SystemdService:
         if own.exists() and not own.read_text().startswith(first_line):
             raise CommandError(
                 f"{own} exists and was not written by this command",
-                "Move it away, then install again.",
+                "Move the file away, then install again.",
             )
 
     def _has_account(self) -> bool:

@@ -95,10 +95,10 @@ def _require_our_database(source: sqlite3.Connection) -> None:
     try:
         (result,) = source.execute("PRAGMA integrity_check(1)").fetchone()
         if result != "ok":
-            raise BackupError(f"the backup is damaged: {result}", "Use an older one.")
+            raise BackupError(f"the backup is damaged: {result}", "Use an older backup.")
         row = source.execute("SELECT version_num FROM alembic_version").fetchone()
         if row is None:
-            raise sqlite3.DatabaseError("its layout is not stored")
+            raise sqlite3.DatabaseError("it has no layout version")
     except sqlite3.DatabaseError as error:
         raise BackupError(
             f"the file is not a backup of the service: {error}",

@@ -16,8 +16,8 @@ from controlplane.storage.support_tables import SupportChannel, SupportLink
 from controlplane.storage.tables import ApiKey, Device, Schema
 
 ROWS_AT_ONCE = 500
-"""Number of rows in one statement. They are in memory together. A report has at most 2 MiB, usually
-20 KiB.
+"""Number of rows in one statement. All of them are in memory at the same time. A report has at
+most 2 MiB, usually 20 KiB.
 """
 _NOT_COPIED = frozenset({Schema.__tablename__})
 """Tables that are not copied: the target already has its own row with the layout version."""

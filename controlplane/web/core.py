@@ -34,6 +34,7 @@ from controlplane.storage.database import Database, DatabaseBusyError
 from controlplane.web.long_calls import Call, LongCalls
 from controlplane.web.observability.metrics import Metrics, Transaction
 
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 Work = Callable[[Session], Result]
 SIGN_INS_PER_S = 1.0
@@ -95,6 +96,7 @@ class Core:
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
         self._turns = FairQueue(max(1, settings.worker_threads - 1))
         self._long_calls = long_calls or LongCalls.in_threads(database, settings, thread_time)
+        self._parsing = ThreadPoolExecutor(1, "bodies")
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
         return await self.run(lambda transact: transact("read", work))
@@ -123,20 +125,30 @@ class Core:
         def transact(kind: Transaction, work: Work[Any]) -> Any:
             return self._transact(kind, work, queued_s)
 
-        def measured() -> Result:
-            began_s = self.thread_time()
-            try:
-                return job(transact)
-            finally:
-                took_s.append(self.thread_time() - began_s)
-
+        measured = self.timed(job, took_s)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, measured)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, measured, transact
+            )
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
         finally:
             for caller in callers:
                 self.fairness.charge(caller, sum(took_s) / len(callers), free_s=free_s)
+
+    def timed(
+        self, work: Callable[[Argument], Result], took_s: list[float]
+    ) -> Callable[[Argument], Result]:
+        """Return a function that calls ``work`` and appends its processor seconds to ``took_s``."""
+
+        def measured(argument: Argument) -> Result:
+            began_s = self.thread_time()
+            try:
+                return work(argument)
+            finally:
+                took_s.append(self.thread_time() - began_s)
+
+        return measured
 
     async def read_for(self, caller: Caller, work: Callable[[Session], Result]) -> Result:
         return await self.run_for(caller, lambda transact: transact("read", work))
@@ -165,6 +177,14 @@ class Core:
             raise answer.error
         return answer.result
 
+    async def parse(self, parse: Callable[[bytes], Result], body: bytes) -> Result:
+        """Run ``parse`` in the thread for bodies.
+
+        There is only one such thread. Several would not be faster, because they share the
+        interpreter lock, and the event loop would wait longer for this lock.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._parsing, parse, body)
+
     async def signing_keys(self) -> SigningKeys:
         """Return the current signing keys. They are cached for a few seconds.
 
@@ -183,6 +203,7 @@ class Core:
         self.close_feeds()
         self._threads.shutdown()
         self._long_calls.close()
+        self._parsing.shutdown()
         self.passwords.close()
         self.body_reader.close()
 

@@ -1,4 +1,4 @@
-"""`heartbeat`: concurrent heartbeats share a transaction, because it is the most frequent call."""
+"""The endpoint of `heartbeat`, the most frequent call. Concurrent calls share a transaction."""
 
 import asyncio
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ def test_a_model_built_by_hand_is_written_as_the_golden_message(name: str) -> No
     assert decode(encode(MESSAGES[name]), MODELS[name]) is not None
 
 
-def test_every_message_of_the_agent_was_built_by_hand() -> None:
+def test_every_message_of_the_agent_has_a_handwritten_model() -> None:
     texts = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
 
     assert MESSAGES.keys() == texts

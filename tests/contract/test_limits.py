@@ -153,7 +153,7 @@ def test_an_integer_at_its_edges(message: Message, path: Path, least: int, most:
             _read(message, path, value)
 
 
-def test_the_numbers_are_those_of_the_contract() -> None:
+def test_limits_are_those_of_the_contract() -> None:
     named = {name: getattr(limits, name) for name in dir(limits) if name.isupper()}
 
     assert named == {
@@ -194,7 +194,7 @@ def test_lengths_are_utf16_code_units(text: str, units: int) -> None:
     assert utf16_length(text) == units
 
 
-def test_half_a_surrogate_pair_is_no_string() -> None:
+def test_half_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(ValidationError):
         decode(
             '{"challengeId": "45c48cce-2e2d-4fbd-aa1a-fc51c7c6ad26", "nonce": "\\ud800"}',
@@ -256,7 +256,7 @@ WORDS: list[tuple[Message, Path, str]] = [
 
 
 @pytest.mark.parametrize(("message", "path", "words"), WORDS, ids=_id)
-def test_a_word_is_one_of_the_list(message: Message, path: Path, words: str) -> None:
+def test_only_the_listed_words_are_accepted(message: Message, path: Path, words: str) -> None:
     for word in words.split():
         _read(message, path, word)
     for other in ("other", words.upper().split()[-1], "", None, 1):
@@ -279,7 +279,9 @@ CONSTANTS: list[tuple[Message, Path, list[object]]] = [
 
 
 @pytest.mark.parametrize(("message", "path", "others"), CONSTANTS, ids=_id)
-def test_a_constant_is_nothing_else(message: Message, path: Path, others: list[object]) -> None:
+def test_a_different_value_of_a_constant_is_refused(
+    message: Message, path: Path, others: list[object]
+) -> None:
     for other in others:
         with pytest.raises(ValidationError):
             _read(message, path, other)
@@ -300,7 +302,7 @@ def test_a_failed_source_requires_a_reason(state: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity"])
-def test_a_number_is_a_number(text: str) -> None:
+def test_nan_and_infinity_are_refused(text: str) -> None:
     document = golden.text_of("payloads/network-full").replace("0.42", text)
 
     with pytest.raises(ValidationError):

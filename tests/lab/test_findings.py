@@ -75,7 +75,7 @@ def test_findings_of_a_real_machine() -> None:
         "The service cannot be reached: Connection refused.",
     )
     assert findings["kiosk-silent"] == (
-        "The kiosk's browser does not answer: no kiosk browser listens there.",
+        "The kiosk's browser does not answer: no browser listens at kiosk_debug_url.",
     )
     assert f"The disk {disk} is full: 0 bytes of 4 MiB free." in findings["disk-full"]
     assert "no-network" not in findings

@@ -31,7 +31,9 @@ HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=
     ],
     ids=("harmless", "printing", "terminal", "excluded"),
 )
-def test_a_played_lan_ends_with_what_came(tmp_path: Path, script: str, message: str) -> None:
+def test_a_simulated_lan_fails_on_forbidden_traffic(
+    tmp_path: Path, script: str, message: str
+) -> None:
     ports = (80, 631, 9100, 12000)
     hosts = tuple(
         LanHost(address, f"02:76:00:00:00:0{number}", ports)
@@ -59,7 +61,7 @@ with socket.create_server(("", 9100)) as listening:
 
 
 @pytest.mark.needs("peers")
-def test_a_lan_of_peers_ends_with_what_came(tmp_path: Path) -> None:
+def test_a_peer_lan_fails_on_forbidden_traffic(tmp_path: Path) -> None:
     with peer_lan(tmp_path) as lan:
         run_at_a_peer(lan, CONNECT)
     with (

@@ -213,7 +213,7 @@ def printer(facts: dict[str, Any], printer_id: str) -> dict[str, Any]:
     return dict(result)
 
 
-def test_every_source_succeeded(facts: dict[str, Any]):
+def test_every_network_source_succeeds_in_the_peer_lan(facts: dict[str, Any]):
     for source in ("interfaces_source", "mdns_source", "scan_source"):
         assert facts[source] == {"state": "succeeded", "reason": None}
     assert facts["failures"] == []
@@ -301,7 +301,7 @@ def test_an_unplugged_printer_does_not_answer(facts: dict[str, Any]):
     assert queue["reason"].endswith("is it switched on and connected?")
 
 
-def test_configured_printers_are_judged_beside_the_queues(facts: dict[str, Any]):
+def test_configured_printers_are_matched_in_addition_to_queues(facts: dict[str, Any]):
     till = printer(facts, "till")
     assert till["matched_endpoint"] == "10.66.0.20:9100"
     assert till["reason"] == "Reachable on port 9100, matched by address and port"
@@ -312,7 +312,7 @@ def test_configured_printers_are_judged_beside_the_queues(facts: dict[str, Any])
     assert nowhere["reason"] == "No answer from 10.66.0.99: is it switched on and connected?"
 
 
-def test_endpoints_carry_label_model_and_printers(facts: dict[str, Any], truth: dict[str, Any]):
+def test_endpoints_have_label_model_and_printers(facts: dict[str, Any], truth: dict[str, Any]):
     (kitchen,) = (
         each
         for each in facts["endpoints"]
@@ -325,7 +325,7 @@ def test_endpoints_carry_label_model_and_printers(facts: dict[str, Any], truth: 
     assert kitchen["discovered_by"] == ["mdns", "scan"]
 
 
-def test_hosts_and_their_names(facts: dict[str, Any]):
+def test_hosts_of_the_peer_lan_have_their_names(facts: dict[str, Any]):
     hosts = {each["address"]: each for each in facts["hosts"]}
     assert {"10.66.0.1", "10.66.0.11", "10.66.0.12", "10.66.0.20", "10.66.0.43"} <= set(hosts)
     assert hosts["10.66.0.43"]["hostname"] == "Cellar-host.local"

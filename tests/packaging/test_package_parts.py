@@ -118,7 +118,7 @@ def test_postgresql_takes_five_commands_and_each_tested_block_is_there() -> None
     assert len(commands["postgresql"]) == 5
 
 
-def test_the_completion_completes(tmp_path: Path) -> None:
+def test_bash_completion_completes_verbs_and_options(tmp_path: Path) -> None:
     script = tmp_path / "completion"
     script.write_text(module("manual.py").bash_completion())
 

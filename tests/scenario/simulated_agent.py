@@ -16,7 +16,7 @@ from agent.adapters.storage.journal import Entry
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.app import App, Runtime
-from agent.config.file import Loaded
+from agent.config.file import LoadedConfig
 from agent.config.model import Config
 from agent.reporting import environment_here
 from agent.rules.lifecycle import FINAL
@@ -48,7 +48,7 @@ class QuickCollectors:
 class SimulatedApp(App):
     """An app with fast collections, whose heartbeats follow the virtual clock."""
 
-    def __init__(self, loaded: Loaded[Config], runtime: Runtime) -> None:
+    def __init__(self, loaded: LoadedConfig[Config], runtime: Runtime) -> None:
         super().__init__(loaded, runtime)
         self.collectors = QuickCollectors()
         self._virtual_clock = runtime.clock
@@ -134,7 +134,7 @@ async def simulated_agent(
     The agent does not release memory when it is idle: the process of the tests has so many objects
     that this would take longer than a test.
     """
-    app = SimulatedApp(Loaded(config, None, {}), around(home, clock, seed))
+    app = SimulatedApp(LoadedConfig(config, None, {}), around(home, clock, seed))
     with patch.object(memory, "settle", autospec=True):
         async with _running(app):
             yield app

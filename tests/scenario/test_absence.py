@@ -98,7 +98,7 @@ async def _outages(home: Path, seed: int, count: int) -> list[tuple[int, float]]
     return seen
 
 
-def test_three_minutes_without_the_service_cost_few_tries_and_end_quickly(
+def test_outage_of_three_minutes_costs_few_tries_and_reports_resume_quickly(
     memory_home: Path,
 ) -> None:
     seen = [
@@ -201,7 +201,9 @@ def _waiting(app: SimulatedApp) -> list[Item]:
     return waiting
 
 
-def test_long_outage_stays_within_limits_and_is_caught_up(memory_home: Path) -> None:
+def test_outbox_stays_within_limits_in_a_long_outage_and_is_sent_afterwards(
+    memory_home: Path,
+) -> None:
     run_in_virtual_time(_month(memory_home))
 
 
@@ -304,7 +306,7 @@ def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> 
     run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
 
 
-async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
+async def test_wall_clock_timers_are_rescheduled() -> None:
     is_sent = asyncio.Event()
 
     async def send_heartbeat() -> None:
@@ -313,7 +315,7 @@ async def test_timers_that_count_on_the_wall_clock_are_planned_anew() -> None:
     scheduler = Scheduler(
         send_heartbeat=send_heartbeat,
         interval_s=3600,
-        want_report=lambda kind: None,
+        request_report=lambda kind: None,
         schedule=Schedule(network="0 4 * * *"),
     )
     scheduler.plan_anew()  # nothing is scheduled before the start

@@ -113,13 +113,13 @@ async def test_scheduled_reports_leave_the_last_space_to_requested_ones(tmp_path
     floor = DiskFloor(disk, health, wanted.append)
     for free in (DISK_FLOOR_BYTES - 1, 0):
         disk.free = free
-        floor.want("network")
+        floor.request_report("network")
     assert wanted == []
     (problem,) = health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
     disk.free = DISK_FLOOR_BYTES
-    floor.want("application")
+    floor.request_report("application")
     assert wanted == ["application"]
     assert health.problems() == ()
     assert StateDirectory(tmp_path).free_bytes() > 0
@@ -152,7 +152,7 @@ async def _flood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             app.collectors.may_end.clear()
             wanted = [await service.request_report("network", expires_in_s=1e6) for _ in range(50)]
             await asyncio.sleep(60)
-            assert app._journal.waiting() == 20
+            assert app._journal.count_unfinished() == 20
             assert app.health.is_set("requests-flooding")
             app.collectors.may_end.set()
             # The dropped requests were not acknowledged: the service delivers them again.

@@ -93,7 +93,7 @@ async def test_stopped_collection_starts_again_at_the_next_start(
     assert service.violations == []
 
 
-async def test_sighup_takes_a_new_configuration_and_keeps_the_old_one_if_it_is_wrong(
+async def test_sighup_loads_a_valid_configuration_and_ignores_an_invalid_one(
     tmp_path: Path,
 ) -> None:
     async with StrictService(Reading.SSE) as service:

@@ -73,7 +73,7 @@ def test_a_source_file_reaches_tests_that_read_all_sources() -> None:
 
 
 @pytest.mark.parametrize("path", ["pyproject.toml", "constraints.txt", "agent/rules/deleted.py"])
-def test_some_changes_can_reach_anything(path: str) -> None:
+def test_changes_of_project_files_and_deleted_modules_select_all_tests(path: str) -> None:
     assert reached([path], SOURCES, lambda _module: ()) is None
 
 
@@ -81,7 +81,7 @@ def test_a_document_reaches_the_tests_that_name_it() -> None:
     assert modules_reached("docs/cli.md") == {"tests.unit.agent.test_cli"}
 
 
-def test_a_file_that_nobody_reads_reaches_nothing() -> None:
+def test_a_file_without_readers_selects_no_tests() -> None:
     assert modules_reached("LICENSE") == set()
 
 
@@ -121,7 +121,7 @@ def test_scenario_tests_are_left_out_of_a_small_run() -> None:
     assert files_with_tests(files, "medium") == list(names)
 
 
-def test_the_line_names_some_of_many_changes() -> None:
+def test_the_summary_names_at_most_three_changed_files() -> None:
     assert sentence(37, 330, ["a.py"]) == "37 files of 330, because of a.py"
     assert sentence(5, 330, ["a.py", "b.py", "c.py", "d.py", "e.py"]).endswith("c.py and 2 more")
 

@@ -47,7 +47,7 @@ def test_there_are_two_walks_of_few_stops_in_order() -> None:
 
 
 @pytest.mark.parametrize("title", walks())
-def test_every_stop_of_a_walk_exists(title: str) -> None:
+def test_every_definition_named_in_a_walk_exists(title: str) -> None:
     for _, file, name in walks()[title]:
         assert name in set(definitions(ROOT / file)), f"{file} {name}"
 

@@ -88,7 +88,7 @@ TERMS: Final = (
     Term(
         "told, tells",
         "notified, firing, reported, returned",
-        r"_(told|tells?|telling)_",
+        r"_((un)?told|tells?|telling)_",
         r"\btold\b|\bTells?\b",
     ),
     Term(
@@ -304,7 +304,18 @@ def test_glossary_lists_each_term_to_avoid() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["isTold", "TOLD_KEPT", "Found", "note_heard", "in_words", "Gap", "look_once", "tones"]
+    "name",
+    [
+        "isTold",
+        "TOLD_KEPT",
+        "untold",
+        "Found",
+        "note_heard",
+        "in_words",
+        "Gap",
+        "look_once",
+        "tones",
+    ],
 )
 def test_refused_names(name: str) -> None:
     assert list(check_name(name)) != []

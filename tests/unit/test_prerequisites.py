@@ -29,29 +29,29 @@ def lacks_tap(name: str) -> str | None:
     return "needs tap: install iproute2 (ip: not found)" if name == "tap" else None
 
 
-def test_what_is_there_is_no_reason() -> None:
+def test_an_available_prerequisite_skips_no_test() -> None:
     demand("veth", environment={"CI": "1"}, reason_of=lacks_tap)
 
 
 @pytest.mark.parametrize("environment", [{}, {"CI": ""}, {"CI": "1", "TESTS_WITHOUT": "veth tap"}])
-def test_what_is_missing_is_skipped(environment: dict[str, str]) -> None:
+def test_a_test_without_its_prerequisite_is_skipped(environment: dict[str, str]) -> None:
     with pytest.raises(Skipped, match="install iproute2"):
         demand("veth", "tap", environment=environment, reason_of=lacks_tap)
 
 
 @pytest.mark.parametrize("without", ["", "veth peers"])
-def test_in_ci_what_is_missing_fails_unless_it_is_named(without: str) -> None:
+def test_in_ci_a_missing_prerequisite_fails_unless_it_is_declared(without: str) -> None:
     environment = {"CI": "true", "TESTS_WITHOUT": without}
     with pytest.raises(Lost, match=r"install iproute2 .* is skipped only if"):
         demand("tap", environment=environment, reason_of=lacks_tap)
 
 
-def test_a_name_nobody_knows_is_refused() -> None:
+def test_an_unknown_prerequisite_is_refused() -> None:
     with pytest.raises(ValueError, match="taps"):
         goes_without({"TESTS_WITHOUT": "tap taps"})
 
 
-def test_naming_what_can_be_had_is_noticed() -> None:
+def test_declaring_an_available_prerequisite_as_missing_is_detected() -> None:
     assert untrue({"TESTS_WITHOUT": "tap veth"}, lacks_tap) == ("veth",)
     assert untrue({}, lacks_tap) == ()
 
@@ -85,7 +85,7 @@ def test_reason_has_the_remedy_and_the_error(monkeypatch: pytest.MonkeyPatch) ->
         ),
     ],
 )
-def test_pytest_does_so(
+def test_pytest_skips_or_fails_tests_that_lack_a_prerequisite(
     tmp_path: Path, environment: dict[str, str], code: int, message: str
 ) -> None:
     (tmp_path / "test_needy.py").write_text(NEEDY_TEST)
@@ -110,7 +110,7 @@ print([name for _, name in socket.if_nameindex()])
 
 
 @pytest.mark.needs("network-namespace")
-def test_a_network_of_ones_own_is_loopback_and_up_without_ip() -> None:
+def test_a_new_network_namespace_has_only_loopback_and_it_is_up() -> None:
     inside = (sys.executable, "-c", LOOPBACK_IS_UP)
     done = subprocess.run((*entering(), *inside), capture_output=True, check=True, text=True)
     assert done.stdout == "['lo']\n"

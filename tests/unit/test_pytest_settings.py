@@ -58,7 +58,7 @@ def outcomes(folder: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
-def test_what_is_left_behind_fails_the_test_that_left_it(tmp_path: Path) -> None:
+def test_leaked_resources_fail_the_test_that_leaked_them(tmp_path: Path) -> None:
     (tmp_path / "test_first.py").write_text(BAD_TESTS)
     (tmp_path / "test_last.py").write_text(LAST_BAD_TEST)
     code, text = outcomes(tmp_path, "-n1")
@@ -90,7 +90,7 @@ def test_generates(_):
 """
 
 
-def test_a_frozen_garbage_collector_is_no_affair_of_the_next_test(tmp_path: Path) -> None:
+def test_a_test_that_freezes_objects_does_not_affect_the_next_test(tmp_path: Path) -> None:
     (tmp_path / "test_freezes.py").write_text(FREEZES)
     code, message = outcomes(tmp_path)
     assert code == 0, message

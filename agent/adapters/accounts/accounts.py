@@ -34,15 +34,15 @@ def is_private_group(gid: int, uid: int) -> bool:
         user, group = pwd.getpwuid(uid), grp.getgrgid(gid)
     except KeyError:
         return False
-    has_its_name = user.pw_gid == gid and group.gr_name == user.pw_name
-    return has_its_name and not set(group.gr_mem) - {user.pw_name}
+    is_own_group = user.pw_gid == gid and group.gr_name == user.pw_name
+    return is_own_group and not set(group.gr_mem) - {user.pw_name}
 
 
 def owners_outside(proc: Path = Path("/proc")) -> frozenset[int]:
     """Return the user that represents all users outside of this user namespace.
 
     No process in the namespace can act as this user (user_namespaces(7), "Unmapped user and group
-    IDs"). Returns an empty set if this process is not in a user namespace that hides users.
+    IDs"). Returns an empty set if this process can see all users.
     """
     try:
         if (proc / "self/uid_map").read_text().split() == _WHOLE_RANGE:

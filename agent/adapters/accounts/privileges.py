@@ -1,10 +1,10 @@
 """Drops root's rights and continues as the owner of the state directory.
 
 The service's user owns the directory, and can create links there to any file. Therefore a command
-that root runs, and that uses the directory, changes permanently to this user. The command then
-follows links only to files that this user can access anyway. The service can read the files that
-the command creates. The configuration and the API key are read before the change, because it is
-possible that only root can read them.
+that root runs, and that uses the directory, changes permanently to this user. The command can then
+follow a link only to a file that this user can access. The files that the command creates belong to
+this user, so the service can read them. The configuration and the API key are read before the
+change, because it is possible that only root can read them.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ _REPLY_MAX: Final = 1000
 def step_down(directory: Path) -> bool:
     """If this process runs as root, change to the owner of ``directory``, and return True.
 
-    Otherwise, or if the directory belongs to root or does not exist, return False. After the
-    change, the environment is set as the service manager sets it, so that later code uses the same
-    paths as the service. Raises StateError.
+    Returns False if this process does not run as root, if the directory belongs to root, or if the
+    directory does not exist. After the change, the environment is set as the service manager sets
+    it, so that later code uses the same paths as the service. Raises StateError.
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         return False
@@ -59,7 +59,7 @@ def step_down(directory: Path) -> bool:
         VENUE_AGENT_CONFIG=str(config),
         **{STEPPED_DOWN: "1"},
     )
-    _require_a_program(directory, status.st_uid)
+    _require_readable_program(directory, status.st_uid)
     return True
 
 
@@ -114,7 +114,7 @@ def replace_file(path: Path, content: bytes, mode: int = PRIVATE) -> None:
 
 
 def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
-    """Run the child: read the content, and write it if it is complete. Never returns."""
+    """Run the child: read the content. If the content is complete, write it. Never returns."""
     try:
         # Ctrl-C ends the parent. The child then reads incomplete content, writes nothing and ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -150,7 +150,7 @@ def _become(uid: int, gid: int) -> str:
     return home
 
 
-def _require_a_program(directory: Path, uid: int) -> None:
+def _require_readable_program(directory: Path, uid: int) -> None:
     """Raise StateError if the user cannot read the program, which loads more modules later."""
     is_packaged = getattr(sys, "frozen", False)
     parts = (sys.executable,) if is_packaged else (os.__file__, __file__)

@@ -42,7 +42,7 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     """
     trusted = {*owners, *owners_outside()}
     last = None
-    for step, status in _way(path):
+    for step, status in _steps_to(path):
         if last is not None and (weakness := _judge(*last, trusted, is_last=False)):
             return weakness
         last = step, status
@@ -60,7 +60,7 @@ def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
     return None
 
 
-def _way(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _steps_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield every directory and link on the way to the target of ``path`` (path_resolution(7))."""
     absolute = path.absolute()
     here, links = Path(absolute.anchor), 0

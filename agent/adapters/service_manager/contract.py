@@ -22,7 +22,7 @@ class NotPermitted(ServiceManagerError, NotVisible):
 class ServiceState:
     """The state of the service, as its manager reports it.
 
-    ``detail`` is a short text of the manager, such as systemd's status line or the last exit code.
+    ``detail`` is a short text, such as systemd's status line or the last exit code.
     ``restarts`` counts the automatic restarts since the last start. It is None if the manager does
     not count them.
     """
@@ -52,7 +52,8 @@ class ServicePaths:
 class ServiceManager(ABC):
     """Manages the service. Every action can be repeated.
 
-    All methods except `state` raise NotPermitted if this process lacks the rights.
+    All actions except `protect` raise NotPermitted if this process lacks the rights. `state` needs
+    no rights.
     """
 
     @property

@@ -27,8 +27,8 @@ _OPTIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """The values of the command-line options."""
+class InstallOptions:
+    """The options of `service install`, from which the first configuration is written."""
 
     base_url: str | None = None
     location_id: str | None = None
@@ -41,12 +41,12 @@ class Answers:
 
     @property
     def is_empty(self) -> bool:
-        return self == Answers()
+        return self == InstallOptions()
 
 
-def config_text(answers: Answers, paths: ServicePaths) -> str:
+def config_text(options: InstallOptions, paths: ServicePaths) -> str:
     """Return the first configuration as TOML. Raises ConfigError for an invalid value."""
-    values = {"base_url": answers.base_url, "location_id": answers.location_id}
+    values = {"base_url": options.base_url, "location_id": options.location_id}
     given = {key: value for key, value in values.items() if value is not None}
     try:
         validate(given, Service)
@@ -60,19 +60,19 @@ def config_text(answers: Answers, paths: ServicePaths) -> str:
     return "\n".join(("# All keys: `venue-agent config schema`.", "[service]", *lines, ""))
 
 
-def write_first_config(answers: Answers, paths: ServicePaths) -> tuple[Path, ...]:
-    """Write the configuration if it does not exist, and the API key if it differs.
+def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Path, ...]:
+    """Write the configuration if it does not exist, and the API key if it has changed.
 
     Returns the written files. If options are missing or invalid, raises ConfigError and writes
     nothing.
     """
     text = None
-    if not paths.config.exists() and not answers.is_empty:
-        if answers.missing:
-            problem = f"a first configuration needs {' and '.join(answers.missing)} as well"
+    if not paths.config.exists() and not options.is_empty:
+        if options.missing:
+            problem = f"a first configuration needs {' and '.join(options.missing)} as well"
             raise ConfigError((problem,))
-        text = config_text(answers, paths)
-    key = _key(answers.api_key_file)
+        text = config_text(options, paths)
+    key = _key(options.api_key_file)
     written = []
     try:
         if key is not None and _read(paths.api_key) != key:

@@ -1,7 +1,8 @@
 """The service under launchd: a LaunchDaemon in the system domain.
 
-Sources: launchctl(1), launchd.plist(5). `enable` is called before `bootstrap`: after an earlier
-`disable`, `bootstrap` would fail. A `disable` remains effective after reboots and reinstallations.
+Sources: launchctl(1), launchd.plist(5). `enable` is called before `bootstrap`, because `bootstrap`
+fails for a disabled service. A service that was disabled once remains disabled after a reboot and
+after a reinstallation.
 """
 
 import plistlib

@@ -101,8 +101,8 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
         directory = program.resolve().parent
         return (directory,), (directory,)
     packages = Path(__file__).parents[2], Path(__file__).parents[3] / "collectors"
-    is_environment = sys.prefix != sys.base_prefix
-    whole = (*packages, Path(sys.prefix)) if is_environment else packages
+    is_virtual = sys.prefix != sys.base_prefix
+    whole = (*packages, Path(sys.prefix)) if is_virtual else packages
     return tuple(whole), (*packages, *_import_paths())
 
 

@@ -101,8 +101,8 @@ class SystemdService(PosixService):
     def purge(self) -> tuple[str, ...]:
         """Delete the service's user and group, if `install` created them.
 
-        The Debian package removes the user that it has created. A user of the same name with a
-        different comment, home or shell was not created by the agent, and is kept.
+        A user that the Debian package has created is kept, because the package removes it. A user
+        with a different comment, home or shell was not created by the agent, and is kept as well.
         """
         self.require_rights()
         if self._is_packaged() or self._account("passwd")[_DESCRIPTION:] != _described_account():
@@ -186,7 +186,7 @@ def unit_text(command_line: tuple[str, ...]) -> str:
 
 
 def _described_account() -> list[str]:
-    """Return comment, home and shell of the user, as the file SYSUSERS defines them."""
+    """Return the comment, home and shell that the file SYSUSERS defines for the service's user."""
     (line,) = (
         line for line in (RESOURCES / SYSUSERS).read_text().splitlines() if line.startswith("u ")
     )

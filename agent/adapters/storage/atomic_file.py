@@ -35,7 +35,7 @@ def write_atomically(
             file.flush()
             if durably:
                 os.fsync(file.fileno())
-        replace_patiently(temporary, path)
+        replace_with_retries(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)  # noqa: PTH108
@@ -44,7 +44,7 @@ def write_atomically(
         sync_directory(path.parent)
 
 
-def replace_patiently(
+def replace_with_retries(
     source: str,
     target: Path,
     pauses_s: tuple[float, ...] = PAUSES_S,

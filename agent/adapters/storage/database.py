@@ -144,7 +144,7 @@ class Database:
     ) -> Iterator[sqlite3.Connection]:
         """Run the body in a transaction: commit it, or roll it back if the body raises.
 
-        With ``durably=False``, a power loss before the next durable commit can undo it.
+        With ``durably=False``, a power loss can undo the transaction until the next durable commit.
         """
         with passing(failpoint), self._synchronous("FULL" if durably else "NORMAL"):
             self._connection.execute("BEGIN IMMEDIATE")

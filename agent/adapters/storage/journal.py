@@ -34,7 +34,10 @@ harmless."""
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One request. ``attempt`` counts its collections, except any that a clean stop ended."""
+    """One request.
+
+    ``attempt`` counts its collections, but no collection that a clean stop of the agent ended.
+    """
 
     request_id: UUID
     binding_id: UUID
@@ -94,7 +97,7 @@ class Journal:
         """Return every unfinished entry, oldest first. Rows in unknown states are quarantined."""
         return tuple(self._select(f"WHERE state NOT IN ({_FINAL_STATES}) ORDER BY received_at"))
 
-    def waiting(self) -> int:
+    def count_unfinished(self) -> int:
         """Return the number of unfinished requests."""
         sql = f"SELECT count(*) FROM requests WHERE state NOT IN ({_FINAL_STATES})"  # noqa: S608
         return int(self._database.query(sql)[0][0])

@@ -40,9 +40,9 @@ class Ledger:
             self.outbox.add_within(connection, report, now)
 
     def settle(self, item: Item, now: datetime) -> None:
-        """Remove a report that the service has accepted from the outbox, and finish its request.
+        """Finish the request of a report that the service has accepted.
 
-        A copy of the report is kept for display on this machine.
+        The report is removed from the outbox. A copy is kept for display on this machine.
         """
         self._close(item, Event.REPORT_TAKEN, Failpoint.REPORT_SETTLED, now)
         self.sent.keep(item, now)

@@ -57,14 +57,14 @@ class Outbox:
                 return item
         return None
 
-    def keep_young(self, by: timedelta) -> None:
+    def shift_creation_times(self, by: timedelta) -> None:
         """Add ``by`` to the creation time of every report.
 
         After the clock was set forward, this keeps the reports from exceeding the age limit.
         """
         if not by:
             return
-        with self._database.transaction(Failpoint.REPORTS_KEPT_YOUNG) as connection:
+        with self._database.transaction(Failpoint.CREATION_TIMES_SHIFTED) as connection:
             for row in connection.execute("SELECT report_id, created_at FROM outbox").fetchall():
                 created_at = datetime.fromisoformat(row["created_at"]) + by
                 connection.execute(

@@ -29,8 +29,8 @@ class UnsafeFile(StateError):
 def open_safely(path: Path, flags: int, mode: int = PRIVATE) -> int:
     """Open a file like open(2), and return the descriptor. Raises UnsafeFile and OSError.
 
-    The file is checked before it is opened, because opening a device can have an effect. It is
-    checked again by its descriptor, because the path might have been replaced since.
+    The file is checked before it is opened, because opening a device can have an effect. The open
+    file is checked again by its descriptor, because the path might have been replaced since.
     O_CREAT creates a file only if the path does not exist.
     """
     for _ in range(_TRIES - 1):

@@ -67,7 +67,7 @@ class SentReports:
 
 
 def _drop_over_bounds(connection: sqlite3.Connection, now: datetime) -> None:
-    """Delete reports that are too old, and then the oldest until number and size fit the limits."""
+    """Delete the reports that are too old, and the oldest reports that exceed the other limits."""
     total = 0
     rows = connection.execute(
         "SELECT report_id, sent_at, length(body) AS size FROM sent ORDER BY sent_at DESC"

@@ -88,7 +88,8 @@ class StateDirectory:
     def hold(self) -> Iterator[None]:
         """Lock the directory while the body runs.
 
-        Raises StateError if another agent has locked it. The message contains that process id.
+        Raises StateError if another agent has locked it. The message contains the process id of the
+        other agent.
         """
         with as_state_error(f"{self.path / LOCK_NAME} cannot be written"):
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+b")
@@ -133,7 +134,7 @@ class StateDirectory:
     def holder(self) -> int | None:
         """Return the process id of the agent that has locked the directory.
 
-        Returns 0 if its process id is unknown, and None if the directory is not locked.
+        Returns 0 if this process id is unknown, and None if the directory is not locked.
         """
         try:
             file = os.fdopen(self._open(LOCK_NAME, os.O_RDWR), "r+b")

@@ -21,7 +21,7 @@ def is_closed(directory: Path) -> bool:
         # The directory is listed, because os.access does not check access rights on Windows.
         next(directory.iterdir(), None)
         if hasattr(os, "geteuid") and directory.stat().st_uid == os.geteuid():
-            return False  # the user owns the directory: a file of another user causes a later error
+            return False  # the owner: a file that belongs to another user causes a later error
         files = [directory / name for name in (LOCK_NAME, STATUS, DATABASE)]
         return not all(os.access(f, os.R_OK) for f in files if f.is_file() and not f.is_symlink())
     except PermissionError:

@@ -45,7 +45,9 @@ def _rows(results: tuple[CheckResult, ...], *, everything: bool) -> list[Row]:
     rows = [_row(each) for each in results if each.status != "skipped" and each.because is None]
     for cause in dict.fromkeys(each.because for each in results if each.because):
         names = ", ".join(each.name for each in results if each.because == cause)
-        rows.append((("-", "quiet"), ("not run", "quiet"), (f"{names}: {cause} first", "quiet")))
+        rows.append(
+            (("-", "quiet"), ("not run", "quiet"), (f"{names}: fix {cause} first", "quiet"))
+        )
     return rows
 
 

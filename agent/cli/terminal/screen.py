@@ -62,8 +62,8 @@ class Screen:
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[tuple[str, Style]]]) -> None:
         """Write a table whose columns are as wide as their content.
 
-        The last column is wrapped. If there is little space for it, it is written below the other
-        columns. Headings that consist of blanks set a minimum width and are not written.
+        The last column is wrapped. If there is little space, it is written below the other columns.
+        Headings that consist of blanks set a minimum width and are not written.
         """
         lines = [[(plain(text), style) for text, style in row] for row in rows]
         widths = [

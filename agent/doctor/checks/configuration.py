@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from agent.adapters.storage.state import StateDirectory
-from agent.config.credential import ApiKeySource, key_place
-from agent.config.file import Loaded, guessed_state_dir, load, review
+from agent.config.credential import ApiKeySource, key_source
+from agent.config.file import LoadedConfig, guessed_state_dir, load, review
 from agent.config.model import Config, LocalConfig
 from agent.doctor.check import Outcome, fail, ok, skipped, unseen, warn
 from agent.doctor.context import Context
@@ -38,7 +38,7 @@ def _guessed_state(path: Path | None) -> StateDirectory:
     return StateDirectory(guessed_state_dir(path))
 
 
-def _judge_loaded(path: Path | None, context: Context, loaded: Loaded[Config]) -> Outcome:
+def _judge_loaded(path: Path | None, context: Context, loaded: LoadedConfig[Config]) -> Outcome:
     if doubts := review(path, context.environment):
         return warn("; ".join(doubts), _CORRECT)
     overrides = len(set(loaded.origins.values()) - {str(loaded.path)})
@@ -93,7 +93,7 @@ def printers(context: Context) -> Outcome:
 def _key_source(context: Context) -> ApiKeySource:
     service = context.config.service if context.config else None
     named = service.api_key_file if service else ""
-    return key_place(named, context.config_path, context.environment)
+    return key_source(named, context.config_path, context.environment)
 
 
 def _too_open(path: Path, mask: int) -> str | None:

@@ -165,7 +165,7 @@ def certificate(context: Context) -> Outcome:
         return fail(
             f"no TLS with {route.authority}: {_reason(error)}",
             "check service.base_url: a firewall or proxy may interrupt TLS,"
-            " or the port does not speak TLS",
+            " or the port does not use TLS",
         )
 
 
@@ -263,7 +263,9 @@ def _name_servers(path: Path = Path("/etc/resolv.conf")) -> str:
     servers = [
         line.split()[1] for line in lines if line.startswith("nameserver ") and line.split()[1:]
     ]
-    return f" (asked {', '.join(servers[:3])})" if servers else " (no DNS server is configured)"
+    return (
+        f" (DNS servers: {', '.join(servers[:3])})" if servers else " (no DNS server is configured)"
+    )
 
 
 def _reason(error: BaseException) -> str:

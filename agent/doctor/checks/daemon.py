@@ -88,7 +88,7 @@ def _of_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[
 def version(_: Context, status: DaemonStatus) -> Outcome:
     if status.version != __version__:
         return warn(
-            f"the agent runs version {status.version}, installed is {__version__}",
+            f"the agent runs version {status.version}, but version {__version__} is installed",
             "restart it: `venue-agent service stop`, then `start`",
         )
     return ok(__version__)
@@ -118,7 +118,7 @@ def _judge_unit(unit: UnitFacts | None) -> Outcome:
     if not unit.is_enabled:
         return fail(
             "the service is disabled: it does not start with the machine",
-            f"enable it: {by_root('venue-agent service install')}, which also enables the service",
+            f"run {by_root('venue-agent service install')}: it enables an installed service",
         )
     restarts = f", restarted {unit.restarts} times" if unit.restarts else ""
     return ok(f"{unit.manager} starts it with the machine{restarts}")

@@ -88,7 +88,7 @@ def gateway(context: Context) -> Outcome:
     address, name = gateways[0]
     if _leaves_arp_unanswered(address):
         return warn(
-            f"{address} on {name} does not answer to ARP",
+            f"{address} on {name} does not answer ARP requests",
             "check that the router is on and on the same network",
             may_cause=True,
         )

@@ -1,7 +1,7 @@
 """Checks of the service's replies: the service itself, key, grant, location, binding.
 
-They call `current`, which changes nothing. If no running agent shows that the key has a write
-grant, they also request a challenge and do not answer it.
+The checks call `current`, which changes nothing. If no running agent shows that the key has a write
+grant, the checks also request a challenge, which they do not answer.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ def location(context: Context) -> Outcome:
     binding = context.record.binding if context.record else None
     if binding is not None and binding.location_id != wanted:
         return warn(
-            f"enrolled at {binding.location_id!r}, configured is {wanted!r}",
+            f"enrolled at {binding.location_id!r}, but {wanted!r} is configured",
             "restart the agent: it enrolls at the configured location",
         )
     return ok(wanted)

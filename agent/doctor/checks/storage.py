@@ -69,7 +69,7 @@ def _absent(path: Path, context: Context) -> Outcome:
 
 def disk_space(context: Context) -> Outcome:
     if context.is_hidden:
-        return unseen("the configuration names the disk")
+        return unseen("the configuration may name another disk")
     path = next((p for p in (_path(context), *_path(context).parents) if p.exists()), Path("/"))
     free = shutil.disk_usage(path).free
     text = f"{free / 2**20:,.0f} MiB free"

@@ -13,7 +13,7 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload
 
-Taken = tuple[ApplicationPayload, SnapshotFacts]
+ReportWithFacts = tuple[ApplicationPayload, SnapshotFacts]
 """A report and the facts in it."""
 
 _LISTS: Final[tuple[tuple[str, str, str, Severity], ...]] = (
@@ -30,7 +30,9 @@ _ESSENTIAL: Final = frozenset(
 """Kinds of devices that a till needs. The removal of such a device is a warning."""
 
 
-def list_changes(before: Taken, after: Taken) -> tuple[list[Change], tuple[str, ...]]:
+def list_changes(
+    before: ReportWithFacts, after: ReportWithFacts
+) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about what one of the reports did not check."""
     (one, was), (other, now) = before, after
     changes = [*_links(dict(was.interfaces), dict(now.interfaces))]
@@ -130,7 +132,7 @@ class _Device:
     is_essential: bool
 
 
-def _peripheral_changes(before: Taken, after: Taken) -> Iterator[Change]:
+def _peripheral_changes(before: ReportWithFacts, after: ReportWithFacts) -> Iterator[Change]:
     for kind, bus in (("usb", "USB"), ("bluetooth", "Bluetooth")):
         if not (_is_counted(before[1], kind) and _is_counted(after[1], kind)):
             continue

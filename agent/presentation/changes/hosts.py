@@ -43,7 +43,7 @@ class _Host:
 
     @property
     def is_transient(self) -> bool:
-        """Return whether it is a phone or a nameless device. Such hosts come and go all day."""
+        """Return whether this is a phone or a nameless device. Such hosts come and go all day."""
         if self.row.kind == "phone":
             return True
         has_name = self.row.is_recognisable and self.row.maker != RANDOM_ADDRESS
@@ -107,8 +107,8 @@ def _paired(
 ) -> tuple[list[_Pair], list[_Host], list[_Host]]:
     """Return pairs of hosts in both reports, then hosts only in ``before``, then only in ``after``.
 
-    A device is identified by its MAC address, unless several hosts have it. Without a MAC address
-    in one of the reports, it is identified by its IP address.
+    A device is identified by its MAC address, unless several hosts have this MAC address. If one of
+    the reports has no MAC address of the device, it is identified by its IP address.
     """
     pairs: list[_Pair] = []
     for key in map(attrgetter, ("identity", "mac", "address")):

@@ -28,7 +28,7 @@ BATTERY_LOW, DEVICE_BATTERY_LOW = 0.2, 0.15
 _DAY_S: Final = 86400
 _UNCLEAN: Final = {
     "kernel-crash": "a crash of the system's kernel",
-    "watchdog": "a reset by the watchdog, because it hung",
+    "watchdog": "a reset by the watchdog, because the machine hung",
     "overheating": "overheating",
     "power-failure": "a power failure",
     "power-failure-or-crash": "a power failure or a crash",

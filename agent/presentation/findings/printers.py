@@ -79,7 +79,8 @@ PRINTER_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     WarningRule(
         "printer-needs-attention",
         "printers[].reason",
-        "quotes the printer or its queue as stopped, out of paper or toner, jammed, open, …",
+        "contains a problem of the printer or its queue: stopped, out of paper or toner, jammed,"
+        " open, …",
         "{printer} needs attention: {complaints}.",
         "go to the printer and check its display; then resume its queue",
         _complaining,

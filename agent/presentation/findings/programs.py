@@ -46,16 +46,16 @@ def _missing(facts: SnapshotFacts) -> Iterator[Values]:
 
 
 def _programs_restarting(facts: SnapshotFacts) -> Iterator[Values]:
-    for name, times in _often(facts, "process", "restartsSinceBoot"):
+    for name, times in _frequent_restarts(facts, "process", "restartsSinceBoot"):
         yield {"program": name, "times": times}
 
 
 def _services_restarting(facts: SnapshotFacts) -> Iterator[Values]:
-    for role, times in _often(facts, "service", "restarts"):
+    for role, times in _frequent_restarts(facts, "service", "restarts"):
         yield {"service": _service(facts, role), "times": times}
 
 
-def _often(facts: SnapshotFacts, group: str, aspect: str) -> Iterator[tuple[str, str]]:
+def _frequent_restarts(facts: SnapshotFacts, group: str, aspect: str) -> Iterator[tuple[str, str]]:
     """Yield the names of things that restart too often, with the number of their restarts."""
     uptime = facts.machine.number("os.uptimeSeconds") or 0
     for name in facts.machine.names(group, aspect):
@@ -178,7 +178,8 @@ PROGRAM_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "print-queue-stuck",
         "printqueue.<queue>.stuckJobs",
-        "at least one job that is stopped, waits in a stopped queue, or for more than ten minutes",
+        "at least one job that is stopped, is in a stopped queue, or has waited for more than ten"
+        " minutes",
         "The print queue {queue} is stuck: {jobs}.",
         "check that its printer is on, reachable and has paper; then resume the queue or delete"
         " the job",

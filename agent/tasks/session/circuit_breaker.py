@@ -10,7 +10,7 @@ failure and is jittered. After the delay, the breaker is half-open: one caller m
 attempt, and the other callers wait for its result. Therefore any number of tasks causes no more
 attempts than one task.
 
-After an outage, a service with many devices can spread their calls over a time that it sets
+A service with many devices can set a time over which they spread their calls after an outage
 (`note_reconnect_over`). Each delay of the shared breaker is then at least half of this time. During
 an outage, heartbeats wait until another call has reached the service, and follow at a random time
 within the set time. If no call reaches the service for four times the set time, heartbeats also
@@ -51,7 +51,7 @@ Operation = Literal[
 
 KEY_CHECK_S: Final = 5.0
 """Interval at which the API key is read again after the service has refused it."""
-LETS_OTHERS_TRY: Final = 4
+HEARTBEAT_WAIT_FACTOR: Final = 4
 """During an outage, heartbeats wait at most this multiple of ``reconnect_over_s`` until another
 call has reached the service."""
 PARTLY_FAILING_FROM: Final = 3
@@ -192,7 +192,7 @@ class CircuitBreaker:
         if self.is_up or not self.reconnect_over_s:
             return
         self._contact.clear()
-        await wait_at_most(self._contact, LETS_OTHERS_TRY * self.reconnect_over_s, self.clock)
+        await wait_at_most(self._contact, HEARTBEAT_WAIT_FACTOR * self.reconnect_over_s, self.clock)
         if self._shared.is_closed:
             await self.clock.sleep(self.rng.uniform(0.0, self.reconnect_over_s))
 

@@ -32,9 +32,13 @@ def parse_values(text: str, values: Mapping[str, Value] = BROWSER) -> Fields:
     """Return a field for each of ``values``.
 
     Args:
-        text: The JSON text that the expression of `expression.question` returned. Raises ValueError
-            if it is not a JSON object. If a value in it is malformed, only its field has no value.
+        text: The result of the expression that `build_expression` returned: a JSON object with an
+            entry for each key.
         values: The requested values, by key.
+
+    Raises:
+        ValueError: ``text`` is not a JSON object. A malformed entry does not raise: the field of
+            this entry is returned without a value.
     """
     answers = load_object(text, "the page")
     is_secure = answers.get("browser.secureContext") != {"value": False}
@@ -53,7 +57,7 @@ def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
         return absent(key, source, status, reason)
     value = entry.get("value")
     if value is None:
-        here = "on this system" if is_secure else "to a page that is not secure (https)"
+        here = "on this system" if is_secure else "to a page without https"
         return unsupported(key, source, f"the browser does not offer {source} {here}")
     return _value(key, source, value)
 

@@ -1,9 +1,10 @@
-"""The JavaScript expressions that are evaluated in the kiosk's page. They only read, and are fixed.
+"""The JavaScript expressions that are evaluated in the kiosk's page. They only read values.
 
-They run in an isolated world, where they see the browser's own functions even if a script of the
-page has replaced them. They request no permission (navigator.permissions.query only returns its
-state), open nothing, and read neither the document's content nor its address. Each value has its
-own time limit. If a promise never settles, only its value is missing.
+No text of an expression comes from the page or the configuration. The expressions run in an
+isolated world, where they see the browser's own functions even if a script of the page has replaced
+them. They request no permission: navigator.permissions.query only returns the state of a
+permission. They open nothing, and read neither the document's content nor its address. Each value
+has its own time limit. If a promise never settles, only its value is missing.
 """
 
 from collections.abc import Mapping
@@ -20,8 +21,8 @@ VISIBILITY: Final = "JSON.stringify([document.visibilityState === 'visible', doc
 class Value(NamedTuple):
     """A value to read from the page.
 
-    ``source`` is its name in the browser's API, which the report shows. ``expression`` reads it. If
-    it is empty, ``source`` itself is evaluated.
+    ``source`` is the name of the value in the browser's API. The report shows this name.
+    ``expression`` reads the value. If ``expression`` is empty, ``source`` is evaluated instead.
     """
 
     source: str
@@ -99,7 +100,7 @@ STATE: Final[Mapping[str, Value]] = {
 }
 """Values for whether the page draws, and whether it may access the venue's devices."""
 
-_QUESTION: Final = """
+_EXPRESSION: Final = """
 (async () => {
   const battery = async () => navigator.getBattery && navigator.getBattery();
   const storage = async () => navigator.storage && navigator.storage.estimate();
@@ -130,10 +131,10 @@ READERS
 """.replace("TIMEOUT_MS", str(VALUE_TIMEOUT_MS))
 
 
-def question(values: Mapping[str, Value]) -> str:
+def build_expression(values: Mapping[str, Value]) -> str:
     """Return an expression that reads ``values``.
 
     Its result is the JSON text of an object that has ``{value}`` or ``{error}`` for each key.
     """
     readers = (f'    "{key}": {value.reader},' for key, value in values.items())
-    return _QUESTION.replace("READERS", "\n".join(readers))
+    return _EXPRESSION.replace("READERS", "\n".join(readers))

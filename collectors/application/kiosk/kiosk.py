@@ -10,7 +10,7 @@ from typing import Final
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.address import DebugAddress, parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK, parse_values
-from collectors.application.kiosk.expression import BROWSER, VISIBILITY, question
+from collectors.application.kiosk.expression import BROWSER, VISIBILITY, build_expression
 from collectors.application.kiosk.session import PageSession
 from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable, all_absent
@@ -24,7 +24,7 @@ def read_kiosk(url: str, deadline: Deadline) -> Reading:
     """Return the 34 fields. Raises Unreadable with the reason."""
 
     def ask(page: PageSession) -> Reading:
-        return Reading(parse_values(evaluate(page, main_frame(page), question(BROWSER))))
+        return Reading(parse_values(evaluate(page, main_frame(page), build_expression(BROWSER))))
 
     return read_visible_page(url, deadline, BROWSER_KEYS, ask)
 
@@ -46,7 +46,7 @@ def read_visible_page(
         with PageSession(address, _page_on_screen(address, deadline), deadline) as page:
             return ask(page)
     except ConnectionRefusedError:
-        raise Unreadable("collection-failed", "no kiosk browser listens there") from None
+        raise Unreadable("collection-failed", "no browser listens at kiosk_debug_url") from None
     except TimeoutError:
         raise Unreadable("collection-failed", "the kiosk browser did not answer in time") from None
     except ValueError as error:
@@ -99,7 +99,7 @@ def evaluate(page: PageSession, frame: Mapping[str, object], expression: str) ->
     result = answer.get("result")
     value = result.get("value") if isinstance(result, dict) else None
     if not isinstance(value, str):
-        raise ValueError("the page did not answer the question")
+        raise ValueError("the page did not return the requested values")
     return value
 
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.kiosk.expression import STATE, question
+from collectors.application.kiosk.expression import STATE, build_expression
 from collectors.application.kiosk.kiosk import evaluate, main_frame, read_visible_page
 from collectors.application.kiosk.page_fields import (
     PAGE_KEYS,
@@ -33,7 +33,7 @@ def _read(deadline: Deadline, page: PageSession) -> Reading:
     page.hurry(ANSWER_S)
     try:
         frame = main_frame(page)
-        return of_page(frame, evaluate(page, frame, question(STATE)))
+        return of_page(frame, evaluate(page, frame, build_expression(STATE)))
     except TimeoutError:
         if has_time:
             return of_silent_page()

@@ -13,7 +13,7 @@ from xml.parsers.expat import ExpatError
 from collectors.shared.sysfs import read_bytes
 
 POLICIES: Final = ("LocalNetwork", "LoopbackNetwork")
-"""Prefixes of the names of these policies. Examples are LocalNetworkAccessAllowedForUrls and
+"""Prefixes of the policies that are reported, such as LocalNetworkAccessAllowedForUrls and
 LocalNetworkAccessBlockedForUrls.
 """
 

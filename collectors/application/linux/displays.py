@@ -40,14 +40,14 @@ def _screen(prefix: str, path: Path) -> list[Field]:
         screen = parse_edid(read_bytes(path / "edid"))
     except OSError:
         screen = None
-    untold = "the screen does not report it"
+    not_reported = "the screen does not report it"
     power = read_line(path / "dpms")
     return [
         either(f"{prefix}.preferredMode", SOURCE, _first_mode(path), "the driver lists no mode"),
         either(f"{prefix}.enabled", SOURCE, _enabled(path), "the driver does not report it"),
         either(f"{prefix}.power", SOURCE, power, "the driver does not report it"),
-        either(f"{prefix}.maker", SOURCE, screen.maker if screen else None, untold),
-        either(f"{prefix}.model", SOURCE, screen.name if screen else None, untold),
+        either(f"{prefix}.maker", SOURCE, screen.maker if screen else None, not_reported),
+        either(f"{prefix}.model", SOURCE, screen.name if screen else None, not_reported),
     ]
 
 

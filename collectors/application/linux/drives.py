@@ -91,11 +91,13 @@ def drive_fields(entry: Path) -> list[Field]:
     sectors = read_number(entry / "size")
     rotates = read_number(entry / "queue/rotational")
     model = read_line(entry / "device/model") or read_line(entry / "device/name")
-    untold = "the drive does not report it"
+    not_reported = "the drive does not report it"
     return [
-        either(f"{prefix}.model", SOURCE, model, untold),
-        either(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, untold),
-        either(f"{prefix}.rotational", SOURCE, None if rotates is None else rotates == 1, untold),
+        either(f"{prefix}.model", SOURCE, model, not_reported),
+        either(f"{prefix}.sizeBytes", SOURCE, sectors and sectors * _SECTOR_BYTES, not_reported),
+        either(
+            f"{prefix}.rotational", SOURCE, None if rotates is None else rotates == 1, not_reported
+        ),
         _wear(f"{prefix}.lifeUsedFraction", entry),
     ]
 
@@ -130,7 +132,7 @@ def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
 
 
 def _device_name(value: object) -> str | None:
-    """Return ``sda`` for ``/dev/sda``. D-Bus has paths as lists of bytes that end with a zero."""
+    """Return ``sda`` for ``/dev/sda``. In UDisks2, a path is a list of bytes that ends with 0."""
     if not isinstance(value, list) or not all(isinstance(b, int) for b in value):
         return None
     try:

@@ -45,7 +45,7 @@ _ARM_PARTS: Final = {
 Source: ARM's technical reference manuals.
 """
 _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
-"""The hwmon chips of thermal zones whose chip has a different name."""
+"""The name of the hwmon chip for each type of thermal zone that hwmon lists under another name."""
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 
@@ -79,10 +79,10 @@ def read_processor(_: Deadline, root: Path) -> Fields:
         parse_cpu_model(read_text(root / "proc/cpuinfo")),
         psutil.cpu_count(logical=False),
     )
-    untold = "the kernel does not report which cores share a processor"
+    reason = "the kernel does not report which cores share a processor"
     return (
         either("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
-        either("hardware.physicalCores", "psutil", cores, untold),
+        either("hardware.physicalCores", "psutil", cores, reason),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_fitted(),
     )

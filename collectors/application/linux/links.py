@@ -65,7 +65,7 @@ def read_wireless(
     signals = parse_signals(_proc_wireless(root))
     ssids = {name: (ssid or ssid_by_ioctl)(name) for name in names}
     if None in ssids.values():
-        known = _names_by_manager(network_manager or ask_network_manager, deadline)
+        known = _ssids_of_network_manager(network_manager or ask_network_manager, deadline)
         ssids = {name: value or known.get(name) for name, value in ssids.items()}
     return {name: Wireless(ssids[name], signals.get(name)) for name in names}
 
@@ -108,7 +108,7 @@ def ssid_by_ioctl(name: str) -> str | None:
     return clean_text(decode(buffer.tobytes()[: min(length, _SSID_MAX)]), _SSID_MAX) or None
 
 
-def _names_by_manager(ask: ReadNetworkManager, deadline: Deadline) -> dict[str, str]:
+def _ssids_of_network_manager(ask: ReadNetworkManager, deadline: Deadline) -> dict[str, str]:
     try:
         return parse_network_manager(ask(deadline.sooner(1.0)))
     except (Unreadable, OSError, ValueError):

@@ -36,8 +36,8 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
         mount = Mount(
             path=_unescaped(left[4]),
             file_system=right[0],
-            # right[2] has the file system's own options. Those of the mount (left[5]) are no
-            # evidence: the agent's systemd sandbox mounts every disk read-only for this process.
+            # right[2] has the options of the file system. The options of the mount (left[5]) are
+            # not used: the agent's systemd sandbox mounts every disk read-only for this process.
             read_only="ro" in right[2].split(","),
             remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
         )

@@ -91,8 +91,8 @@ def pending_reboot(root: Path) -> Field:
     return unsupported(key, "/run/reboot-required", "this distribution does not announce it")
 
 
-@source("place", "/etc", "os.timeZone", "os.locale")
-def read_place(_: Deadline, root: Path) -> Fields:
+@source("regional settings", "/etc", "os.timeZone", "os.locale")
+def read_regional_settings(_: Deadline, root: Path) -> Fields:
     return (
         either("os.timeZone", "/etc/localtime", time_zone(root), "no time zone is set"),
         either("os.locale", "locale.conf", locale_name(root), "no locale is set"),

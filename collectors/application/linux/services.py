@@ -50,7 +50,7 @@ ROLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 _UNIT_OF_CGROUP = re.compile(
     r"/system\.slice/(?:[^/\n]+/)*([^/\n]{1,200}\.service)(?:/|$)", re.MULTILINE
 )
-_NO_SERVICE: Final = Restarts(reason="it runs outside the system's services: restarts not counted")
+_NO_SERVICE: Final = Restarts(reason="only restarts of system services are counted")
 _EARLIEST_US: Final = 1_000_000
 _LATEST_US: Final = 253_402_300_799_000_000
 """The last second that a datetime can represent (in the year 9999), in microseconds since 1970."""

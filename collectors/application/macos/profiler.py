@@ -1,7 +1,7 @@
 """Runs system_profiler(8) and parses its output.
 
-The output is a JSON object that has a list for each requested data type. All values are strings.
-Serial numbers, UUIDs and the computer's name, which are also in it, are not reported.
+The output is a JSON object that has a list for each requested data type. Most values are strings.
+The output also has the machine's name, serial number and UUID. They are not reported.
 """
 
 import re
@@ -29,7 +29,7 @@ _PERSONAL = re.compile(
 are left out of the report. So is the name of a device that reports no kind.
 """
 _APPLE: Final = 0x05AC
-_UNTOLD: Final = frozenset({"Not Provided", "Unknown"})
+_PLACEHOLDERS: Final = frozenset({"Not Provided", "Unknown"})
 _LETTER = re.compile(r"^[a-z]_")
 _PERCENT = re.compile(r"\s*(\d{1,3})\s*%?\s*")
 _BATTERIES: Final = (
@@ -61,7 +61,10 @@ def read_profile(data_type: str, deadline: Deadline) -> bytes:
 
 
 def entries_of(data: bytes, *data_types: str) -> list[Object]:
-    """Return the entries of the first of ``data_types`` that is present. Raises ValueError."""
+    """Return the entries of the first of ``data_types`` that is present.
+
+    Raises ValueError if none is present, or if ``data`` is not a JSON object.
+    """
     profile = load_object(data, SOURCE)
     for data_type in data_types:
         if isinstance(profile.get(data_type), list):
@@ -171,7 +174,7 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
 def _known(entry: Object, *names: str) -> str | None:
     """Return the first text of ``names`` in an entry, or None if macOS marks it as unknown."""
     value = text(entry, *names)
-    return None if value in _UNTOLD else value
+    return None if value in _PLACEHOLDERS else value
 
 
 def _named(value: object) -> Iterator[tuple[str, Object]]:

@@ -1,4 +1,4 @@
-"""The sources of macOS. They create the fields of the snapshot from the output of its programs."""
+"""The sources of macOS. They create the fields of the snapshot from the output of programs."""
 
 import os
 import platform
@@ -44,16 +44,16 @@ JOBS: Final = {
     "timeSync": "com.apple.timed",
     "bluetooth": "com.apple.bluetoothd",
 }
-_UNTOLD: Final = "macOS does not report it"
+_NOT_REPORTED: Final = "macOS does not report it"
 
 
 @source("system", "sw_vers", "os.name", "os.version", "os.build", "os.kernel", "os.architecture")
 def read_system(deadline: Deadline) -> Fields:
     names = commands.parse_sw_vers(commands.ask("sw_vers", deadline=deadline))
     return (
-        either("os.name", "sw_vers", names.get("ProductName"), _UNTOLD),
-        either("os.version", "sw_vers", names.get("ProductVersion"), _UNTOLD),
-        either("os.build", "sw_vers", names.get("BuildVersion"), _UNTOLD),
+        either("os.name", "sw_vers", names.get("ProductName"), _NOT_REPORTED),
+        either("os.version", "sw_vers", names.get("ProductVersion"), _NOT_REPORTED),
+        either("os.build", "sw_vers", names.get("BuildVersion"), _NOT_REPORTED),
         available("os.kernel", "uname", f"{platform.system()} {platform.release()}"),
         available("os.architecture", "uname", platform.machine()),
     )
@@ -73,17 +73,17 @@ def read_boot(_: Deadline) -> Fields:
     return (
         available("os.bootTime", "kern.boottime", timestamp),
         available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted))),
-        unsupported("os.lastBootReason", "macOS", _UNTOLD),
-        unsupported("os.pendingReboot", "macOS", _UNTOLD),
+        unsupported("os.lastBootReason", "macOS", _NOT_REPORTED),
+        unsupported("os.pendingReboot", "macOS", _NOT_REPORTED),
     )
 
 
-@source("place", "/etc", "os.timeZone", "os.locale")
-def read_place(_: Deadline) -> Fields:
+@source("regional settings", "/etc", "os.timeZone", "os.locale")
+def read_regional_settings(_: Deadline) -> Fields:
     locale = os.environ.get("LC_ALL") or os.environ.get("LANG")
     return (
         either("os.timeZone", "/etc/localtime", time_zone(Path("/")), "no time zone is set"),
-        either("os.locale", "environment", locale, "a service has no locale of its own"),
+        either("os.locale", "environment", locale, "the environment of the agent sets no locale"),
     )
 
 
@@ -111,10 +111,10 @@ def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) 
     return (
         available("hardware.maker", profiler.SOURCE, "Apple"),
         _profiled("hardware.model", entry, "machine_model"),
-        either("hardware.formFactor", profiler.SOURCE, form, _UNTOLD),
+        either("hardware.formFactor", profiler.SOURCE, form, _NOT_REPORTED),
         _profiled("hardware.firmware", entry, "boot_rom_version"),
         _profiled("hardware.cpuModel", entry, "chip_type", "cpu_type"),
-        either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _UNTOLD),
+        either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
         memory_fitted(),
     )
@@ -130,8 +130,8 @@ def read_displays(deadline: Deadline, profile: Profile = profiler.read_profile) 
     for index, (name, resolution) in enumerate(screens):
         prefix = f"display.{index}"
         fields += [
-            either(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _UNTOLD),
-            either(f"{prefix}.model", profiler.SOURCE, name, _UNTOLD),
+            either(f"{prefix}.preferredMode", profiler.SOURCE, resolution, _NOT_REPORTED),
+            either(f"{prefix}.model", profiler.SOURCE, name, _NOT_REPORTED),
         ]
     return tuple(fields)
 
@@ -146,9 +146,14 @@ def read_drives(deadline: Deadline, profile: Profile = profiler.read_profile) ->
     for drive in drives:
         prefix = f"disk.drive.{drive['bsd_name']}"
         fields += [
-            either(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _UNTOLD),
-            either(f"{prefix}.sizeBytes", profiler.SOURCE, number(drive, "size_in_bytes"), _UNTOLD),
-            either(f"{prefix}.health", profiler.SOURCE, _health(drive), _UNTOLD),
+            either(f"{prefix}.model", profiler.SOURCE, text(drive, "device_model"), _NOT_REPORTED),
+            either(
+                f"{prefix}.sizeBytes",
+                profiler.SOURCE,
+                number(drive, "size_in_bytes"),
+                _NOT_REPORTED,
+            ),
+            either(f"{prefix}.health", profiler.SOURCE, _health(drive), _NOT_REPORTED),
         ]
     return tuple(fields)
 
@@ -199,7 +204,7 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
         fields += [
             available(name, "launchd", label),
             available(state, "launchd", "running" if jobs[label] else "waiting"),
-            *all_absent(others, "launchd", "unsupported", _UNTOLD),
+            *all_absent(others, "launchd", "unsupported", _NOT_REPORTED),
         ]
     return Reading(tuple(fields))
 
@@ -214,13 +219,13 @@ def read_usb(deadline: Deadline, profile: Profile = profiler.read_profile) -> Re
 @source("bluetooth", profiler.SOURCE, *BLUETOOTH_KEYS, deadline_s=PROFILE_S)
 def read_bluetooth(deadline: Deadline, profile: Profile = profiler.read_profile) -> Reading:
     is_on, devices = profiler.parse_bluetooth(profile("SPBluetoothDataType", deadline))
-    key, reason = "peripherals.bluetoothPowered", "it has no Bluetooth"
+    key, reason = "peripherals.bluetoothPowered", "macOS lists no Bluetooth controller"
     powered = either(key, profiler.SOURCE, is_on, reason)
     return bluetooth_reading(devices, powered, profiler.SOURCE)
 
 
 def _profiled(key: str, answer: Object, *names: str) -> Field:
-    return either(key, profiler.SOURCE, text(answer, *names), _UNTOLD)
+    return either(key, profiler.SOURCE, text(answer, *names), _NOT_REPORTED)
 
 
 def _health(drive: Object) -> str | None:

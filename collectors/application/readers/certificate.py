@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class CertificateSummary:
     """The issuer of a certificate and its validity, as ISO 8601 timestamps.
 
     ``issuer`` is the organisation and the common name of the issuer, as far as both are present.
@@ -26,7 +26,7 @@ class Issued:
     expires_at: str
 
 
-def parse_certificate(der: bytes) -> Issued:
+def parse_certificate(der: bytes) -> CertificateSummary:
     """Parse a certificate in DER (RFC 5280). Raises ValueError if it is malformed."""
     from cryptography import x509
 
@@ -36,7 +36,9 @@ def parse_certificate(der: bytes) -> Issued:
         try:
             certificate = x509.load_der_x509_certificate(der)
             issued, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-            return Issued(_issuer_of(certificate), issued.isoformat(), expires.isoformat())
+            return CertificateSummary(
+                _issuer_of(certificate), issued.isoformat(), expires.isoformat()
+            )
         except (ValueError, x509.InvalidVersion):
             raise ValueError("not an X.509 certificate") from None
 

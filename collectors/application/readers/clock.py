@@ -1,8 +1,9 @@
 """Reads from the kernel whether the clock is synchronised, and its offset.
 
-Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS. Every user may call them to read the
-clock. Their structs begin with the same fields. The systemd sandbox of the agent forbids even this
-call. There, the file that systemd-timesyncd creates after a synchronisation is checked instead.
+Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS. Their structs begin with the same fields.
+Every user may call these functions to read the clock, but the systemd sandbox of the agent forbids
+the call. In the sandbox, the file that systemd-timesyncd creates after a synchronisation is checked
+instead.
 """
 
 import ctypes
@@ -67,11 +68,11 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
             available("os.clockSynchronised", "systemd-timesyncd", True),
             absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
         )
-    in_step = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
+    is_synchronised = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
-    offset = round(figures.offset / scale, 3) if in_step else None
+    offset = round(figures.offset / scale, 3) if is_synchronised else None
     reason = "nothing synchronises this clock, so no offset is known"
     return (
-        available("os.clockSynchronised", ADJTIMEX, in_step),
+        available("os.clockSynchronised", ADJTIMEX, is_synchronised),
         either("os.clockOffsetMilliseconds", ADJTIMEX, offset, reason, "not-applicable"),
     )

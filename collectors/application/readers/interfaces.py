@@ -31,7 +31,7 @@ COUNTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wireless:
-    """The Wi-Fi network of an interface. If a value is None, ``status`` and ``reason`` say why."""
+    """The Wi-Fi network of an interface. ``status`` and ``reason`` explain why a value is None."""
 
     ssid: str | None = None
     signal_dbm: int | None = None
@@ -81,14 +81,14 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
 
 
 def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
-    untold = "the driver does not report it"
+    not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
     return (
         either("interface.type", "system", known.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
-        either("interface.speedMegabitsPerSecond", SOURCE, speed, untold),
-        either("interface.mtu", SOURCE, stats.mtu or None, untold),
+        either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
+        either("interface.mtu", SOURCE, stats.mtu or None, not_reported),
     )
 
 
@@ -104,7 +104,7 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
         and (text := with_prefix(entry.address, entry.netmask)) is not None
     ]
     return (
-        either("interface.macAddress", SOURCE, known_mac, "it has none", "not-applicable"),
+        either("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
         available("interface.addresses", SOURCE, tuple(texts[:ADDRESSES_MAX])),
     )
 

@@ -1,4 +1,4 @@
-"""Creates the fields of USB and Bluetooth devices, and guesses what kind of device each one is."""
+"""Creates the fields of USB and Bluetooth devices, and guesses the kind of each USB device."""
 
 import hashlib
 from collections.abc import Sequence
@@ -85,17 +85,17 @@ def usb_fields(device: UsbDevice, source: str) -> PeripheralFields:
     """Return the fields of a USB device, with a fingerprint instead of its serial number."""
     classes = tuple(dict.fromkeys(_CLASSES.get(code, f"0x{code:02x}") for code in device.classes))
     serial = fingerprint(device.serial) if device.serial else None
-    untold, unnumbered = "the device does not report it", "the device has no serial number"
+    not_reported, no_serial = "the device does not report it", "the device has no serial number"
     fields: tuple[Field, ...] = (
-        either("usb.vendorId", source, _hex(device.vendor_id), untold),
-        either("usb.productId", source, _hex(device.product_id), untold),
-        either("usb.vendor", source, device.vendor, untold),
-        either("usb.product", source, device.product, untold),
-        either("usb.classes", source, classes or None, untold),
+        either("usb.vendorId", source, _hex(device.vendor_id), not_reported),
+        either("usb.productId", source, _hex(device.product_id), not_reported),
+        either("usb.vendor", source, device.vendor, not_reported),
+        either("usb.product", source, device.product, not_reported),
+        either("usb.classes", source, classes or None, not_reported),
         either("usb.drivers", source, device.drivers or None, "no driver claims it"),
-        either("usb.speedMegabitsPerSecond", source, device.speed_megabits, untold),
+        either("usb.speedMegabitsPerSecond", source, device.speed_megabits, not_reported),
         either("usb.guess", source, guess(device), "its kind is unknown"),
-        either("usb.serialFingerprint", source, serial, unnumbered, "not-applicable"),
+        either("usb.serialFingerprint", source, serial, no_serial, "not-applicable"),
     )
     return PeripheralFields(f"usb-{clean_text(device.place, 64)}", "usb", fields)
 
@@ -114,20 +114,20 @@ class BluetoothDevice:
 
 
 def bluetooth_fields(device: BluetoothDevice, source: str) -> PeripheralFields:
-    """Return the fields of a paired device, without the names of phones and computers."""
-    untold = "the device does not report it"
+    """Return the fields of a paired device, without the name if the device may be personal."""
+    not_reported = "the device does not report it"
     name = (
         not_applicable("bluetooth.name", source, "names of phones and computers are not collected")
         if device.is_personal
-        else either("bluetooth.name", source, device.name, untold)
+        else either("bluetooth.name", source, device.name, not_reported)
     )
     fields = (
         name,
-        either("bluetooth.kind", source, device.kind, untold),
+        either("bluetooth.kind", source, device.kind, not_reported),
         available("bluetooth.paired", source, True),
-        either("bluetooth.connected", source, device.connected, untold),
-        either("bluetooth.batteryFraction", source, device.battery_fraction, untold),
-        either("bluetooth.signalDbm", source, device.signal_dbm, untold),
+        either("bluetooth.connected", source, device.connected, not_reported),
+        either("bluetooth.batteryFraction", source, device.battery_fraction, not_reported),
+        either("bluetooth.signalDbm", source, device.signal_dbm, not_reported),
     )
     return PeripheralFields(f"bluetooth-{fingerprint(device.address.lower())}", "bluetooth", fields)
 

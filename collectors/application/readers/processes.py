@@ -99,7 +99,7 @@ def program_fields(
     Args:
         name: The configured name of the program.
         before: The processes at the start of the time window over which CPU use is measured.
-        after: The processes at its end.
+        after: The processes at the end of this time window.
         restarts: Returns the number of restarts for the id of a process.
     """
     running = sorted(

@@ -63,17 +63,17 @@ def read_service(deadline: Deadline, url: str) -> Reading:
     except ValueError:
         scheme, host, port = "", None, None
     if not host or scheme not in _PORTS:
-        return _nothing("no service is configured")
+        return _not_tested("no service is configured")
     # The agent never uses a proxy for a service on this machine.
     if getproxies().get(scheme) and not proxy_bypass(host) and not is_loopback(host):
-        return _nothing("the service is reached through a proxy, which was not tested")
+        return _not_tested("the service is reached through a proxy, which was not tested")
     try:
-        return Reading(_reached(host, port or _PORTS[scheme], scheme, deadline))
+        return Reading(_connection_fields(host, port or _PORTS[scheme], scheme, deadline))
     except OSError as error:
-        return Reading(_unreached(error))
+        return Reading(_unreachable_fields(error))
 
 
-def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:
+def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:
     addresses, resolve_ms = timed(lambda: resolve(host, port, deadline))
     connection, connect_ms = timed(lambda: _connect(addresses, deadline))
     with connection:
@@ -91,7 +91,7 @@ def _reached(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Fie
     )
 
 
-def _unreached(error: OSError) -> tuple[Field, ...]:
+def _unreachable_fields(error: OSError) -> tuple[Field, ...]:
     reason = "the service was not reached"
     return (
         available("network.service.reachable", SOURCE, False),
@@ -182,7 +182,7 @@ def handshake(
         return version, verify, issued.issuer, issued.issued_at, issued.expires_at
 
 
-def _nothing(reason: str) -> Reading:
+def _not_tested(reason: str) -> Reading:
     return Reading(all_absent(read_service.keys, SOURCE, "not-applicable", reason))
 
 

@@ -47,9 +47,9 @@ def usb_reading(sections: Sections) -> Reading:
 def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
     """Return the USB devices.
 
-    Windows lists each interface of a composite device as a row of its own. It is added to its
-    device. If there are several devices with the same vendor and product id, each device gets the
-    interfaces of all of them, because they have equal interfaces.
+    Windows lists each interface of a composite device as a row of its own. A row of an interface
+    has only the vendor and product id of its device. So if several devices have the same vendor and
+    product id, each device gets all interfaces with this id. Such devices have equal interfaces.
     """
     whole: dict[str, list[Object]] = {}
     parts: dict[str, list[Object]] = {}

@@ -36,7 +36,7 @@ from collectors.application.windows.script import (
 )
 from collectors.contract import Field
 
-_UNTOLD: Final = "Windows does not report it"
+_NOT_REPORTED: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}
 """Form factors by Win32_ComputerSystem.PCSystemType."""
 _SHUTDOWNS: Final = {41: "power-failure-or-crash", 1074: "restart", 6008: "unexpected-shutdown"}
@@ -81,11 +81,11 @@ def _system(sections: Sections) -> tuple[Field, ...]:
     patch = number(extra, "UBR")
     build = text(row, "BuildNumber")
     return (
-        either("os.name", SOURCE, text(row, "Caption"), _UNTOLD),
-        either("os.version", SOURCE, release, _UNTOLD),
-        either("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _UNTOLD),
+        either("os.name", SOURCE, text(row, "Caption"), _NOT_REPORTED),
+        either("os.version", SOURCE, release, _NOT_REPORTED),
+        either("os.build", SOURCE, f"{build}.{patch}" if build and patch else build, _NOT_REPORTED),
         available("os.kernel", "platform", f"{platform.system()} {platform.version()}"),
-        either("os.architecture", SOURCE, text(row, "OSArchitecture"), _UNTOLD),
+        either("os.architecture", SOURCE, text(row, "OSArchitecture"), _NOT_REPORTED),
     )
 
 
@@ -108,15 +108,15 @@ def _shutdown(sections: Sections) -> tuple[Field, ...]:
 @field_group("os.pendingReboot")
 def _reboot(sections: Sections) -> tuple[Field, ...]:
     pending = flag(section(sections, "reboot").first, "Pending")
-    return (either("os.pendingReboot", "registry", pending, _UNTOLD),)
+    return (either("os.pendingReboot", "registry", pending, _NOT_REPORTED),)
 
 
 @field_group("os.timeZone", "os.locale")
-def _place(sections: Sections) -> tuple[Field, ...]:
+def _regional_settings(sections: Sections) -> tuple[Field, ...]:
     row = section(sections, "place").first
     return (
-        either("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _UNTOLD),
-        either("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _UNTOLD),
+        either("os.timeZone", "Get-TimeZone", text(row, "TimeZone"), _NOT_REPORTED),
+        either("os.locale", "Get-WinSystemLocale", text(row, "Locale"), _NOT_REPORTED),
     )
 
 
@@ -126,10 +126,10 @@ def _machine(sections: Sections) -> tuple[Field, ...]:
     firmware = sections.get("firmware", Section()).first
     form = _FORMS.get(number(row, "PCSystemType") or 0)
     return (
-        either("hardware.maker", SOURCE, text(row, "Manufacturer"), _UNTOLD),
-        either("hardware.model", SOURCE, text(row, "Model"), _UNTOLD),
-        either("hardware.formFactor", SOURCE, form, _UNTOLD),
-        either("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _UNTOLD),
+        either("hardware.maker", SOURCE, text(row, "Manufacturer"), _NOT_REPORTED),
+        either("hardware.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
+        either("hardware.formFactor", SOURCE, form, _NOT_REPORTED),
+        either("hardware.firmware", SOURCE, text(firmware, "SMBIOSBIOSVersion"), _NOT_REPORTED),
     )
 
 
@@ -137,10 +137,13 @@ def _machine(sections: Sections) -> tuple[Field, ...]:
 def _processor(sections: Sections) -> tuple[Field, ...]:
     sockets = section(sections, "processor")
     return (
-        either("hardware.cpuModel", SOURCE, text(sockets.first, "Name"), _UNTOLD),
-        either("hardware.physicalCores", SOURCE, _sum(sockets, "NumberOfCores"), _UNTOLD),
+        either("hardware.cpuModel", SOURCE, text(sockets.first, "Name"), _NOT_REPORTED),
+        either("hardware.physicalCores", SOURCE, _sum(sockets, "NumberOfCores"), _NOT_REPORTED),
         either(
-            "hardware.logicalCores", SOURCE, _sum(sockets, "NumberOfLogicalProcessors"), _UNTOLD
+            "hardware.logicalCores",
+            SOURCE,
+            _sum(sockets, "NumberOfLogicalProcessors"),
+            _NOT_REPORTED,
         ),
     )
 
@@ -165,8 +168,8 @@ def _screens(sections: Sections) -> tuple[Field, ...]:
     ]
     for index, row in enumerate(active[:16]):
         fields += [
-            either(f"display.{index}.maker", SOURCE, text(row, "Maker"), _UNTOLD),
-            either(f"display.{index}.model", SOURCE, text(row, "Model"), _UNTOLD),
+            either(f"display.{index}.maker", SOURCE, text(row, "Maker"), _NOT_REPORTED),
+            either(f"display.{index}.model", SOURCE, text(row, "Model"), _NOT_REPORTED),
         ]
     for index, row in enumerate(sections.get("video", Section()).rows[:16]):
         size = [number(row, f"Current{side}Resolution") for side in ("Horizontal", "Vertical")]
@@ -187,10 +190,10 @@ def _drives(sections: Sections) -> tuple[Field, ...]:
         rotates = {"HDD": True, "SSD": False, "SCM": False}.get(media or "")
         health = _HEALTH.get(text(row, "Health") or "")
         fields += [
-            either(f"{prefix}.model", SOURCE, text(row, "FriendlyName"), _UNTOLD),
-            either(f"{prefix}.sizeBytes", SOURCE, number(row, "Size"), _UNTOLD),
-            either(f"{prefix}.rotational", SOURCE, rotates, _UNTOLD),
-            either(f"{prefix}.health", SOURCE, health, _UNTOLD),
+            either(f"{prefix}.model", SOURCE, text(row, "FriendlyName"), _NOT_REPORTED),
+            either(f"{prefix}.sizeBytes", SOURCE, number(row, "Size"), _NOT_REPORTED),
+            either(f"{prefix}.rotational", SOURCE, rotates, _NOT_REPORTED),
+            either(f"{prefix}.health", SOURCE, health, _NOT_REPORTED),
         ]
     return tuple(fields)
 
@@ -211,10 +214,10 @@ def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[F
         return [not_applicable(key, SOURCE, reason) for key in names]
     return [
         available(name, SOURCE, service),
-        either(state, SOURCE, (text(row, "State") or "").lower(), _UNTOLD),
-        either(start, SOURCE, (text(row, "StartMode") or "").lower(), _UNTOLD),
-        unsupported(since, SOURCE, _UNTOLD),
-        unsupported(restarts, SOURCE, _UNTOLD),
+        either(state, SOURCE, (text(row, "State") or "").lower(), _NOT_REPORTED),
+        either(start, SOURCE, (text(row, "StartMode") or "").lower(), _NOT_REPORTED),
+        unsupported(since, SOURCE, _NOT_REPORTED),
+        unsupported(restarts, SOURCE, _NOT_REPORTED),
     ]
 
 
@@ -246,7 +249,7 @@ GROUPS: Final = (
     _boot,
     _shutdown,
     _reboot,
-    _place,
+    _regional_settings,
     _machine,
     _processor,
     _memory,

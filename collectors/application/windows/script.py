@@ -100,7 +100,7 @@ def section(sections: Sections, name: str) -> Section:
     """Return a section. Raises Unreadable if Windows refused it or it is missing."""
     result = sections.get(name)
     if result is None:
-        raise Unreadable("collection-failed", "PowerShell did not write this section")
+        raise Unreadable("collection-failed", f"PowerShell did not write the section {name}")
     if result.error is not None:
         denied = "Unauthorized" in result.error or "AccessDenied" in result.error
         status: FieldStatus = "permission-denied" if denied else "collection-failed"

@@ -36,13 +36,13 @@ def clock_reading(status: str) -> Reading:
     leap = _LEAP.match(status.lstrip("\ufeff\r\n "))
     if leap is None:
         raise ValueError("the output of w32tm has an unknown form")
-    in_step = leap[1] != _UNSYNCHRONISED and not _OWN_CLOCK.search(status)
+    is_synchronised = leap[1] != _UNSYNCHRONISED and not _OWN_CLOCK.search(status)
     seconds = _SECONDS.findall(status.replace("\r\n", "\n"))
-    has_offset = in_step and len(seconds) > _OFFSET_INDEX
+    has_offset = is_synchronised and len(seconds) > _OFFSET_INDEX
     offset = round(float(seconds[_OFFSET_INDEX]) * 1000, 3) if has_offset else None
     reason = "the time service does not report it"
     fields = (
-        available("os.clockSynchronised", SOURCE, in_step),
+        available("os.clockSynchronised", SOURCE, is_synchronised),
         either("os.clockOffsetMilliseconds", SOURCE, offset, reason),
     )
     return Reading(fields)

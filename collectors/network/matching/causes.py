@@ -1,6 +1,6 @@
 """The table of causes why a printer does not print, with the symptoms and the fix of each. Pure.
 
-The groups are searched in order, and of each group the first row that fits a printer is reported. A
+The groups are searched in order. From each group, the first row that fits a printer is reported. A
 row of the group "machine" is about this machine or its network. The report lists such a row once,
 and again with each printer that it explains. No sentence may claim more than was observed.
 """
@@ -12,8 +12,8 @@ from string import Formatter
 from typing import Any
 
 from collectors.network.matching.reasons import listed
-from collectors.network.matching.symptoms import MachineSymptoms, Sees, Symptoms
-from collectors.network.observations import is_called_by_mdns
+from collectors.network.matching.symptoms import Condition, MachineSymptoms, Symptoms
+from collectors.network.observations import is_resolved_by_mdns
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +21,16 @@ class Cause:
     """One row of the table.
 
     ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
-    ``m`` for those of the machine. ``evidence`` appears only in the manual. A remedy that
-    ``is_obvious`` appears only there as well.
+    ``m`` for those of the machine. ``evidence`` appears only in the manual. If ``is_obvious``, the
+    remedy also appears only in the manual.
 
     ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
-    or its network also has ``is_there``, which returns whether the cause exists. Its ``fits`` then
-    selects the printers that it explains.
+    or its network also has ``is_there``, which returns whether the cause exists. For such a cause,
+    ``fits`` selects the printers that the cause explains.
     """
 
     code: str
-    fits: Sees
+    fits: Condition
     sentence: str
     evidence: str
     remedy: str
@@ -336,7 +336,7 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
         ),
         Cause(
             "multicast-filtered",
-            lambda s, _: is_called_by_mdns(s.printer),
+            lambda s, _: is_resolved_by_mdns(s.printer),
             "multicast does not pass on {m.unicast_only}: hosts answer mDNS only by unicast",
             "no host answers a multicast question, but some answer a unicast one",
             "enable multicast in the access point and switch (IGMP snooping, multicast filter)",

@@ -66,6 +66,7 @@ def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()
 
 
 def _is_only_learned(printer: KnownPrinter, by: By) -> bool:
+    """Return whether evidence of this kind is not in the printer's setup, but was learned."""
     return (by, None) in (("UUID", printer.uuid), ("serial number", printer.serial))
 
 
@@ -77,8 +78,8 @@ def _without_shared(
 ) -> Located | None:
     """Return the match of a printer, without evidence that another printer has as well.
 
-    Evidence is left out only if a printer that is set up with another address has the same value
-    and this printer seems to have moved. The printer is then located by weaker evidence.
+    Evidence is left out only if the printer seems to have moved, and another printer that is set up
+    with a different address has the same value. The printer is then located by weaker evidence.
     """
     skip: tuple[By, ...] = ()
     while at is not None and at.device is not None and at.left is not None:

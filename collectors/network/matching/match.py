@@ -205,9 +205,9 @@ class _Matcher:
         self, printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
     ) -> str | None:
         """Describe why a device may not be the printer that it was matched with, or return None."""
-        arrived, its = self._arrived.get(device.address, (None, by))
+        arrived, evidence = self._arrived.get(device.address, (None, by))
         if arrived is not None and by not in IDENTITIES:
-            return f"it is the printer {arrived.name} (same {its}) that has this address now"
+            return f"the printer {arrived.name} (same {evidence}) has this address now"
         return difference(printer, device, seen, by)
 
     def _may_have_replaced(self, printer: KnownPrinter, device: Device) -> bool:

@@ -1,7 +1,7 @@
 """The symptoms of a printer and those of the machine, from which the causes are derived.
 
-They are frozen values, with properties that format them for the sentences of a cause. Their texts
-were already limited in length when they were read.
+They are frozen values, with properties that format them for the sentences of a cause. Texts from
+other devices were limited in length when they were read.
 """
 
 import re
@@ -157,4 +157,4 @@ class Symptoms:
         return f"`{command} {shlex.quote(self.printer.id.partition(':')[2])}`"
 
 
-Sees = Callable[[Symptoms, MachineSymptoms], bool]
+Condition = Callable[[Symptoms, MachineSymptoms], bool]

@@ -195,14 +195,14 @@ def with_own_state(symptoms: Symptoms, seen: PortObservation | None, device: Dev
     of_queue = (each for each in states if printer.queue and each.queue == printer.queue)
     of_uuid = (each for each in states if printer.uuid and each.uuid == printer.uuid)
     ports = (*((seen,) if seen is not None else ()), *device.observations)
-    of_port = (port for port in ports if _speaks_for(port, printer))
+    of_port = (port for port in ports if _may_be_state_of(port, printer))
     own = next(chain[Evidence | PortObservation](of_queue, of_uuid, of_port), None)
     if own is None:
         return symptoms
     return replace(symptoms, own_reasons=own.state_reasons, is_stopped=own.state == "stopped")
 
 
-def _speaks_for(observation: PortObservation, printer: KnownPrinter) -> bool:
+def _may_be_state_of(observation: PortObservation, printer: KnownPrinter) -> bool:
     """Return whether a port has reported a state and may belong to this printer."""
     is_foreign = printer.uuid and observation.uuids and printer.uuid not in observation.uuids
     return not is_foreign and bool(observation.state or observation.state_reasons)

@@ -22,7 +22,7 @@ from collectors.contract import LearnedPrinter
 from collectors.network.fair_share import in_turns
 from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
-from collectors.network.observations import KnownPrinter, MdnsService, Wanted, is_called_by_mdns
+from collectors.network.observations import KnownPrinter, MdnsService, Wanted, is_resolved_by_mdns
 from collectors.network.scan.proxy_arp import MacCensus
 from collectors.shared.addresses import Network, is_beyond
 
@@ -35,7 +35,7 @@ of a whole network."""
 LISTED_MAX = 4096
 """The most pairs of a service and an address, of all announcers together."""
 ANNOUNCERS_NAMED_MAX = 8
-NOBODY = "nobody"
+NO_HOST = "no host"
 
 _Pair = tuple[int, str]  # the number of a service, and one of its addresses
 
@@ -61,9 +61,9 @@ class LinkLayer:
             self._census.add(mac, address)
 
     def device(self, address: str) -> str:
-        """Return the device of an address: its MAC, or the address if there is no such MAC.
+        """Return the device of an address: its MAC, or the address if the MAC does not identify it.
 
-        Behind proxy ARP, the MAC belongs to the router and not to the device.
+        That is so if the MAC is not known, or if it belongs to a router with proxy ARP.
         """
         mac = self.macs.get(address)
         return address if mac is None or self._census.is_proxy(mac) else mac
@@ -71,15 +71,15 @@ class LinkLayer:
     def announcer(self, address: str) -> str:
         """Return the announcer of an address: its MAC, or the address if its MAC is not known.
 
-        All addresses that do not answer ARP share one announcer, `NOBODY`.
+        All addresses that do not answer ARP share one announcer, `NO_HOST`.
         """
         if address in self._unanswered or is_beyond(address, self.networks):
-            return NOBODY
+            return NO_HOST
         return self.macs.get(address, address)
 
     def describe(self, sources: Sequence[str]) -> str:
         """Return ``192.168.1.66 (MAC 02:…)``, with the number of addresses if there are many."""
-        if self.announcer(sources[0]) == NOBODY:
+        if self.announcer(sources[0]) == NO_HOST:
             if len(sources) == 1:
                 return f"{sources[0]}, where no host answers ARP,"
             return f"{len(sources):,} addresses at which no host answers ARP, such as {sources[0]},"
@@ -109,7 +109,7 @@ def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     known: list[KnownPrinter | LearnedPrinter] = [*printers]
     known += (printer.learned for printer in printers if printer.learned)
     return Wanted(
-        is_called=any(is_called_by_mdns(printer) for printer in printers),
+        has_mdns_name=any(is_resolved_by_mdns(printer) for printer in printers),
         names=frozenset(form for name in names for form in service_names(name)),
         addresses=frozenset(address for p in printers for address in p.addresses),
         uuids=frozenset(each.uuid for each in known if each.uuid),
@@ -117,31 +117,31 @@ def wanted_by(printers: Sequence[KnownPrinter]) -> Wanted:
     )
 
 
-def announced(services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -> Announced:
+def announced(services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) -> Announced:
     """Choose the services to list."""
-    believed, disputed = _believed(services, who)
-    listing = _Listing(believed, who, wanted)
+    believed, disputed = _believed(services, link)
+    listing = _Listing(believed, link, wanted)
     kept = [
         replace(service, addresses=addresses) if addresses != service.addresses else service
         for number, service in enumerate(believed)
         if (addresses := listing.addresses(number)) or not service.addresses
     ]
-    kept = [part for each in kept for part in _parts(each, who)]
+    kept = [part for each in kept for part in _parts(each, link)]
     kept.sort(key=lambda each: each.is_hearsay)
     announcers: dict[str, str] = {}
     for service in kept:
         for address in service.addresses:
-            announcers.setdefault(address, who.announcer(service.announcer or address))
+            announcers.setdefault(address, link.announcer(service.announcer or address))
     return Announced(
         services=tuple(kept),
-        limitations=(*listing.limitations(), *_disputes(disputed, who)),
+        limitations=(*listing.limitations(), *_disputes(disputed, link)),
         announcers=announcers,
         is_cut=listing.is_cut,
     )
 
 
 def _believed(
-    services: Sequence[MdnsService], who: LinkLayer
+    services: Sequence[MdnsService], link: LinkLayer
 ) -> tuple[list[MdnsService], Counter[str]]:
     """Return the services without false addresses.
 
@@ -153,32 +153,32 @@ def _believed(
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for service in services:
-        for address in _own(service, who):
+        for address in _own(service, link):
             own_ports.add((address, service.port))
-            owners[_key(service)].add(who.device(service.announcer))
+            owners[_key(service)].add(link.device(service.announcer))
     believed: list[MdnsService] = []
     disputed: Counter[str] = Counter()
     for service in services:
-        own = _own(service, who)
+        own = _own(service, link)
         others = [a for a in service.addresses if a not in own] if service.announcer else []
-        is_others = bool(owners[_key(service)] - {who.device(service.announcer)})
+        is_others = bool(owners[_key(service)] - {link.device(service.announcer)})
         left_out = {a for a in others if is_others or (a, service.port) in own_ports}
         disputed[service.announcer] += bool(left_out)
-        left_out |= _elsewhere(others, service.addresses, who.networks)
+        left_out |= _elsewhere(others, service.addresses, link.networks)
         addresses = tuple(a for a in service.addresses if a not in left_out)
         if addresses or not service.addresses:
             believed.append(replace(service, addresses=addresses) if left_out else service)
     return believed, disputed
 
 
-def _own(service: MdnsService, who: LinkLayer) -> tuple[str, ...]:
-    device = who.device(service.announcer)
-    return tuple(a for a in service.addresses if who.device(a) == device)
+def _own(service: MdnsService, link: LinkLayer) -> tuple[str, ...]:
+    device = link.device(service.announcer)
+    return tuple(a for a in service.addresses if link.device(a) == device)
 
 
-def _parts(service: MdnsService, who: LinkLayer) -> Iterator[MdnsService]:
+def _parts(service: MdnsService, link: LinkLayer) -> Iterator[MdnsService]:
     """Yield a service at its announcer's own addresses, and as hearsay at all other addresses."""
-    own = _own(service, who) if service.announcer else service.addresses
+    own = _own(service, link) if service.announcer else service.addresses
     if own or not service.addresses:
         yield service if own == service.addresses else replace(service, addresses=own)
     if others := tuple(each for each in service.addresses if each not in own):
@@ -214,9 +214,9 @@ class _Listing:
     addresses of other hosts (hearsay). Within each of these groups, announcers take turns.
     """
 
-    def __init__(self, services: Sequence[MdnsService], who: LinkLayer, wanted: Wanted) -> None:
+    def __init__(self, services: Sequence[MdnsService], link: LinkLayer, wanted: Wanted) -> None:
         self._services = services
-        self._who = who
+        self._link = link
         self._addresses: defaultdict[int, list[str]] = defaultdict(list)
         self._hosts: defaultdict[str, set[str]] = defaultdict(set)
         self._listed: Counter[str] = Counter()
@@ -224,15 +224,15 @@ class _Listing:
         self._total = 0
         # Services without an address are not counted here, so that they do not count as cut.
         self._announced = Counter(
-            who.announcer(each.announcer) for each in services if each.announcer and each.addresses
+            link.announcer(each.announcer) for each in services if each.announcer and each.addresses
         )
         wants: list[tuple[str, _Pair]] = []
         own: list[tuple[str, _Pair]] = []
         hearsay: list[tuple[str, _Pair]] = []
         for number, service in enumerate(services):
-            announcer, its_own = who.announcer(service.announcer), _own(service, who)
+            announcer, its_own = link.announcer(service.announcer), _own(service, link)
             for address in service.addresses:
-                is_wanted = _is_wanted(service, address, who, wanted)
+                is_wanted = _is_wanted(service, address, link, wanted)
                 order = wants if is_wanted else own if address in its_own else hearsay
                 order.append((announcer, (number, address)))
         for pairs in (wants, own, hearsay):
@@ -260,13 +260,13 @@ class _Listing:
 
     def _sources(self, announcer: str) -> str:
         sources = {
-            s.announcer for s in self._services if self._who.announcer(s.announcer) == announcer
+            s.announcer for s in self._services if self._link.announcer(s.announcer) == announcer
         }
-        return self._who.describe(sorted(sources))
+        return self._link.describe(sorted(sources))
 
     def _list(self, number: int, address: str) -> None:
         service = self._services[number]
-        announcer = self._who.announcer(service.announcer)
+        announcer = self._link.announcer(service.announcer)
         if not service.announcer:
             self._addresses[number].append(address)
             return
@@ -286,24 +286,24 @@ class _Listing:
         self._addresses[number].append(address)
 
 
-def _is_wanted(service: MdnsService, address: str, who: LinkLayer, wanted: Wanted) -> bool:
+def _is_wanted(service: MdnsService, address: str, link: LinkLayer, wanted: Wanted) -> bool:
     return (
         address in wanted.addresses
         or any(form in wanted.names for form in service_names(service.instance))
         or normal_uuid(dict(service.txt).get("uuid")) in wanted.uuids
-        or who.macs.get(address) in wanted.macs
+        or link.macs.get(address) in wanted.macs
     )
 
 
-def _disputes(disputed: Counter[str], who: LinkLayer) -> Iterator[str]:
+def _disputes(disputed: Counter[str], link: LinkLayer) -> Iterator[str]:
     by_announcer: defaultdict[str, list[str]] = defaultdict(list)
     for source, count in disputed.items():
         if count:
-            by_announcer[who.announcer(source)].append(source)
+            by_announcer[link.announcer(source)].append(source)
     counts = {each: sum(disputed[s] for s in sources) for each, sources in by_announcer.items()}
     for each in sorted(counts, key=lambda e: counts[e], reverse=True)[:ANNOUNCERS_NAMED_MAX]:
         yield (
-            f"{who.describe(by_announcer[each])} announced {counts[each]:,} services"
+            f"{link.describe(by_announcer[each])} announced {counts[each]:,} services"
             " that other devices announce differently: only the announcements of those devices"
             " are listed"
         )

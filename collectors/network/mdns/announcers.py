@@ -25,7 +25,7 @@ READ_MAX_BYTES = 16 * 2**20
 """The most bytes of packets that are parsed between two rounds of questions. One announcer alone
 gets at most half of them."""
 QUESTIONS_MAX = 8000
-NOBODY = "addresses at which no host answers ARP"
+NO_HOST = "addresses at which no host answers ARP"
 
 _PACKET_BYTES = 300  # added to the length of a packet for the fixed cost of parsing it
 
@@ -113,30 +113,30 @@ class LinkRecords:
                 self.types[each] = None
         return is_new
 
-    def add_proved(self, source: str, records: Iterable[Record]) -> None:
+    def add_verified(self, source: str, records: Iterable[Record]) -> None:
         """Store records that certainly came from ``source``.
 
         They replace all records of ``source`` from multicast packets, which may be forged.
         """
         book = self._books.get(source)
-        if book is None or not book.is_proved:
+        if book is None or not book.is_verified:
             if book is not None:
                 self._books.pop(source).close()
-            book = self._open(source, is_proved=True)
+            book = self._open(source, is_verified=True)
         if book is not None:
             book.add(records)
 
-    def _open(self, source: str, *, is_proved: bool = False) -> RecordBook | None:
+    def _open(self, source: str, *, is_verified: bool = False) -> RecordBook | None:
         """Return a new book for an address, or None if there are too many books already."""
         if len(self._books) >= SOURCES_MAX:
-            is_room = self._forget_one(source, is_proved=is_proved)
-            if not (is_room or is_proved):
+            is_room = self._forget_one(source, is_verified=is_verified)
+            if not (is_room or is_verified):
                 return None
         book = self._books[source] = RecordBook(self.quota, source, self.announcer(source))
-        book.is_proved = is_proved
+        book.is_verified = is_verified
         return book
 
-    def _forget_one(self, newcomer: str, *, is_proved: bool) -> bool:
+    def _forget_one(self, newcomer: str, *, is_verified: bool) -> bool:
         """Remove the book of an address that does not answer ARP, to make room for ``newcomer``.
 
         A book is removed only if ``newcomer`` answers ARP, is a printer's address, or has answered
@@ -144,11 +144,11 @@ class LinkRecords:
         """
 
         def is_weak(source: str) -> bool:
-            return source not in wanted and self._macs.get(source, NOBODY) == NOBODY
+            return source not in wanted and self._macs.get(source, NO_HOST) == NO_HOST
 
         wanted = self.quota.wanted().addresses
         weakest = next(filter(is_weak, reversed(self._books)), None)
-        if weakest is None or (is_weak(newcomer) and not is_proved):
+        if weakest is None or (is_weak(newcomer) and not is_verified):
             return False
         self._books.pop(weakest).close()
         self.rejected += 1
@@ -157,14 +157,14 @@ class LinkRecords:
     # ------------------------------------------------------------------ announcers
 
     def announcer(self, source: str) -> str:
-        """Return the announcer of an address: its MAC, `NOBODY`, or the address itself."""
+        """Return the announcer of an address: its MAC, `NO_HOST`, or the address itself."""
         known = self._macs.get(source)
-        return known or (NOBODY if is_beyond(source, self._networks) else source)
+        return known or (NO_HOST if is_beyond(source, self._networks) else source)
 
     def identify(self, table: Iterable[LinkNeighbour]) -> None:
         """Set the announcers of addresses from the neighbour table."""
         for entry in table:
-            announcer = NOBODY if entry.state == "failed" else entry.mac_address
+            announcer = NO_HOST if entry.state == "failed" else entry.mac_address
             if announcer is None or entry.address in self._macs:
                 continue
             self._macs[entry.address] = announcer
@@ -176,7 +176,7 @@ class LinkRecords:
     def describe(self, announcer: str) -> str:
         """Return ``192.168.1.66 (MAC 02:…)`` for a MAC, and any other announcer unchanged."""
         address = next((a for a, mac in self._macs.items() if mac == announcer), None)
-        if announcer == NOBODY or address is None:
+        if announcer == NO_HOST or address is None:
             return announcer
         return f"{address} (MAC {announcer})"
 

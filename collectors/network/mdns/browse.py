@@ -146,7 +146,7 @@ class _DirectQueries:
         Some hosts are queried by unicast for this, but only if no packet was received and a printer
         of this machine is set up by an mDNS name.
         """
-        if end != "settled" or watch.has_received or not self._wanted().is_called:
+        if end != "settled" or watch.has_received or not self._wanted().has_mdns_name:
             return False
         return self._ask(watch.records, self._hosts(watch.link)[:_UNICAST_HOSTS_MAX]) > 0
 

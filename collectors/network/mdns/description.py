@@ -131,7 +131,7 @@ def friendly_name(service: MdnsService) -> str:
 
 
 def is_technical(name: str) -> bool:
-    """Return whether a name contains a MAC or UUID, so that no user gave it."""
+    """Return whether a name contains a MAC or UUID. Such a name was not given by a user."""
     return bool(_TECHNICAL.search(name))
 
 

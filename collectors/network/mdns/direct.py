@@ -108,7 +108,7 @@ class _Query:
             return False
         if received := parse_response(packet):
             self.answers += 1
-            records.add_proved(self.address, received)
+            records.add_verified(self.address, received)
         return bool(received)
 
 

@@ -39,10 +39,10 @@ Value = TypeVar("Value")
 class Quota:
     """The limits of all interfaces together. ``services`` is the limit of the final list.
 
-    Up to four times as many instances are stored. A single announcer gets at most half of them, so
-    that there is always room for other announcers. Instances that were announced over IPv6 have a
-    pool of their own, because most of them are forged or repeat an instance that was announced over
-    IPv4.
+    Four times as many instances as ``services`` can be stored. A single announcer gets at most half
+    of this number, so that there is always room for other announcers. Instances that were announced
+    over IPv6 have a pool of their own, because most of them are forged or repeat an instance that
+    was announced over IPv4.
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class RecordBook:
     """The records that one address sent on one interface. All tables are limited in size.
 
     Keys are in lower case. ``announcer`` is the holder of this book's shares of the pools: the
-    address ``source``, or its MAC once the MAC is known. ``is_proved``: all records certainly came
-    from ``source``. ``dropped`` are the hashes of instances that were not stored.
+    address ``source``, or its MAC once the MAC is known. ``is_verified``: all records certainly
+    came from ``source``. ``dropped`` are the hashes of instances that were not stored.
     """
 
     def __init__(self, quota: Quota, source: str, announcer: str) -> None:
         self.source = source
         self.announcer = announcer
-        self.is_proved = False
+        self.is_verified = False
         self.size_bytes = 0
         self.types: dict[str, None] = {}
         self.instances: dict[str, Instance] = {}
@@ -114,7 +114,7 @@ class RecordBook:
     def is_wanted(self, label: str) -> bool:
         wanted = self._quota.wanted()
         is_known = self.source in wanted.addresses or label.lower() in wanted.names
-        return self.is_proved or is_known
+        return self.is_verified or is_known
 
     def _add(self, record: Record) -> bool:
         name = record.name.lower()

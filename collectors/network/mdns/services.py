@@ -85,7 +85,7 @@ def missing(link: LinkRecords) -> dict[Question, str]:
 
 
 def lacking(link: LinkRecords, source: str) -> list[Question]:
-    """Return the questions about one host's services whose answers the host itself has not sent."""
+    """Return the questions about one host's services that the host itself has not answered yet."""
     book = link.book_of(source)
     if book is None:
         return []

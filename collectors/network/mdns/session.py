@@ -48,7 +48,7 @@ class QuerySchedule:
     If no new records arrive for ``settle_s``, all hosts are assumed to have answered. A responder
     waits at most 0.12 s, or 0.5 s after a truncated question (RFC 6762, sections 6 and 7.2).
     ``resolve_after_s`` are the times of the questions for a missing record, counted from the first
-    one. If there are still more packets than can be read after ``crowded_s``, the session ends as
+    question. If packets or records are still being lost after ``crowded_s``, the session ends as
     "crowded", and the hosts are queried one by one (direct.py).
     """
 
@@ -89,8 +89,8 @@ class Watch:
 
 
 class Session:
-    """Queries ``types`` (such as ``_ipp._tcp``), and all types that hosts list in their answers to
-    the question for their service types."""
+    """Queries ``types`` (such as ``_ipp._tcp``), and every further type that a host reports when it
+    is queried for its service types."""
 
     def __init__(
         self,

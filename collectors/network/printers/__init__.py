@@ -25,8 +25,8 @@ def read_known_printers(
     """Return configured printers first, then queues, then devices without a queue.
 
     Nothing is sent to the network: host names are resolved later by ``resolve_hosts``.
-    ``deadline_s`` is a time of ``time.monotonic()``. Never raises: the failures of the result
-    include a source that failed.
+    ``deadline_s`` is a time of ``time.monotonic()``. Never raises. If a source fails, the result
+    has a failure for it.
     """
     spooler_deadline_s = min(deadline_s, time.monotonic() + SPOOLER_TIME_S)
     if platform == "win32":

@@ -48,9 +48,9 @@ def read_cups_printers(
     ``lpstat`` is run if CUPS does not answer over IPP. ``queues_file`` exists if CUPS has queues,
     even if it is not running.
     """
-    question = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
+    request = ipp.encode_request(ipp.CUPS_GET_PRINTERS, requested=_ATTRIBUTES)
     try:
-        response = ask_cups(question, deadline_s, environ)
+        response = ask_cups(request, deadline_s, environ)
         return _bounded(_with_jobs(queue_printers(response), response, deadline_s, environ))
     except NotRunning as error:
         if not error.is_socket_there and not queues_file.exists():

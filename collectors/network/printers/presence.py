@@ -9,12 +9,12 @@ from collectors.network.observations import KnownPrinter
 from collectors.network.printers.serial_ports import SerialPrinter
 from collectors.network.printers.usb import UsbPrinter
 
-_UNNAMED = "none of the USB printers that are plugged in has a model that matches its name"
+_UNNAMED = "no plugged-in USB printer has a model that matches the name of this printer"
 _SEVERAL = (
     "several USB printers of this model are plugged in without a serial number, so it is unknown"
     " which one it is"
 )
-_MAYBE_USED = "it is not known which queue of this machine uses it"
+_MAYBE_USED = "it is not known whether a queue of this machine uses it"
 
 
 def with_usb(

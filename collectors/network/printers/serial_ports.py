@@ -51,8 +51,8 @@ def _read_port(port: Path) -> SerialPrinter | None:
     if device is None:
         return None
     maker, model = (read_line(device / name) or "" for name in ("manufacturer", "product"))
-    is_makers = read_line(device / "idVendor") in _PRINTER_MAKERS
-    if not is_makers and not _PRINTER_WORDS.search(model):
+    is_printer_maker = read_line(device / "idVendor") in _PRINTER_MAKERS
+    if not is_printer_maker and not _PRINTER_WORDS.search(model):
         return None
     name = f"{maker} {model}".strip()
     return SerialPrinter(f"/dev/{port.name}", name, read_line(device / "serial"))

@@ -88,10 +88,12 @@ def _printer(listed: SpoolerPrinter, registry: Registry) -> KnownPrinter | None:
         stopped=bool(listed.status & _STOPPED or listed.attributes & _WORK_OFFLINE),
         state_reasons=_reasons(listed),
     )
-    return _with_place(base, port_name, registry)
+    return _with_destination(base, port_name, registry)
 
 
-def _with_place(printer: KnownPrinter, port_name: str, registry: Registry) -> KnownPrinter | None:
+def _with_destination(
+    printer: KnownPrinter, port_name: str, registry: Registry
+) -> KnownPrinter | None:
     text = f"{printer.name} {printer.make_model}"
     if _USB.match(port_name) or (_EPSON.match(port_name) and not _NO_USB.search(text)):
         return replace(printer, transport="usb", address=clean_text(port_name))

@@ -45,8 +45,8 @@ async def connect(
 async def _connected(address: str, port: int) -> socket.socket:
     """Return a connected socket. If there is no answer in `AGAIN_S`, a second socket tries, too.
 
-    There is no second socket for a print port, because it gets only one connection at a time.
-    There, only the kernel repeats the SYN, after a second.
+    A print port gets no second socket, because it may accept only one connection at a time. For
+    such a port, only the kernel repeats the SYN, after a second.
     """
     if port in PRINT_PORTS:
         return await _attempt(address, port)

@@ -43,7 +43,7 @@ PRINTER_PAUSE_S = 1.0
 """The pause between two connections to one print port. A printer may refuse a second connection
 just after the first. No pause is needed if the scan hands over its open connection."""
 QUESTION_TIME_S: Final[dict[Question, float]] = {"ipp": 1.5, "web": 1.2, "web-tls": 1.2}
-"""The time for one question. It is short, because the scan has just woken a host that slept."""
+"""The time for one question. A short time is enough: the scan has just woken a sleeping host."""
 
 PORTS_MAX = 1024
 FAILURES_MAX = 8

@@ -8,9 +8,10 @@ the scan fills only a share of the table.
 The table has three thresholds (arp(7)). At gc_thresh3, 1024 by default, the kernel refuses new
 entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove others, at most every
 5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for 5 s.
-The next packet to a removed neighbour costs one ARP request. Because failed entries stay in the
-table until then, every larger scan passes gc_thresh2, whatever the size of its window. The scan
-loses no MACs because of this: it reads them from the kernel's events, not from the table.
+The next packet to a removed neighbour costs one ARP request. Failed entries stay in the table until
+the kernel removes them in this way. So every larger scan exceeds gc_thresh2, whatever the size of
+its window. The scan loses no MACs because of this: it reads them from the kernel's events, not from
+the table.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """
@@ -23,12 +24,12 @@ from typing import Self
 
 from collectors.network.scan.targets import Target
 
-UNRESOLVED_MAX = 480
+UNRESOLVED_DEFAULT = 480
 """The most unresolved addresses at once if the size of the table is not known."""
-UNRESOLVED_MOST = 640
+UNRESOLVED_MAX = 640
 """The most unresolved addresses at once in a table of any size. Each address causes one broadcast a
 second on the link."""
-UNRESOLVED_LEAST = 16
+UNRESOLVED_MIN = 16
 """The unresolved addresses at once in a table that is nearly full, so that the scan still ends."""
 UNRESOLVED_SHARE = 0.6
 """The share of the table that unresolved addresses and the entries of other programs may fill."""
@@ -51,7 +52,7 @@ class TableRoom:
     unresolved and resolved addresses together.
     """
 
-    unresolved: int = UNRESOLVED_MAX
+    unresolved: int = UNRESOLVED_DEFAULT
     entries: int = sys.maxsize
 
     @classmethod
@@ -60,14 +61,14 @@ class TableRoom:
         other programs and cannot be removed."""
         unresolved = int(entries_max * UNRESOLVED_SHARE) - occupied
         return cls(
-            unresolved=max(UNRESOLVED_LEAST, min(UNRESOLVED_MOST, unresolved)),
+            unresolved=max(UNRESOLVED_MIN, min(UNRESOLVED_MAX, unresolved)),
             entries=int(entries_max * FILLED_SHARE) - occupied,
         )
 
     def left(self, unresolved: int, resolved: int) -> int:
         """Return how many more addresses the scan may resolve now. ``unresolved`` and ``resolved``
         are the numbers of its addresses that are in the table now."""
-        allowed = max(UNRESOLVED_LEAST, self.entries - resolved)
+        allowed = max(UNRESOLVED_MIN, self.entries - resolved)
         return max(0, min(self.unresolved, allowed) - unresolved)
 
 

@@ -145,7 +145,7 @@ class HostProbes:
         if outcome == "unreachable":
             self.silent.append(port)
             self._unreachable += 1
-            self._abandon_if_nobody()
+            self._abandon_if_no_host()
             return True
         (self.open if outcome == "open" else self.refused).append(port)
         took_s = now - probe.started
@@ -259,23 +259,23 @@ class HostProbes:
         del self._flying[probe.port]
         self.silent.append(probe.port)
         if self._is_mute:
-            self._leave_second_tries()
-        self._abandon_if_nobody()
+            self._give_up_second_tries()
+        self._abandon_if_no_host()
         return Step(probe.port, "drop")
 
-    def leave_second_tries_at_print_ports(self, latest_s: float) -> bool:
+    def give_up_second_tries_at_print_ports(self, latest_s: float) -> bool:
         """Give up second tries at print ports if nothing else is left to do at this host.
 
-        Returns whether any was given up. A second try starts a second after the first, and the scan
-        should not last longer only for that. But if the host answers on other ports, a packet was
-        probably lost: then the tries that may start until ``latest_s`` are kept.
+        A second try starts a second after the first. The scan should not last longer only for
+        second tries. But if the host answers on other ports, a packet was probably lost: then the
+        tries that can start by ``latest_s`` are kept. Returns whether any try was given up.
         """
         if self._flying or self._ordinary or not all(map(self._tries.get, self._next_printing())):
             return False
         latest_s = latest_s if self.has_answered else -math.inf
-        return self._leave_second_tries(latest_s)
+        return self._give_up_second_tries(latest_s)
 
-    def _leave_second_tries(self, latest_s: float = -math.inf) -> bool:
+    def _give_up_second_tries(self, latest_s: float = -math.inf) -> bool:
         """Give up the print ports whose next try would start after ``latest_s``, except ports that
         were never tried. Returns whether there were any."""
         tried = [
@@ -288,8 +288,8 @@ class HostProbes:
         self.silent += tried
         return bool(tried)
 
-    def _abandon_if_nobody(self) -> None:
-        is_nobody = self._is_mute or self._unreachable >= _UNREACHABLE_PORTS
-        if self.abandon_when_silent and not self.has_answered and is_nobody:
+    def _abandon_if_no_host(self) -> None:
+        is_no_host = self._is_mute or self._unreachable >= _UNREACHABLE_PORTS
+        if self.abandon_when_silent and not self.has_answered and is_no_host:
             self._ordinary.clear()
             self._printing.clear()

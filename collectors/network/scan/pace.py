@@ -17,12 +17,12 @@ class Pace:
 
     rate_per_s: float
     tokens: float = _BURST
-    then: float | None = None
+    refilled_s: float | None = None
 
     def room(self, now: float) -> int:
-        if self.then is not None:
-            self.tokens = min(_BURST, self.tokens + (now - self.then) * self.rate_per_s)
-        self.then = now
+        if self.refilled_s is not None:
+            self.tokens = min(_BURST, self.tokens + (now - self.refilled_s) * self.rate_per_s)
+        self.refilled_s = now
         return int(self.tokens + _ROUNDING)
 
     def spend(self, count: int) -> None:

@@ -53,7 +53,7 @@ class ConnectResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class NetworkEvents:
     """What `ScanNetwork.wait` received: neighbour changes, and connection attempts that have
     ended."""
 
@@ -62,7 +62,7 @@ class Happened:
 
 
 class ScanNetwork(Protocol):
-    """The operations of a sweep on the network, and the sweep's clock."""
+    """The network operations and the clock that a sweep uses."""
 
     def now(self) -> float:
         """Return the time of a monotonic clock in seconds."""
@@ -84,7 +84,7 @@ class ScanNetwork(Protocol):
     def drop(self, address: str, port: int) -> None:
         """Reset all connections to a port, both open ones and attempts."""
 
-    def wait(self, timeout_s: float) -> Happened: ...
+    def wait(self, timeout_s: float) -> NetworkEvents: ...
 
 
 class SocketNetwork:
@@ -155,7 +155,7 @@ class SocketNetwork:
             self._selector.unregister(held)
             _reset(held)
 
-    def wait(self, timeout_s: float) -> Happened:
+    def wait(self, timeout_s: float) -> NetworkEvents:
         ended, self._ended = self._ended, []
         neighbours: tuple[LinkNeighbour, ...] = ()
         for key, _ in self._selector.select(0 if ended else timeout_s):
@@ -165,7 +165,7 @@ class SocketNetwork:
                 neighbours += self._events.read()
             elif isinstance(key.fileobj, socket.socket):
                 ended.append(self._finish(key.fileobj, *key.data))
-        return Happened(neighbours, tuple(ended))
+        return NetworkEvents(neighbours, tuple(ended))
 
     def wake(self) -> None:
         """End `wait` at once. This method can be called from another thread."""

@@ -90,7 +90,7 @@ class Sweep:
         self._total = len(targets)
         self._hosts: dict[str, SweptHost] = {}
         self._active: deque[SweptHost] = deque()
-        self._resting: list[tuple[float, SweptHost]] = []
+        self._awaiting_last_try: list[tuple[float, SweptHost]] = []
         """Hosts whose silent ports get a last try, with the time of that try."""
         self._census = MacCensus()
         self._datagram_pace = Pace(DATAGRAMS_PER_S)
@@ -120,22 +120,22 @@ class Sweep:
                 break
             self._ask(now)
             self._start_last_retries(now)
-            self._leave_what_waits(now)
+            self._give_up_late_retries(now)
             self._connect(now)
             self._time_out(now)
             if now - reported_s >= _TICK_S:
                 report(self._settled_count(now), self._total)
                 reported_s = now
-            happened = self._network.wait(self._pause_s(now))
-            self._add_neighbours(happened.neighbours)
-            self._add_contacts(happened.contacts)
+            events = self._network.wait(self._pause_s(now))
+            self._add_neighbours(events.neighbours)
+            self._add_contacts(events.contacts)
         report(self._settled_count(self._network.now()), self._total)
         return self._result(ended_early)
 
     # ------------------------------------------------------------------ what is left to do
 
     def _is_done(self, now: float) -> bool:
-        is_idle = not (self._direct or self._active or self._resting)
+        is_idle = not (self._direct or self._active or self._awaiting_last_try)
         return is_idle and self._window.is_settled(now)
 
     def _settled_count(self, now: float) -> int:
@@ -215,21 +215,21 @@ class Sweep:
         for port, contacted_s in host.printing.items():
             self._discoveries.add_port(host.target.address, port, contacted_s)
         if (pause_s := host.probes.last_retry_in_s(settles_in_s)) is not None:
-            self._resting.append((now + pause_s, host))
+            self._awaiting_last_try.append((now + pause_s, host))
 
-    def _leave_what_waits(self, now: float) -> None:
+    def _give_up_late_retries(self, now: float) -> None:
         """Give up second tries at print ports that would start long after address resolution."""
         if not self._has_window or not self._window.is_settled(now):
             return
         self._settled_s = min(now, self._settled_s)
         for host in tuple(self._active):
             latest_s = self._settled_s + PRINT_PORTS_WAIT_S
-            if host.probes.leave_second_tries_at_print_ports(latest_s) and host.probes.is_done:
+            if host.probes.give_up_second_tries_at_print_ports(latest_s) and host.probes.is_done:
                 self._finish(host, now)
 
     def _start_last_retries(self, now: float) -> None:
-        for due in [each for each in self._resting if each[0] <= now]:
-            self._resting.remove(due)
+        for due in [each for each in self._awaiting_last_try if each[0] <= now]:
+            self._awaiting_last_try.remove(due)
             due[1].probes.start_last_retry()
             self._active.append(due[1])
 

@@ -81,7 +81,8 @@ def select_targets(
 ) -> TargetSelection:
     """Select at most ``max_hosts`` addresses: this machine's own, ``first``, then the nearest.
 
-    Empty ``subnets`` mean the private networks of ``interfaces``, which are the interfaces in use.
+    ``interfaces`` are the interfaces in use. If ``subnets`` is empty, their private networks are
+    scanned.
     """
     limitations: list[str] = []
     excluded = list(_parse_networks(exclude, limitations))
@@ -135,7 +136,10 @@ def _nearest_first(ranges: Sequence[_Range], excluded: Sequence[IPv4Network]) ->
 
 
 def _distinct(ranges: Sequence[_Range]) -> list[_Range]:
-    """Leave out a range inside an earlier one, as of an interface with two addresses."""
+    """Leave out each range that is part of an earlier one.
+
+    For example, an interface may have two addresses in one network.
+    """
     kept: list[_Range] = []
     for each in ranges:
         if not any(each.network.subnet_of(other.network) for other in kept):

@@ -1,7 +1,8 @@
-"""Invitations. An invitation is a link with which one user can become a member within a day.
+"""Invitations. With the link of an invitation, one user can become a member.
 
-The link contains a code of 256 random bits. The database stores its SHA-256 hash, without salt. The
-code is valid only while the user who created the invitation is permitted to invite members.
+A link is valid for a day. It contains a code of 256 random bits. The database stores the SHA-256
+hash of the code, without salt. The code is valid only while the user who created the invitation is
+permitted to invite members.
 """
 
 import secrets
@@ -50,7 +51,7 @@ def invite(
     return row, code
 
 
-def waiting(session: Session, organization_id: str, now: datetime) -> Sequence[Invitation]:
+def open_invitations(session: Session, organization_id: str, now: datetime) -> Sequence[Invitation]:
     """Return the open invitations, oldest first."""
     query = select(Invitation).where(
         Invitation.organization_id == organization_id, Invitation.expires_at > now

@@ -1,7 +1,7 @@
 """Operations with which signed-in owners manage the members of an organization.
 
-An organization always keeps at least one owner of every location, because only such an owner can
-add another owner.
+An organization always keeps at least one owner with access to all locations, because only such an
+owner can add another owner.
 """
 
 from functools import partial
@@ -39,13 +39,13 @@ def member_operations() -> tuple[Procedure, ...]:
 
 
 def members(context: RequestContext, _body: EmptyRequest) -> messages.MembersReply:
-    """Return the members, by address, and the open invitations."""
+    """Return the members, ordered by e-mail address, and the open invitations."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
-    waiting = invitations.waiting(session, organization_id, context.now)
+    open_invitations = invitations.open_invitations(session, organization_id, context.now)
     return messages.MembersReply(
         members=tuple(_record(context, each) for each in users.members(session, organization_id)),
-        invitations=tuple(record_of(messages.InvitationRecord, row) for row in waiting),
+        invitations=tuple(record_of(messages.InvitationRecord, row) for row in open_invitations),
     )
 
 
@@ -86,7 +86,7 @@ def remove(
 
 
 def invite(context: RequestContext, body: messages.InviteRequest) -> messages.InviteReply:
-    """Create a link with which one user can become a member within 24 hours."""
+    """Create a link with which one user can become a member. The link is valid for 24 hours."""
     require_owner(context)
     session, organization_id = context.session, context.caller.organization_id
     try:
@@ -98,7 +98,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
         raise conflict("already_member", f"{user.email} is already a member")
     invitations.forget_expired(session, context.now)
     most = invitations.INVITATIONS_MAX
-    if len(invitations.waiting(session, organization_id, context.now)) >= most:
+    if len(invitations.open_invitations(session, organization_id, context.now)) >= most:
         raise conflict(
             "too_many_invitations", f"at most {most} invitations can be open. Revoke one first"
         )
@@ -136,7 +136,7 @@ def _member(context: RequestContext, user_id: UUID) -> Member:
 
 
 def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
-    """Refuse a change after which the organization would have no owner of every location.
+    """Refuse a change that leaves the organization without an owner with access to all locations.
 
     The rows of all owners are locked, so that two concurrent changes cannot both succeed.
     """
@@ -149,7 +149,7 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
     if not any(each.user_id != leaving and not each.locations for each in owners):
         raise conflict(
             "last_owner",
-            "an organization needs an owner of every location. Add another owner first",
+            "an organization needs an owner with access to all locations. Add another owner first",
         )
 
 

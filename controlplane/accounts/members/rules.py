@@ -18,4 +18,6 @@ def owns(caller: Caller) -> bool:
 
 def require_owner(context: RequestContext) -> None:
     if not owns(context.caller):
-        raise Refusal(HTTPStatus.FORBIDDEN, "owner_required", "requires an owner of every location")
+        raise Refusal(
+            HTTPStatus.FORBIDDEN, "owner_required", "requires an owner with access to all locations"
+        )

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from controlplane.accounts.oauth.secrets import is_client_id, new_client_id
 from controlplane.operation.errors import unavailable
 from controlplane.storage.oauth_tables import OAuthClient, OAuthGrant
+from controlplane.storage.statements import change_rows
 
 CLIENTS_MAX: Final = 10_000
 NAME_MAX: Final = 80
@@ -60,8 +61,5 @@ def _forget(session: Session, now: datetime) -> None:
     in_use = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
     is_old = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at) <= now - UNUSED
     is_idle = OAuthClient.granted_at.is_(None) & (OAuthClient.created_at <= now - NEVER_GRANTED)
-    session.execute(
-        delete(OAuthClient)
-        .where(OAuthClient.id.not_in(in_use), is_old | is_idle)
-        .execution_options(synchronize_session=False)
-    )
+    unused = delete(OAuthClient).where(OAuthClient.id.not_in(in_use), is_old | is_idle)
+    change_rows(session, unused)

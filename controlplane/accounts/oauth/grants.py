@@ -28,7 +28,7 @@ from controlplane.operation.permissions import hash_secret
 from controlplane.storage.oauth_tables import OAuthClient, OAuthCode, OAuthGrant, OAuthToken
 
 GRANTS_MAX: Final = 50
-"""Maximum number of grants of one user. A new grant ends the least recently used one."""
+"""Maximum number of grants of one user. Beyond it, a new grant ends the least recently used one."""
 TOKENS_MAX: Final = 500
 """Maximum number of tokens of one grant. The tokens that expire first are deleted."""
 

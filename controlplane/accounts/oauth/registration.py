@@ -44,7 +44,11 @@ class Claims(ClientMetadataClaims):  # type: ignore[misc]
 
 
 class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
-    """The agent protocol requires that anyone can register. `clients` limits their number."""
+    """The endpoint with which clients register themselves.
+
+    The agent protocol requires that any client can register. `clients` limits the number of
+    registered clients.
+    """
 
     def __init__(self, server: Any = None) -> None:
         super().__init__(server, [Claims])

@@ -39,6 +39,6 @@ def is_client_id(text: str) -> bool:
 
 
 def parse_access_token(header: str | None) -> str | None:
-    """Return the access token in an ``Authorization`` header (RFC 6750), None if there is none."""
+    """Return the access token in an ``Authorization`` header (RFC 6750), or None."""
     match = _BEARER.fullmatch((header or "").strip())
     return match[1] if match is not None and is_secret(match[1], ACCESS) else None

@@ -47,7 +47,7 @@ class DataSpan(Tolerant):
 
 class BusinessContext(Tolerant):
     organization: OrganizationContext
-    role: str | None = Field(description="null: an API key of the organization without an owner")
+    role: str | None = Field(description="null: the credential is an API key that has no owner")
     credential: Credential
     locations: Array[LocationContext]
     now: Timestamp

@@ -47,7 +47,10 @@ def tool(
     writes: bool = False,
     is_long: bool = False,
 ) -> Tool:
-    """Return the tool of a function. Its annotations name the models of arguments and result."""
+    """Return the tool that runs a function.
+
+    The annotations of the function name the models of the arguments and of the result.
+    """
     hints = get_type_hints(run)
     _, result = get_args(hints.pop("return"))
     arguments = list(hints.values())[-1]

@@ -103,7 +103,8 @@ COMMANDS: Final = (
             option("--until", "3d", "with --when-back: lifetime of the pending requests, such as"
                    " 12h or 3d (default: 3d)", type=duration(days_max=92), default=3 * 86_400.0),
             flag("--yes", "do not ask for confirmation"),
-            option("--out", "DIR", "with --wait: save each report there as JSON and HTML"),
+            option("--out", "DIR", "with --wait: directory in which each report is saved as JSON"
+                   " and HTML"),
             _SERVICE,
         ),
         (

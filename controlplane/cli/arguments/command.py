@@ -55,7 +55,7 @@ def flag(name: str, text: str, **keywords: Any) -> Argument:
 def option(
     name: str, metavar: str | tuple[str, ...] | None, text: str, **keywords: Any
 ) -> Argument:
-    """Return an option that takes a value. Its help text ends with the default, if it has one."""
+    """Return an option that takes a value. Its help text ends with the default value, if any."""
     if keywords.get("default") and "default:" not in text:
         text += " (default: %(default)s)"
     return Argument((name,), {"metavar": metavar, "help": text, **keywords})

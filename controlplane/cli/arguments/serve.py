@@ -66,9 +66,9 @@ COMMANDS: Final = (
                    " (default: 180d)", type=days_or_forever, default=_DEFAULTS.keep_reports_s),
             option("--keep-audit", "DAYSd", "delete audit log entries after this time (default:"
                    " 400d)", type=duration("d"), default=_DEFAULTS.keep_audit_s),
-            option("--offline-after", "N", "number of missed heartbeats, one each minute, after"
-                   " which a device is offline, but not before its online window ends (default:"
-                   " the online window)",
+            option("--offline-after", "N", "number of missed heartbeats after which a device is"
+                   " offline, at one heartbeat per minute; a device is never offline before its"
+                   " online window ends (default: the online window)",
                    type=within(int, 1, 1440)),
             option("--notify-url", "URL", "webhook URL for alert notifications"),
             option("--notify-secret-file", "FILE", "file with the secret that signs alert"
@@ -76,7 +76,7 @@ COMMANDS: Final = (
             option("--notify-after", "SECONDS", "time until a condition fires an alert",
                    type=within(float, 0, 86_400), default=_DEFAULTS.alert_fire_after_s),
             option("--notify-end-after", "SECONDS",
-                   "time that the condition must be gone until the alert is resolved",
+                   "time for which the condition must be inactive before the alert resolves",
                    type=within(float, 0, 86_400), default=_DEFAULTS.alert_resolve_after_s),
             option("--log-level", None, "lowest level of messages on stderr", default="info",
                    choices=("debug", "info", "warning", "error")),

@@ -156,8 +156,8 @@ def _confirm(client: OperationsClient, body: RevokeRequest) -> None:
     sys.stderr.write(
         f"{name} at {plain(place_of(device))}, {state_of(device)},"
         f" last seen {age(device.last_seen_at)} ago\n"
-        "Its requests expire and its agent stops. It returns only after a new enrollment. Its\n"
-        "reports are kept.\n"
+        "The requests of the device expire, and its agent stops. The device returns only after a\n"
+        "new enrollment. Its reports are kept.\n"
     )
     confirm(f"Revoke {name}?", is_sure=False)
 

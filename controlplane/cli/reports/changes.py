@@ -47,7 +47,7 @@ def against(client: OperationsClient, report_id: UUID, options: argparse.Namespa
 
 
 def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> int:
-    changes = _between(before, after)
+    changes = _compare(before, after)
     if as_json:
         ids = {"before": str(before.id), "after": str(after.id)}
         document = asdict(changes, dict_factory=_with_stable_keys)
@@ -57,7 +57,7 @@ def _show(before: ReportDetail, after: ReportDetail, *, as_json: bool) -> int:
     return 0
 
 
-def _between(before: ReportDetail, after: ReportDetail) -> Changes:
+def _compare(before: ReportDetail, after: ReportDetail) -> Changes:
     if before.payload is None or after.payload is None:
         empty = before if before.payload is None else after
         raise CommandError(f"the report {empty.id} has no content to compare")

@@ -166,7 +166,7 @@ def _note_if_offline(device: Device, reply: CreateRequestReply) -> None:
     left = format_seconds(max(0, int(left_s)), units=1)
     sys.stderr.write(
         f"{plain(device.legacy_install_id)} is offline, last seen {age(device.last_seen_at)} ago."
-        f" The request waits for it\nand expires in {left}, at"
+        f" The request waits for the\ndevice and expires in {left}, at"
         f" {_time_of_day(reply.expires_at)}.\n"
     )
 

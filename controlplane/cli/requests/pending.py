@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from controlplane.cli.connection import client_of, device_of
-from controlplane.cli.requests.selection import is_for_one, listed_devices, meant_by
+from controlplane.cli.requests.selection import is_for_one, listed_devices, selected_devices
 from controlplane.cli.screen import confirmation
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
@@ -46,7 +46,7 @@ def create(options: argparse.Namespace) -> int:
 def _selected(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
     if is_for_one(options):
         return [device_of(client, options.instance[0])]
-    selected = meant_by(options, listed_devices(client))
+    selected = selected_devices(options, listed_devices(client))
     return [each.instance_id for each in selected if each.revoked_at is None]
 
 

@@ -48,7 +48,7 @@ def is_for_one(options: argparse.Namespace) -> bool:
 def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
     """Return the devices that get a request. Raises CommandError."""
     selection = Selection([])
-    for device in meant_by(options, every):
+    for device in selected_devices(options, every):
         if reason := _reason_against(device, options.kind):
             selection.leave_out(device, reason)
         else:
@@ -64,7 +64,7 @@ def listed_devices(client: OperationsClient) -> Sequence[Device]:
     return every
 
 
-def meant_by(options: argparse.Namespace, every: Sequence[Device]) -> list[Device]:
+def selected_devices(options: argparse.Namespace, every: Sequence[Device]) -> list[Device]:
     """Return the devices that the names or filters select. Raises CommandError."""
     filters = Filters(options)
     if options.instance:

@@ -140,7 +140,7 @@ def good(options: argparse.Namespace) -> int:
 
     print_facts(_facts(record, category))
     console().print()
-    print_records(record.variations, VARIATIONS, "It has no variations.", "Variations")
+    print_records(record.variations, VARIATIONS, "The good has no variations.", "Variations")
     return 0
 
 

@@ -37,7 +37,8 @@ def create(options: argparse.Namespace) -> int:
 
     key = in_database(options, work, may_create=True)
     access = "read, and create goods" if options.write else "read only"
-    print_secret(key, f"Access of this {environment} key: {access}. Save it: it is shown once.")
+    note = f"Access of this {environment} key: {access}. Save the key: it is shown only once."
+    print_secret(key, note)
     return 0
 
 

@@ -23,7 +23,7 @@ TABLES_FROM = 72
 FREE_TEXT = frozenset(
     {
         "location", "locations", "name", "device", "headline",
-        "organization", "till", "tax", "within", "codes",
+        "organization", "till", "tax", "within", "codes", "detail",
     }
 )  # fmt: skip
 """Headings of columns in which long text is wrapped."""

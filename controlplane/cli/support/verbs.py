@@ -29,8 +29,11 @@ def create_link(options: argparse.Namespace) -> int:
             session, channel=channel, requested_by=requested_by, now=system_clock()
         ),
     )
-    note = f"It links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
-    print_secret(made.token, f"{note} Hand it over now: it is shown once.")
+    note = (
+        f"The token links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
+        " Hand the token over now: it is shown only once."
+    )
+    print_secret(made.token, note)
     return 0
 
 
@@ -79,7 +82,7 @@ def list_channels(options: argparse.Namespace) -> int:
 
 
 def set_channel(options: argparse.Namespace) -> int:
-    kind, address = _named(options)
+    kind, address = _kind_and_address(options)
     hours = None if options.hours is None else require_label(options.hours, "the text of --hours")
     if not in_database(
         options, partial(channels.set_channel, kind=kind, address=address, hours=hours)
@@ -92,7 +95,7 @@ def set_channel(options: argparse.Namespace) -> int:
 
 
 def remove_channel(options: argparse.Namespace) -> int:
-    kind, address = _named(options)
+    kind, address = _kind_and_address(options)
     if not in_database(options, partial(channels.remove_channel, kind=kind, address=address)):
         raise CommandError(f"there is no channel {kind} {address}")
     print(f"removed {kind} {address}")
@@ -114,7 +117,7 @@ def _links(options: argparse.Namespace) -> list[Link]:
     )
 
 
-def _named(options: argparse.Namespace) -> tuple[str, str]:
+def _kind_and_address(options: argparse.Namespace) -> tuple[str, str]:
     if not _KIND.fullmatch(options.kind):
         raise UsageError(
             "a kind is one word of lowercase letters, digits and -, such as phone or email"

@@ -18,7 +18,7 @@ _TAGS = {
 def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
     """Return the HTTP reply to a request.
 
-    It has the attributes of the printer at the requested path, or the IPP status not-found.
+    The reply has the attributes of the printer at the requested path, or the IPP status not-found.
     """
     path = request.split(b" ", 2)[1].decode("latin-1")
     printer = next((each for each in printers if each.path == path), None)

@@ -57,7 +57,7 @@ class LanHost:
     hostname: str = ""
     services: tuple[LanService, ...] = ()
     title: str = "Lab host"
-    """The title of its web pages."""
+    """The title of the host's web pages."""
     ipp: tuple[IppPrinter, ...] = ()
     """The printers that reply to Get-Printer-Attributes on port 631; () means no IPP."""
 

@@ -49,7 +49,7 @@ class OpeningHours:
     def spans(self, since: datetime, until: datetime) -> list[Span]:
         """Return the spans between two times in which the location is open.
 
-        They are in order and do not overlap.
+        The spans are in order and do not overlap.
         """
         zone = ZoneInfo(self.zone)
         day = since.astimezone(zone).date() - timedelta(days=1)
@@ -77,7 +77,7 @@ class OpeningHours:
 def _around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
     """Return the open spans from 8 days before a day in UTC to one day after it.
 
-    They are cached, because all devices of a location need the same spans.
+    The spans are cached, because all devices of a location need the same ones.
     """
     midnight = datetime.combine(day, time(), UTC)
     return tuple(hours.spans(midnight - LOOKBACK, midnight + timedelta(days=2)))

@@ -1,8 +1,8 @@
 """The open streams of consoles, and the poll that serves all of them.
 
-A process runs one poll of the database for all of its consoles. It polls shortly after a change in
-the process itself. It also polls every few seconds, to find changes by other processes and changes
-that come with time, such as a device that is no longer online.
+A process has one poll of the database for all of its consoles. The poll runs shortly after a change
+in the process itself. It also runs every few seconds, to find changes by other processes and
+changes that come with time, such as a device that is no longer online.
 """
 
 import asyncio
@@ -181,15 +181,16 @@ class ConsoleFeeds:
             is_due = time.monotonic() >= due_s
             if is_due:
                 polled_s = time.monotonic()
-            await self._poll_streams(self._all(), is_at_all=is_due)
+            await self._poll_streams(self._all(), is_full=is_due)
 
-    async def _poll_streams(self, streams: Iterable[ConsoleStream], *, is_at_all: bool) -> None:
+    async def _poll_streams(self, streams: Iterable[ConsoleStream], *, is_full: bool) -> None:
+        """Poll for changed devices, and with ``is_full`` for all displayed devices."""
         taken = {stream: (stream.changed, stream.is_reordered) for stream in streams}
         for stream in taken:
             stream.changed, stream.is_reordered = set(), False
         changed = frozenset().union(*(each for each, _ in taken.values()))
         displayed = (
-            frozenset().union(*(stream.displayed for stream in taken)) if is_at_all else frozenset()
+            frozenset().union(*(stream.displayed for stream in taken)) if is_full else frozenset()
         )
         try:
             snapshot = await self._poll(

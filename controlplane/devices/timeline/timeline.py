@@ -96,9 +96,9 @@ def build_timeline(
     bound = merge_spans([(liveness.since, min(liveness.until, now))], begins, now)
     known = _without(bound, liveness.outages)
     away = merge_spans([(start, end or now) for start, end in liveness.offline], begins, now)
-    excused = _excused(schedule, begins, now)
+    not_required = _not_required(schedule, begins, now)
     offline = _common(known, away)
-    parts = (_without(known, away), _without(offline, excused), _common(offline, excused))
+    parts = (_without(known, away), _without(offline, not_required), _common(offline, not_required))
     days = tuple(
         _day(today - timedelta(days=back), clock, parts, events) for back in range(DAYS - 1, -1, -1)
     )
@@ -139,7 +139,7 @@ def _midnight(day: date, clock: ZoneInfo) -> datetime:
     return datetime.combine(day, time(), clock).astimezone(UTC)
 
 
-def _excused(schedule: Schedule, since: datetime, until: datetime) -> list[Span]:
+def _not_required(schedule: Schedule, since: datetime, until: datetime) -> list[Span]:
     """Return when the device need not be online."""
     spans = [(each.since, each.until) for each in schedule.maintenance]
     if schedule.hours is not None:

@@ -10,6 +10,10 @@ from controlplane.storage.tables import Device, Report, Schema
 
 SCHEMA_VERSION = 2
 """The stored version. Programs of release 0.1.0 refuse a database with this version."""
+FIRST_TABLES = frozenset(
+    {"api_keys", "bindings", "challenges", "devices", "reports", "requests", "schema_version"}
+)
+"""The tables of release 0.1.0."""
 CONSTRAINT_NAMES = {"uq": "%(table_name)s_%(column_0_name)s_key"}
 """How PostgreSQL names a constraint that is created without a name. SQLite gives it no name, so
 Alembic finds it by this convention.
@@ -23,17 +27,21 @@ def create_tables(connection: Connection) -> None:
 
 
 def convert_first_release(connection: Connection) -> None:
-    """Change the tables of release 0.1.0 to the newest layout, and create the new tables."""
+    """Change the tables of release 0.1.0 to the newest layout, and create the new tables.
+
+    Raises an error if a new table exists already: then it is a table of another program.
+    """
     operations = Operations(MigrationContext.configure(connection))
     operations.drop_index("devices_by_place", "devices")
     with operations.batch_alter_table("devices", naming_convention=CONSTRAINT_NAMES) as devices:
         devices.drop_constraint("devices_instance_id_key", type_="unique")
         devices.create_unique_constraint("devices_by_instance", ["organization_id", "instance_id"])
-    old_tables = inspect(connection).get_table_names()
-    for table in Base.metadata.sorted_tables:
-        if table.name in old_tables:
+    tables = Base.metadata.sorted_tables
+    for table in tables:
+        if table.name in FIRST_TABLES:
             _add_columns(operations, table)
-    Base.metadata.create_all(connection)
+    new_tables = [table for table in tables if table.name not in FIRST_TABLES]
+    Base.metadata.create_all(connection, new_tables, checkfirst=False)
     _fill_columns(connection)
 
 

@@ -1,7 +1,7 @@
 """The outbox of alert notifications.
 
-The notifications of an alert are sent in order. Each notification is signed. It is sent again until
-the webhook accepts it, for up to three days.
+The notifications of an alert are sent in order. A notification is sent again until the webhook
+accepts it, for up to three days. If a secret is configured, each notification is signed.
 The headers and the signature follow Standard Webhooks (standardwebhooks.com, specification 1.0.0).
 """
 

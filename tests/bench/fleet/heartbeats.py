@@ -19,8 +19,8 @@ WARM_UP = 10
 
 
 def heartbeats(databases: list[str], sizes: list[int], count: int) -> Iterator[str]:
-    """Yield a line for each HTTP parser with the framework alone, and a line for each database and
-    size of the fleet with the service.
+    """Measure the framework alone with each HTTP parser. Then measure the service with each
+    database and fleet size. Yield a line for each measurement.
     """
     nobody = Member(uuid.uuid4(), uuid.uuid4(), "-", "-")
     for kind in ("h11", "httptools"):

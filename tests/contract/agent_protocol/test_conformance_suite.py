@@ -88,7 +88,7 @@ async def test_each_scenario_is_permitted_or_forbidden() -> None:
     assert not PERMITTED & FORBIDDEN.keys()
 
 
-async def test_what_is_permitted_passes_and_nothing_else(served: Served) -> None:
+async def test_exactly_the_permitted_conformance_scenarios_pass(served: Served) -> None:
     output = await suite("server", "--url", served.url, "--suite", "all")
     counts = {name: (int(good), int(bad)) for name, good, bad in _SUMMARY.findall(output)}
     assert counts.keys() == PERMITTED | FORBIDDEN.keys(), output[-3000:]

@@ -172,7 +172,7 @@ async def _allow(page: Page, address: str) -> None:
     await page.tab_to("#password")
     await page.type(PASSWORD)
     await page.press("Enter")
-    await page.arrive("document.querySelector('h1 .told')")
+    await page.arrive("document.querySelector('h1 .supplied')")
     await page.click("button.primary")
 
 

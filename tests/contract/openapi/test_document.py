@@ -68,7 +68,7 @@ def body_schema(name: str) -> dict[str, Any]:
     return results
 
 
-def test_it_has_the_operations_of_the_contract() -> None:
+def test_the_openapi_document_has_the_operations_of_the_contract() -> None:
     assert len(PATHS) == 12 + 4 + 10
     assert set(document()["paths"]) == PATHS == {each.path for each in OPERATIONS}
     for path, methods in document()["paths"].items():
@@ -78,7 +78,7 @@ def test_it_has_the_operations_of_the_contract() -> None:
         )
 
 
-def test_its_version_and_its_paths_are_v1() -> None:
+def test_version_and_paths_of_the_openapi_document_are_v1() -> None:
     assert document()["info"]["version"] == "v1"
     assert all(path.startswith("/api/public/v1/") for path in document()["paths"])
 
@@ -91,7 +91,7 @@ def test_deprecated_operations_are_marked_and_send_headers() -> None:
         assert ({"Deprecation", "Link"} <= set(headers)) == is_deprecated
 
 
-def test_those_that_read_are_those_of_the_contract() -> None:
+def test_reading_operations_are_those_of_the_contract() -> None:
     assert {each.name for each in OPERATIONS if not each.writes} == READING
     for path, methods in document()["paths"].items():
         codes = json.dumps(methods["post"]["responses"].get("403"))
@@ -104,7 +104,7 @@ def test_names_are_unique_and_every_operation_is_described() -> None:
     assert all(each.description for each in OPERATIONS)
 
 
-def test_every_schema_is_one_and_every_reference_leads_somewhere() -> None:
+def test_every_schema_is_valid_and_every_reference_resolves() -> None:
     text = document_bytes().decode()
     for schema in document()["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)
@@ -118,7 +118,7 @@ def test_every_schema_is_one_and_every_reference_leads_somewhere() -> None:
 @pytest.mark.parametrize(
     "operation", [each for each in OPERATIONS if each.body], ids=lambda each: each.name
 )
-def test_bodies_are_closed(operation: Any) -> None:
+def test_schemas_of_bodies_refuse_unknown_fields(operation: Any) -> None:
     schema = body_schema(operation.name)
     assert not validator(schema).is_valid({"unknown": 1})
     assert not validator(schema).is_valid([])

@@ -46,7 +46,7 @@ def test_every_operation_has_an_example(service: Recorder) -> None:
     assert len(operations()) >= 12 + 4 + 10 + 12 + 7
 
 
-def test_every_retail_reply_is_the_documents(service: Recorder) -> None:
+def test_every_retail_reply_fits_the_documented_schema(service: Recorder) -> None:
     of_retail = [each for each in service.replies if each.request.url.path.startswith("/api/v1/")]
     for reply in of_retail:
         require_fitting(reply)
@@ -71,7 +71,7 @@ def names_in(path: str) -> Iterator[str]:
                     yield f"{node.name}::{part.name}"
 
 
-def test_every_test_that_it_names_exists() -> None:
+def test_every_test_named_in_the_service_document_exists() -> None:
     named = {test for table in TABLES for row in table.rows for test in row.tests}
     named |= set(SEEN_ELSEWHERE.values())
     for path in sorted({test.partition("::")[0] for test in named}):

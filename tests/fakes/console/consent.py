@@ -57,8 +57,8 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     await page.tab_to("#password")
     await page.type(PASSWORD)
     await page.press("Enter")
-    await page.arrive("document.querySelector('h1 .told')")
-    results["asked"] = await page.run("document.querySelector('h1 .told').textContent")
+    await page.arrive("document.querySelector('h1 .supplied')")
+    results["client name"] = await page.run("document.querySelector('h1 .supplied').textContent")
     await page.check_view("consent")
     await page.tab_to("button.primary")
     await page.press("Enter")
@@ -70,7 +70,7 @@ async def consent(page: Page, http: httpx2.AsyncClient, url: str) -> dict[str, A
     results["after"] = await _reads(http, tokens.get("access_token", ""))
     far = await _register(http, LONG, REDIRECT)
     await page.open(_address(url, far, REDIRECT))
-    await page.until("document.querySelector('h1 .told')")
+    await page.until("document.querySelector('h1 .supplied')")
     results["host"] = await page.run("document.querySelector('form p strong').textContent")
     await page.check_view("consent-long")
     await page.click("button[value=deny]")
@@ -89,7 +89,7 @@ async def _stop(page: Page, results: dict[str, Any], url: str) -> None:
     results["listed"] = await page.until(f"{listed}?.innerText")
     await page.check_view("grants")
     await page.click("#grants button")
-    results["asks"] = await page.until(
+    results["dialog"] = await page.until(
         "document.querySelector('#confirm[open] #confirm-title')?.textContent"
     )
     await page.click("#confirm-act")

@@ -30,11 +30,11 @@ TOUCHING: Final = """[...document.querySelectorAll("svg.chart")].flatMap((svg) =
   const boxes = [...svg.querySelectorAll("text")].map((each) =>
     [each.textContent, each.getBoundingClientRect()]);
   const { left, right } = svg.getBoundingClientRect();
-  return boxes.flatMap(([said, one], index) => [
-    ...(one.left < left - 1 || one.right > right + 1 ? [`${said} leaves`] : []),
-    ...boxes.slice(index + 1).filter(([, other]) => one.left < other.right - 1 &&
-      other.left < one.right - 1 && one.top < other.bottom - 1 && other.top < one.bottom - 1)
-      .map(([other]) => `${said} touches ${other}`)]);
+  return boxes.flatMap(([text, box], index) => [
+    ...(box.left < left - 1 || box.right > right + 1 ? [`${text} leaves`] : []),
+    ...boxes.slice(index + 1).filter(([, other]) => box.left < other.right - 1 &&
+      other.left < box.right - 1 && box.top < other.bottom - 1 && other.top < box.bottom - 1)
+      .map(([other]) => `${text} touches ${other}`)]);
 })"""
 SMALLEST: Final = (
     "Math.min(...[...document.querySelectorAll('svg.chart text')].map((each) => "

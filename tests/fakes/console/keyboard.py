@@ -31,7 +31,7 @@ async def keyboard(page: Page, http: httpx2.AsyncClient, url: str, key: str) -> 
 
 
 async def _skip(page: Page, results: dict[str, Any]) -> None:
-    """Press Tab around the page once, until the link that skips the navigation has the focus."""
+    """Press Tab until the link that skips the navigation has the focus, and use the link."""
     await page.tab_to("#skip")
     results["skip link"] = await page.run(
         "document.getElementById('skip').getBoundingClientRect().top >= 0"
@@ -94,17 +94,17 @@ async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
     await page.tab_to("#request-network")
     await page.press("Enter")
     await page.until("document.querySelector('#request-network').ariaDisabled === 'true'")
-    results["after asking"] = await page.run("document.activeElement.id")
+    results["after request"] = await page.run("document.activeElement.id")
     request = next(each for each in await till.commands() if each["kind"] == "network")
-    results["said"] = []
+    results["announcements"] = []
     for status in ("received", "running"):
         await till.acknowledge(request["requestId"], status)
         text = "document.getElementById('announced')"
-        results["said"].append(
+        results["announcements"].append(
             await page.until(f"{text}.textContent.includes('{status}') && {text}.textContent")
         )
     await till.submit(NETWORK, requestId=request["requestId"])
-    results["said"].append(
+    results["announcements"].append(
         await page.until(f"{text}.textContent.includes('A new network') && {text}.textContent")
     )
     results["role"] = await page.run(f"{text}.getAttribute('role')")
@@ -112,7 +112,7 @@ async def _device(page: Page, results: dict[str, Any], till: Any) -> None:
 
 
 async def _report(page: Page, results: dict[str, Any]) -> None:
-    await page.tab_to("table.history td.says a")
+    await page.tab_to("table.history td.headline a")
     await page.press("Enter")
     await page.until("document.querySelector('iframe')")
     await page.tab_to("#saving summary")
@@ -123,7 +123,7 @@ async def _report(page: Page, results: dict[str, Any]) -> None:
     results["after menu"] = await page.run(
         "!document.querySelector('#saving').open && document.activeElement.textContent"
     )
-    # Tab backwards, because forwards the focus first passes all expandable parts of the report.
+    # In the forward direction, Tab would first pass all expandable parts of the report.
     await page.tab_to(".report .bar a", back=True)
     await page.press("Enter")
     await page.until("document.querySelector('#revoke')")

@@ -121,7 +121,10 @@ class Page:
         for _ in range(TABS_MAX):
             await self.press("Tab", shift=back)
             if await self.has_focus(selector):
-                await self.run(f"({SHOWS_FOCUS})()")
+                try:
+                    await self.until(f"({SHOWS_FOCUS})()")
+                except RuntimeError as error:
+                    raise RuntimeError(f"no visible focus on {await self.focused()}") from error
                 return
         raise RuntimeError(f"{selector} is not reached by Tab; on {await self.focused()}")
 
@@ -159,8 +162,8 @@ class Page:
 SHOWS_FOCUS: Final = """() => {
   const style = getComputedStyle(document.activeElement);
   const box = document.activeElement.getBoundingClientRect();
-  if (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 2)
-    throw new Error("the focus does not show on " + document.activeElement.outerHTML.slice(0, 200));
-  if (box.bottom < 0 || box.top > innerHeight || box.right < 0 || box.left > innerWidth)
-    throw new Error("out of sight: " + document.activeElement.outerHTML.slice(0, 200));
+  return style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2 &&
+    box.bottom >= 0 && box.top <= innerHeight && box.right >= 0 && box.left <= innerWidth;
 }"""
+"""Whether the focused element has an outline and is in view. New rows can move it out of view until
+the browser has scrolled."""

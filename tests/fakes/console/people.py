@@ -23,7 +23,7 @@ from tests.fakes.console.play import TILES, enrolled
 ADA: Final = "ada@example.com"
 BOB: Final = "bob@example.com"
 PASSWORD: Final = "correct horse battery"
-HIS: Final = "another horse"
+BOBS_PASSWORD: Final = "another horse"
 OVERVIEW: Final = "/console/api/overview"
 SIGN_IN: Final = "/api/auth/sign-in/email"
 PROBLEM: Final = "document.getElementById('sign-in-problem').textContent"
@@ -166,14 +166,16 @@ async def _profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient
         f"!document.documentElement.innerHTML.includes({json.dumps(secret)}) && 'gone'"
     )
     results["key"] = await page.until("document.querySelector('#keys li')?.innerText")
-    results["told hint"] = f"…{secret[-4:]}" in results["key"]
+    results["key hint"] = f"…{secret[-4:]}" in results["key"]
     await page.check_view("profile")
     await page.click("#keys button")
-    results["asks"] = await page.until("document.getElementById('confirm-title').textContent")
+    results["dialog"] = await page.until("document.getElementById('confirm-title').textContent")
     await page.click("#confirm-act")
     await page.until("document.querySelector('#keys .empty')")
     await page.click("#change-password")
-    await fill(page, form_old="not the old one", form_password=HIS, form_again=HIS)
+    await fill(
+        page, form_old="not the old one", form_password=BOBS_PASSWORD, form_again=BOBS_PASSWORD
+    )
     await page.click("#form-submit")
     results["old"] = await page.until("document.querySelector('#form .problem').textContent")
     await page.check_view("change-password")
@@ -197,14 +199,14 @@ async def _join(page: Page, results: dict[str, Any], link: str) -> None:
     await page.open("about:blank")
     await page.open(link)
     results["join"] = await page.until("document.getElementById('join-what').textContent")
-    await fill(page, join_name="Bob", join_password=HIS)
+    await fill(page, join_name="Bob", join_password=BOBS_PASSWORD)
     await page.check_view("join")
     await page.click("#join")
     await page.until("document.getElementById('account-name').textContent === 'Bob'")
     await page.until("!document.getElementById('account').hidden")
     results["managers menu"] = await page.run("document.getElementById('nav-members').hidden")
     await page.go("#/members")
-    results["not his"] = await page.until(
+    results["members as manager"] = await page.until(
         "document.querySelector('#view .problem') && "
         "document.querySelector('#view h1')?.textContent"
     )

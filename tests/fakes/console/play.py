@@ -128,7 +128,7 @@ async def ask_one(page: Page, results: dict[str, Any], kitchen: SimulatedDevice)
         "document.title.startsWith('till-kitchen') && document.title"
     )
     await page.click("#request-network")
-    results["asked"] = await page.until(
+    results["request button"] = await page.until(
         "document.querySelector('#request-network').ariaDisabled === 'true' && "
         "document.querySelector('#request-network').textContent"
     )
@@ -147,14 +147,14 @@ async def ask_one(page: Page, results: dict[str, Any], kitchen: SimulatedDevice)
     await kitchen.submit(NETWORK, requestId=command["requestId"])
     results["line"] = await page.until(
         "document.querySelector('#request-network').ariaDisabled !== 'true' && "
-        "document.querySelector('table.history tbody tr:first-child td.says a span:last-child')"
+        "document.querySelector('table.history tbody tr:first-child td.headline a span:last-child')"
         ".textContent"
     )
     results["who"] = await page.run("document.querySelector('table.history td.how').textContent")
 
 
 async def report(page: Page, results: dict[str, Any]) -> None:
-    await page.click("table.history td.says a")
+    await page.click("table.history td.headline a")
     results["report"] = await page.until("document.querySelector('iframe')?.title")
     results["report title"] = await page.run("document.title")
     results["map"] = await page.run(
@@ -191,13 +191,13 @@ async def ask_many(page: Page, results: dict[str, Any]) -> None:
         "[...document.querySelectorAll('td.choose input')].forEach((each) => each.click())"
     )
     await page.click("#request-selected")
-    await page.check_view("asking")
+    await page.check_view("request-dialog")
     await page.click("#request-start")
     results["many"] = await page.until(
         "document.getElementById('request-start').hidden && "
         "document.getElementById('request-result').textContent"
     )
-    await page.check_view("asked")
+    await page.check_view("request-result")
     await page.click("#request-close")
 
 

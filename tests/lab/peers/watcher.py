@@ -1,8 +1,8 @@
 """Watches a bridge for forbidden traffic.
 
 The tests run this script in the namespace of the switch. Usage: watcher.py INTERFACE
-[EXCLUDED ...]. It prints "ready", and ends when its standard input is closed. Then it prints the
-forbidden traffic, if there was any.
+[EXCLUDED ...]. It prints "ready" and watches until its standard input is closed. Then it prints
+the forbidden traffic, if there was any, and ends.
 """
 
 import select

@@ -16,10 +16,12 @@ NEVER_S = 1e9  # JSON has no infinity
 class LanCounters:
     """The numbers since the start or the last reset.
 
-    Args: most_connections: The most connections that one host had at the same time.
-    most_print_connections: The most connections to print ports that one host had at the same time.
-    shortest_print_pause_s: The shortest pause between two connections to one print port.
-    payload_bytes: The number of TCP payload bytes by port.
+    Args:
+        most_connections: The most connections that one host had at the same time.
+        most_print_connections: The most connections to print ports that one host had at the same
+            time.
+        shortest_print_pause_s: The shortest pause between two connections to one print port.
+        payload_bytes: The number of TCP payload bytes by port.
     """
 
     frames: int = 0

@@ -32,12 +32,14 @@ _OPEN_SETS = (
 class LabPlan(LanPlan):
     """A LAN of the tests.
 
-    Args: proxy_arp_mac: The MAC that answers ARP for each address in ``proxied`` that has no host.
-    proxied: The network behind proxy ARP; "" means none. excluded: Addresses that must not receive
-    any packet. filters_multicast: Whether all multicast is dropped, as some access points do. seed:
-    The seed of the random numbers for the plan. lies: The number of packets that the last host
-    sends after the first query (see liar.py). lies_per_s: The rate of these packets. 0 means as
-    fast as possible.
+    Args:
+        proxy_arp_mac: The MAC that answers ARP for each address in ``proxied`` that has no host.
+        proxied: The network behind proxy ARP; "" means none.
+        excluded: Addresses that must not receive any packet.
+        filters_multicast: Whether all multicast is dropped, as some access points do.
+        seed: The seed of the random numbers for the plan.
+        lies: The number of packets that the last host sends after the first query (see liar.py).
+        lies_per_s: The rate of these packets. 0 means as fast as possible.
     """
 
     proxy_arp_mac: str = ""

@@ -170,7 +170,7 @@ async def test_bodies_pass_up_to_the_services_own_bound(front: Front) -> None:
         assert (too_large.status_code, too_large.json()["code"]) == (413, "body_too_large")
 
 
-async def test_browsers_get_http_2_and_nobody_the_metrics(front: Front) -> None:
+async def test_browsers_get_http_2_and_the_metrics_are_not_public(front: Front) -> None:
     curl = shutil.which("curl")
     assert curl is not None, "install curl"
     words = (

@@ -34,8 +34,9 @@ IN_MEDIUM: Final = {("play", "narrow")}
 PLAYED: Final = {
     "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
-    "report-application", "asking", "asked", "revoke", "device-revoked", "device-unknown",
-    "device-away", "devices-waiting", "service-away", "devices-read-only", "device-read-only",
+    "report-application", "request-dialog", "request-result", "revoke", "device-revoked",
+    "device-unknown", "device-away", "devices-waiting", "service-away", "devices-read-only",
+    "device-read-only",
 }  # fmt: skip
 COUNTED: Final = {"figures", "figures-week"}
 PEOPLE: Final = {
@@ -101,7 +102,7 @@ def test_devices_are_sorted_by_severity_and_filtered_by_name(visited: dict[str, 
 
 def test_request_is_displayed_from_creation_to_report(visited: dict[str, Any]) -> None:
     assert visited["device title"] == "till-kitchen · Venue control"
-    assert visited["asked"] == "Network report queued …"
+    assert visited["request button"] == "Network report queued …"
     assert visited["running"] == "running"
     assert visited["line"].startswith("Kitchen printer has moved")
     assert visited["who"].startswith("requested by rollout")
@@ -195,12 +196,12 @@ def test_a_dialog_gives_the_focus_back(typed: dict[str, Any]) -> None:
 
 
 def test_progress_of_a_request_is_announced_without_taking_focus(typed: dict[str, Any]) -> None:
-    taken, running, report = typed["said"]
-    assert taken == "The network report was received by the device."
-    assert running == "The network report is running."
+    taken, running, report = typed["announcements"]
+    assert taken == "The request for the network report was received by the device."
+    assert running == "The request for the network report is running."
     assert report.startswith("A new network report: Kitchen printer has moved")
     assert typed["role"] == "status"
-    assert typed["after asking"] == typed["kept"] == "request-network"
+    assert typed["after request"] == typed["kept"] == "request-network"
 
 
 def test_a_menu_closes_by_escape(typed: dict[str, Any]) -> None:
@@ -295,9 +296,9 @@ def test_profile_lists_user_locations_and_browsers(people: dict[str, Any]) -> No
 
 def test_key_is_displayed_once_works_and_is_revoked(people: dict[str, Any]) -> None:
     assert (people["works"], people["gone"]) == (200, "gone")
-    assert people["told hint"] is True
+    assert people["key hint"] is True
     assert "Reads and writes, at harbour-street" in people["key"]
-    assert people["asks"] == "Revoke till of the bar?"
+    assert people["dialog"] == "Revoke till of the bar?"
 
 
 def test_a_password_needs_the_old_one(people: dict[str, Any]) -> None:
@@ -312,7 +313,7 @@ def test_invitation_link_works_once(people: dict[str, Any]) -> None:
 
 def test_only_owners_can_open_members(people: dict[str, Any]) -> None:
     assert people["managers menu"] is True
-    assert people["not his"] == "No access"
+    assert people["members as manager"] == "No access"
 
 
 def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str, Any]) -> None:
@@ -371,7 +372,7 @@ def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) ->
     """The user only uses the keyboard. The page has no script, so the browser sends the form."""
     assert consented["refused"] == "The e-mail address or the password is wrong."
     assert consented["kept"] == "ada@example.com"
-    assert consented["asked"] == "Sales assistant"
+    assert consented["client name"] == "Sales assistant"
     answer = consented["answer"]
     assert answer["at"] == "http://127.0.0.1:9/callback"
     assert answer.keys() == {"at", "code", "state", "iss"}
@@ -381,7 +382,7 @@ def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) ->
 def test_user_lists_consents_and_revokes_one(consented: dict[str, Any]) -> None:
     assert "Sales assistant" in consented["listed"]
     assert "for a program on your own computer" in consented["listed"]
-    assert consented["asks"] == "Stop Sales assistant?"
+    assert consented["dialog"] == "Stop Sales assistant?"
     assert consented["none"].startswith("No program has access.")
     assert (consented["before"], consented["after"]) == (200, 401)
 

@@ -65,7 +65,7 @@ def test_other_fields_have_the_status_that_the_page_observes(observed: dict[str,
             assert field["status"] == "unsupported"
 
 
-def test_the_page_is_not_touched(observed: dict[str, Any]) -> None:
+def test_the_collector_does_not_change_the_page(observed: dict[str, Any]) -> None:
     """The collector causes no click, no change of the document, and no new name in the page."""
     assert observed["after"]["touched"] == observed["before"]["touched"]
     assert observed["after"]["touched"][0] == 0
@@ -145,5 +145,5 @@ def test_error_page_reports_no_permission_and_no_address(observed: dict[str, Any
     assert "127.0.0.1" not in json.dumps(observed["scenes"])
 
 
-def test_no_source_fails(observed: dict[str, Any]) -> None:
+def test_no_source_fails_with_a_real_kiosk_browser(observed: dict[str, Any]) -> None:
     assert observed["facts"]["failures"] == []

@@ -137,7 +137,7 @@ answers all further requests."""
         ],
     ),
 )
-async def test_an_agent_killed_among_many_reports_answers_each_once(
+async def test_an_agent_killed_during_many_reports_answers_each_request_once(
     plan: str, memory_home: Path
 ) -> None:
     async with StrictService() as service:

@@ -68,7 +68,7 @@ def check_is_whole(database: Path) -> None:
 
 
 @pytest.mark.needs("tap")
-def test_it_shows_a_moved_printer_and_a_kept_one_loses_nothing(tmp_path: Path) -> None:
+def test_the_demo_reports_a_moved_printer_and_keep_preserves_its_files(tmp_path: Path) -> None:
     home, mark = tmp_path / "demo", tmp_path / "kill"
     with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
         assert process.stdout is not None
@@ -131,7 +131,7 @@ def test_killed_demo_leaves_nothing(tmp_path: Path, file_name: str) -> None:
             check_is_whole(database)
 
 
-def test_it_removes_nothing_that_is_not_a_demos(tmp_path: Path) -> None:
+def test_the_demo_does_not_delete_files_of_others(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     done = subprocess.run((*DEMO, str(tmp_path)), capture_output=True, text=True, check=False)
     assert done.returncode == 1

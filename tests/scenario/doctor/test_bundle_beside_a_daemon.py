@@ -13,7 +13,7 @@ from tests.scenario.agent_process import run_agent, running_agent, write_config
 KINDS = ("network", "application", "network", "application")
 
 
-async def test_fresh_reports_disturb_no_daemon(tmp_path: Path) -> None:
+async def test_fresh_reports_of_a_bundle_do_not_disturb_the_daemon(tmp_path: Path) -> None:
     async with StrictService() as service:
         config = write_config(
             tmp_path,

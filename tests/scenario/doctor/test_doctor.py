@@ -51,7 +51,7 @@ def answers(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
+def test_doctor_names_the_cause_and_nothing_else(name: str, answers: Mapping[str, Any]) -> None:
     situation, answer = SITUATIONS[name], answers[name]
     assert "error" not in answer, answer["error"]
     outcomes = {o["name"]: o for o in answer["outcomes"]}
@@ -93,10 +93,10 @@ def test_shows_no_password(answers: Mapping[str, Any]) -> None:
     assert "secret" not in json.dumps(answers["through_a_proxy"])
 
 
-def test_there_are_enough_situations() -> None:
+def test_at_least_25_situations_have_a_finding() -> None:
     assert len([s for s in SITUATIONS.values() if s.named is not None]) >= 25
 
 
-def test_everything_runs_in_namespaces(tmp_path: Path) -> None:
+def test_scenarios_of_doctor_run_in_namespaces(tmp_path: Path) -> None:
     done = subprocess.run([*everywhere(), "ip", "-o", "link"], capture_output=True, check=True)
     assert done.stdout.count(b"\n") == 1, "only loopback"

@@ -63,7 +63,7 @@ def test_ctrl_c_prints_the_facts_collected_so_far(collecting: subprocess.Popen[s
     assert "Traceback" not in errors
 
 
-def test_a_page_takes_nothing_from_the_terminal(config: Path, tmp_path: Path) -> None:
+def test_collect_with_html_still_prints_the_report(config: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     command = in_a_venue("collect", "application", "--html", str(page), "--config", str(config))
     done = subprocess.run(
@@ -75,7 +75,7 @@ def test_a_page_takes_nothing_from_the_terminal(config: Path, tmp_path: Path) ->
     assert "<html" in page.read_text()
 
 
-def test_doctor_as_a_command(config: Path, tmp_path: Path) -> None:
+def test_doctor_prints_json_and_writes_a_bundle(config: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.zip"
     (tmp_path / "api-key").chmod(0o600)
     command = in_a_venue("doctor", "--json", "--bundle", str(bundle), "--config", str(config))

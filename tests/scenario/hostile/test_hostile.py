@@ -97,7 +97,7 @@ def test_a_medium_run_has_half_the_faults_and_each_operation_and_condition() -> 
 
 
 @pytest.mark.parametrize("case", sizes.large_except(_is_medium, PLAYED), ids=str)
-def test_survives_and_comes_back(case: Case, memory_home: Path) -> None:
+def test_the_agent_survives_a_hostile_service_and_recovers(case: Case, memory_home: Path) -> None:
     ending = run_in_virtual_time(play(case, memory_home))
     assert "internal-error" not in ending.conditions
     assert not case.codes or ending.conditions & set(case.codes), ending.conditions

@@ -32,7 +32,9 @@ def home() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "verbs", ["status,history", "enroll", "run", "doctor", "collect", "check,show,service"]
 )
-def test_nothing_outside_is_changed_or_disclosed(verbs: str, home: Path) -> None:
+def test_a_hostile_state_directory_changes_and_discloses_nothing_outside(
+    verbs: str, home: Path
+) -> None:
     command = ("unshare", "--net", shared_python(), "-m", "tests.scenario.hostile.state")
     _play(command, home, "root", verbs)
 

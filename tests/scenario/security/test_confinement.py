@@ -129,7 +129,7 @@ def test_compromised_collector_can_read_no_secret_and_write_nowhere(
 
 
 @pytest.mark.needs("other-user")
-def test_not_even_root_reads_the_passwords() -> None:
+def test_a_confined_root_process_cannot_read_etc_shadow() -> None:
     program = (
         "from collectors.sandbox import confine_this_process as c; import json\n"
         "open('/etc/shadow').close(); c(); ok = open('/etc/passwd').close() is None\n"

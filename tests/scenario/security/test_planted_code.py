@@ -87,7 +87,7 @@ def trap(tmp_path: Path) -> Trap:
     return Trap(tmp_path)
 
 
-def test_the_trap_works(trap: Trap) -> None:
+def test_planted_code_is_detected_without_protection(trap: Trap) -> None:
     """Check that planted code leaves a trace. Otherwise, the other tests would always pass."""
     env = trap.environment(PYTHONPATH=str(trap.folder))
     subprocess.run(["/bin/sh", "-c", "lpstat"], env=env, cwd=trap.folder, check=True)
@@ -99,7 +99,9 @@ def test_the_trap_works(trap: Trap) -> None:
 
 
 @pytest.mark.parametrize("words", IN_A_DIRECTORY, ids=" ".join)
-def test_from_a_directory_and_a_path_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
+def test_no_planted_code_runs_in_a_directory_of_another_user(
+    trap: Trap, words: tuple[str, ...]
+) -> None:
     """Call the installed program in any directory, as `sudo venue-agent VERB` does."""
     program = "venue-control" if "demo" in words else "venue-agent"
     _run(trap, [str(Path(sys.executable).with_name(program)), *words], trap.environment())
@@ -107,7 +109,9 @@ def test_from_a_directory_and_a_path_of_another_user(trap: Trap, words: tuple[st
 
 
 @pytest.mark.parametrize("words", WITH_A_PYTHONPATH, ids=" ".join)
-def test_with_a_pythonpath_of_another_user(trap: Trap, words: tuple[str, ...]) -> None:
+def test_no_planted_code_runs_with_a_pythonpath_of_another_user(
+    trap: Trap, words: tuple[str, ...]
+) -> None:
     """Start the agent as service managers do. Its child processes must ignore PYTHONPATH, too."""
     module = "controlplane" if "demo" in words else "agent"
     command = [sys.executable, "-I", "-m", module, *words]

@@ -131,7 +131,7 @@ def chosen() -> set[tuple[str, str, str]]:
     sizes.large_except(chosen().__contains__, CODES),
     ids=map(" · ".join, CODES),
 )
-def test_a_cell(
+def test_each_verb_has_the_documented_exit_code_and_message(
     situation: str, user: str, verb: str, cells: Mapping[tuple[str, str, str], Cell]
 ) -> None:
     key = (situation, user, verb)

@@ -19,7 +19,7 @@ HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \u202eevil\u2066 \x00\u2028\nSTATU
 OBEYED = set("\x1b\x07\x9b\x00\u202e\u2066\u2028\n")
 
 
-def test_nothing_is_left_that_is_obeyed() -> None:
+def test_control_characters_are_removed() -> None:
     assert not set(without_controls(HOSTILE)) & OBEYED
     assert "evil" in without_controls(HOSTILE)
 
@@ -53,10 +53,10 @@ def test_an_error_on_the_terminal_is_plain(
     assert not set(capsys.readouterr().err.replace("\n", "")) & OBEYED
 
 
-def test_what_an_entry_holds_is_quoted_in_bounds() -> None:
+def test_the_reason_of_a_rejected_entry_is_short() -> None:
     (reason,) = parse_frame(json.dumps({"version": 1, HOSTILE * 50: 1})).rejected
     assert len(reason) < 500
 
 
-def test_conditions_have_words_of_their_own() -> None:
+def test_texts_of_conditions_contain_no_control_characters() -> None:
     assert not set("".join(c.title + c.fix for c in CONDITIONS.values())) & OBEYED

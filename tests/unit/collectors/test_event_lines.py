@@ -98,7 +98,7 @@ def test_thousands_of_devices_are_cut_alike() -> None:
     assert message["limitations"][-1] == "the lists of 34 more devices are cut as well"
 
 
-def test_what_no_device_made_too_long_is_left_out_too() -> None:
+def test_failures_and_limitations_of_an_oversized_result_are_cut() -> None:
     lines = tuple(f"{n} " + "x" * 1000 for n in range(200))
     facts = replace(HONEST, limitations=lines, failures=(Failure("a", "b" * 1000),) * 200)
     report = facts_of(line_of(Result(facts), LIMIT))

@@ -64,7 +64,7 @@ def test_windows_directory_is_read_from_the_system(
     assert directories == (str(system), f"{system}\\WindowsPowerShell\\v1.0")
 
 
-def test_nothing_leads_elsewhere() -> None:
+def test_variables_that_affect_programs_are_not_inherited() -> None:
     planted = {
         "LD_PRELOAD": "x", "LD_LIBRARY_PATH": "x", "DYLD_INSERT_LIBRARIES": "x", "PYTHONPATH": "x",
         "BASH_ENV": "x", "ENV": "x", "PSModulePath": "x", "DBUS_SYSTEM_BUS_ADDRESS": "x",

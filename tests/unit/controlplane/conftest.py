@@ -15,10 +15,22 @@ from tests.quick_databases import quick_databases
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 __all__ = ["quick_databases"]  # a fixture
+# The variable of tests/postgresql.py, which imports modules that only POSIX has.
+_VARIABLE = "VENUE_TEST_DATABASE"
 
 # httpx2 tries to import sniffio for every call of an ASGI application. With this entry, the
 # import fails without a search.
 sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL, deselect the tests that do not use the `database` fixture."""
+    if _VARIABLE in os.environ:
+        uses: dict[bool, list[pytest.Item]] = {True: [], False: []}
+        for item in items:
+            uses["database" in getattr(item, "fixturenames", ())].append(item)
+        items[:] = uses[True]
+        config.hook.pytest_deselected(items=uses[False])
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -31,10 +43,10 @@ def _one_parser() -> Iterator[None]:
 
 @pytest.fixture(scope="package")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """An SQLite file, or a database on the server that ``VENUE_TEST_DATABASE`` names."""
+    """An SQLite file, or a database on the server that `_VARIABLE` names."""
     with ExitStack() as stack:
-        if "VENUE_TEST_DATABASE" in os.environ:
-            from tests.postgresql import new_database  # imports modules that only POSIX has
+        if _VARIABLE in os.environ:
+            from tests.postgresql import new_database
 
             url = stack.enter_context(new_database())
         else:

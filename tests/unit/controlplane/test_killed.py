@@ -140,7 +140,7 @@ def client(process: Process) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S)
 
 
-async def test_what_was_answered_outlives_the_kill_of_the_service(database: str) -> None:
+async def test_accepted_reports_survive_a_killed_service(database: str) -> None:
     reports = None
     for kill_at in (*KILLED_AT, None):
         process = start(database, "--rate", "0")
@@ -164,7 +164,9 @@ async def test_what_was_answered_outlives_the_kill_of_the_service(database: str)
 @pytest.mark.needs("postgresql")
 @pytest.mark.large
 @pytest.mark.parametrize("victim", ["worker", "backend"])
-async def test_what_was_answered_outlives_the_kill_of_a_part(server: str, victim: str) -> None:
+async def test_accepted_reports_survive_a_killed_worker_or_database_process(
+    server: str, victim: str
+) -> None:
     """The test kills a worker or a process of PostgreSQL. PostgreSQL then recovers its data."""
     process = start(server, "--rate", "0", "--workers", "2")
 

@@ -200,7 +200,9 @@ async def test_a_report_as_json_and_as_a_page(
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-async def test_revoking(device: SimulatedDevice, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_revoked_device_gets_no_requests_and_no_heartbeats(
+    device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert await asyncio.to_thread(main, ["revoke", device.instance_id, "--yes"]) == 0
     assert await asyncio.to_thread(main, ["request", device.instance_id, "network"]) == 1
     assert "device_revoked" in capsys.readouterr().err
@@ -233,7 +235,7 @@ def test_a_key_is_revoked_by_its_id(
     until(lambda: main(["devices"]) != 0, TIMEOUT_S)
 
 
-def test_what_is_remembered_outlives_the_process(tmp_path: Path) -> None:
+def test_enrolled_devices_survive_a_restart_of_the_service(tmp_path: Path) -> None:
     """SIGTERM stops the service with exit code 0, even while a command stream is open.
 
     After the next start, the device is still enrolled.

@@ -97,7 +97,7 @@ class Win32ServiceControl:
                 command_line, None, 0, None, None, None,
             )  # fmt: skip
             try:
-                self._refine(handle)
+                self._apply_added_settings(handle)
             finally:
                 api.CloseServiceHandle(handle)
 
@@ -108,7 +108,7 @@ class Win32ServiceControl:
                 handle, api.SERVICE_WIN32_OWN_PROCESS, api.SERVICE_AUTO_START,
                 api.SERVICE_ERROR_NORMAL, command_line, None, 0, None, None, None, DISPLAY_NAME,
             )  # fmt: skip
-            self._refine(handle)
+            self._apply_added_settings(handle)
 
     def delete(self) -> None:
         with self._opened(self._service.SERVICE_ALL_ACCESS) as handle, self._errors():
@@ -204,7 +204,7 @@ class Win32ServiceControl:
         is_wine = hasattr(self._windll.ntdll, "wine_get_version")
         return ADMINISTRATORS if text.startswith(_WINE_USERS) and is_wine else text
 
-    def _refine(self, handle: Any) -> None:
+    def _apply_added_settings(self, handle: Any) -> None:
         for level, setting in added_settings(self._service).items():
             with self._errors(_UNKNOWN_LEVEL):
                 self._service.ChangeServiceConfig2(handle, level, setting)

@@ -14,7 +14,7 @@ TRUSTED: Final = frozenset({SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER})
 
 _STAND_FOR_THE_OWNER: Final = frozenset({"S-1-3-0", "S-1-3-1", "S-1-3-4"})
 """SIDs that give no rights to further users. CREATOR OWNER and CREATOR GROUP apply to new files
-only. OWNER RIGHTS applies to the owner, which `who_else` checks separately."""
+only. OWNER RIGHTS applies to the owner, whom `untrusted_account` checks separately."""
 
 RIGHTS_TO_WRITE: Final = {
     "FILE_WRITE_DATA, FILE_ADD_FILE": 0x0002,
@@ -63,21 +63,21 @@ class Security:
     entries: tuple[Entry, ...] | None
 
 
-def who_else(security: Security, *, is_on_the_way: bool = False) -> str | None:
-    """Return the SID of an account that is not TRUSTED and owns or can change the file, or None.
+def untrusted_account(security: Security, *, is_parent: bool = False) -> str | None:
+    """Return the SID of the first account outside of TRUSTED that owns or can change the file.
 
-    ``is_on_the_way`` is True for a parent directory of the file. Other accounts are permitted
-    to add entries to such a directory, but not to replace its entries.
+    Returns None if there is no such account. ``is_parent`` is True for a parent directory of the
+    file. Other accounts are permitted to add entries to such a directory, but not to replace them.
     """
     if security.owner not in TRUSTED:
         return security.owner
     if security.entries is None:
         return "S-1-1-0"  # Everyone
-    rights = RIGHTS_TO_REPLACE if is_on_the_way else RIGHTS_TO_WRITE
+    rights = RIGHTS_TO_REPLACE if is_parent else RIGHTS_TO_WRITE
     mask = sum(rights.values())
     for entry in security.entries:
-        holds_here = entry.kind in ALLOWED_TYPES and not entry.flags & INHERIT_ONLY
+        applies_here = entry.kind in ALLOWED_TYPES and not entry.flags & INHERIT_ONLY
         is_other = entry.sid not in TRUSTED | _STAND_FOR_THE_OWNER
-        if holds_here and is_other and entry.mask & mask:
+        if applies_here and is_other and entry.mask & mask:
             return entry.sid
     return None

@@ -16,8 +16,8 @@ from agent.adapters.service_manager.contract import (
 )
 from agent.adapters.service_manager.windows.api import Query, Status, Win32ServiceControl
 from agent.adapters.service_manager.windows.trusted_paths import (
+    prepare_directory,
     require_safe_program,
-    take_directory,
 )
 
 HOST_WORD: Final = "windows-service"
@@ -66,7 +66,7 @@ class WindowsService(ServiceManager):
         self.require_rights()
         self._require_package()
         require_safe_program(self.control, Path(self.command_line[0]))
-        take_directory(self.control, self.paths.state)
+        prepare_directory(self.control, self.paths.state)
 
     def protect(self, file: Path) -> None:
         self.control.protect(file)

@@ -1,6 +1,7 @@
 """Checks who can change the files of a service that runs as SYSTEM.
 
-Only SYSTEM, the administrators and TrustedInstaller must be able to change them.
+A file is accepted only if no other account than SYSTEM, the administrators and TrustedInstaller can
+change the file.
 """
 
 import os
@@ -11,20 +12,20 @@ from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.adapters.service_manager.windows.api import Win32ServiceControl
-from agent.adapters.service_manager.windows.rights import who_else
+from agent.adapters.service_manager.windows.rights import untrusted_account
 
 _MOVE_AWAY: Final = "check its content, move it away, and install again"
 _REINSTALL: Final = "unpack the agent as an administrator into C:\\Program Files, and install again"
 
 
-def take_directory(control: Win32ServiceControl, home: Path) -> None:
+def prepare_directory(control: Win32ServiceControl, home: Path) -> None:
     """Create the directory of configuration, key and state, or reuse an existing directory.
 
-    Raises ServiceManagerError if other users can change an existing directory. They might have
-    written a configuration with their own service address or identity into it.
+    Raises ServiceManagerError if other users can change an existing directory. Such a user might
+    have created files there: an identity, or a configuration with another service.
     """
     for parent in home.parents:
-        _require(control, parent, _MOVE_AWAY, is_on_the_way=True)
+        _require(control, parent, _MOVE_AWAY, is_parent=True)
     if not os.path.lexists(home):
         control.make_closed(home)
         return
@@ -37,7 +38,7 @@ def require_safe_program(control: Win32ServiceControl, program: Path) -> None:
     """Raise ServiceManagerError if other users can change the program or its directory."""
     directory = program.parent
     for parent in directory.parents:
-        _require(control, parent, _REINSTALL, is_on_the_way=True)
+        _require(control, parent, _REINSTALL, is_parent=True)
     for path in _whole(directory):
         _require(control, path, _REINSTALL)
 
@@ -49,7 +50,7 @@ def _whole(directory: Path) -> Iterator[Path]:
 
 
 def _require(
-    control: Win32ServiceControl, path: Path, fix: str, *, is_on_the_way: bool = False
+    control: Win32ServiceControl, path: Path, fix: str, *, is_parent: bool = False
 ) -> None:
     try:
         attributes = getattr(path.lstat(), "st_file_attributes", 0)
@@ -58,7 +59,7 @@ def _require(
     if attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT:
         raise ServiceManagerError(f"not installed: {path} is a link\nto install: {fix}")
     security = control.security(path)
-    if (sid := who_else(security, is_on_the_way=is_on_the_way)) is not None:
+    if (sid := untrusted_account(security, is_parent=is_parent)) is not None:
         does = "belongs to" if sid == security.owner else "may be changed by"
         raise ServiceManagerError(
             f"not installed: {path} {does} {control.name_of(sid)}, and the service trusts it\n"

@@ -6,7 +6,7 @@ from tests.contract.service.coverage.rows import EVERY_FIELD, EXAMPLE, UNIT, Row
 
 REMOTE: Final = UNIT + "remote_control/"
 EDGES: Final = REMOTE + "test_fields.py::test_a_field_at_its_edges"
-REQUIRED: Final = REMOTE + "test_fields.py::test_what_is_required_is_and_nothing_else"
+REQUIRED: Final = REMOTE + "test_fields.py::test_exactly_the_required_fields_are_required"
 ENROLMENT: Final = REMOTE + "test_enrollment.py::"
 DELIVERY: Final = UNIT + "devices/requests/test_delivery.py::"
 SUBMISSION: Final = REMOTE + "test_submission.py::"
@@ -18,11 +18,14 @@ WITHIN: Final = REMOTE + "test_schema.py::test_records_within_have_every_field_a
 BACK: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
 MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
 EXPIRED: Final = OPERATOR + "test_due_requests_are_expired_when_read_and_the_sweep_stores_it"
-TABLE: Final = UNIT + "devices/requests/test_lifecycle.py::test_table_is_the_one_written_here"
-READING: Final = UNIT + "devices/test_reading.py::test_what_reads_changes_nothing"
+TABLE: Final = (
+    UNIT
+    + "devices/requests/test_lifecycle.py::test_the_transitions_are_those_of_the_expected_table"
+)
+READING: Final = UNIT + "devices/test_reading.py::test_reading_operations_change_nothing"
 PAYLOAD: Final = REMOTE + "test_payload_edges.py::"
 PAYLOAD_EDGES: Final = PAYLOAD + "test_a_payload_at_its_edges"
-PERMITTED: Final = PAYLOAD + "test_whatever_the_document_permits_is_taken"
+PERMITTED: Final = PAYLOAD + "test_any_payload_that_the_document_permits_is_accepted"
 
 
 def _field(statement: str) -> Row:
@@ -150,7 +153,7 @@ DEVICES: Final = (
                 "`submitResult.report`: optional; any value (ours: a payload of the given kind;"
                 " it can be left out if the outcome is failed)",
                 REQUIRED,
-                SILENT + "test_a_report_that_is_no_payload_of_its_kind_is_refused",
+                SILENT + "test_a_report_that_is_not_a_payload_of_its_kind_is_refused",
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
             _field("`submitResult.failureReason`: one of two words, optional"),
@@ -166,7 +169,7 @@ DEVICES: Final = (
             row(
                 "no other field is accepted",
                 UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
-                REMOTE + "test_fields.py::test_every_field_is_here",
+                REMOTE + "test_fields.py::test_every_field_of_the_operations_has_a_test",
             ),
         ),
     ),
@@ -187,7 +190,8 @@ DEVICES: Final = (
             row(
                 "`locationName`, `organizationName`: text or null",
                 EVERY_FIELD,
-                UNIT + "accounts/test_names.py::test_records_have_the_names_of_where_a_device_is",
+                UNIT
+                + "accounts/test_names.py::test_records_contain_location_and_organization_names",
             ),
             row(
                 "remote request: 14 fields; times of events that have not happened yet are null",
@@ -288,7 +292,7 @@ DEVICES: Final = (
             row(
                 "the statuses in which `acknowledge` is accepted (not documented; ours)",
                 TABLE,
-                DELIVERY + "test_running_may_be_the_first_word",
+                DELIVERY + "test_running_can_be_the_first_acknowledgement",
                 DELIVERY + "test_a_late_received_does_not_stop_what_runs",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),

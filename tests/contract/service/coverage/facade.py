@@ -27,13 +27,14 @@ FACADE: Final = (
             row(
                 "paths: `/api/public/v1/<group>/<procedure>`; operation ids: `<group>.<procedure>`",
                 AUTH + "test_all_operations_of_the_contract_are_served",
-                OPENAPI + "test_it_has_the_operations_of_the_contract",
+                OPENAPI + "test_the_openapi_document_has_the_operations_of_the_contract",
             ),
             row("the body is JSON", AUTH + "test_only_json_is_read"),
             row(
                 "success is 200 with a JSON body",
                 DOCUMENT_TESTS + "test_success_is_200_with_json",
-                UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
+                UNIT
+                + "remote_control/test_schema.py::test_replies_that_violate_the_schema_do_not_fit",
             ),
             row(
                 "every operation except `support.contact` requires an object as its body",
@@ -56,7 +57,7 @@ FACADE: Final = (
         (
             row(
                 "the session cookie `<auth_lib>.session_token` is issued at sign-in",
-                SIGN_IN + "test_who_signs_in_is_known_by_the_cookie",
+                SIGN_IN + "test_sign_in_returns_a_session_cookie",
                 SIGN_IN + "test_the_names_of_the_cookie_are_those_of_the_contract",
                 SESSION + "test_a_session_cookie_opens_the_facade",
             ),
@@ -67,7 +68,7 @@ FACADE: Final = (
             row(
                 "API keys are sent as `Authorization: Bearer`",
                 AUTH + "test_every_path_requires_a_key",
-                AUTH + "test_a_revoked_key_is_no_key",
+                AUTH + "test_a_revoked_key_returns_401",
             ),
             row(
                 "API keys are created in the profile and have a fixed prefix",
@@ -103,8 +104,7 @@ FACADE: Final = (
             row(
                 "OAuth tokens can only read, and only the agent protocol accepts them",
                 OFFICIAL_OAUTH,
-                OAUTH + "test_tokens.py::"
-                "test_a_token_is_good_at_the_agent_protocol_and_nowhere_else",
+                OAUTH + "test_tokens.py::test_a_token_is_accepted_only_by_the_agent_protocol",
                 OAUTH + "test_tokens.py::test_a_membership_takes_its_tokens_with_it",
             ),
         ),
@@ -115,7 +115,8 @@ FACADE: Final = (
             row("`challenge`: the lengths in the table of the fields of the bodies", EDGES),
             row(
                 "capabilities of records: at most 32, each of 1–128 characters",
-                UNIT + "remote_control/test_schema.py::test_wrong_replies_do_not",
+                UNIT
+                + "remote_control/test_schema.py::test_replies_that_violate_the_schema_do_not_fit",
                 EDGES,
             ),
             row("`enroll.signature`: 8–128 characters", EDGES),
@@ -137,7 +138,7 @@ FACADE: Final = (
             row(
                 "support tokens: 43 characters of A-Z a-z 0-9 _ -",
                 UNIT + "support/test_operations.py::"
-                "test_what_is_no_token_is_named_and_not_repeated",
+                "test_an_invalid_token_is_refused_and_not_repeated",
             ),
             row("ports: 1–65535", PAYLOAD_EDGES),
             row("integers: ±9007199254740991", PAYLOAD_EDGES, NUMBERS),
@@ -156,7 +157,7 @@ FACADE: Final = (
         (
             row(
                 "paths contain `v1`, and the version of the OpenAPI document is `v1`",
-                OPENAPI + "test_its_version_and_its_paths_are_v1",
+                OPENAPI + "test_version_and_paths_of_the_openapi_document_are_v1",
             ),
             row("payloads have `version` 2 or 1", PAYLOAD_EDGES),
             row(

@@ -56,7 +56,7 @@ FIGURES: Final = (
         (
             row(
                 "`locationId`: at least one character, required (ours: no control characters)",
-                OPERATIONS + "test_a_mistake_is_named",
+                OPERATIONS + "test_an_invalid_field_of_the_body_is_named",
             ),
             row(
                 "`period`: one of five words, `today` by default",
@@ -66,7 +66,7 @@ FIGURES: Final = (
             row(
                 "`from`, `to`: full dates",
                 PERIOD,
-                WINDOWS + "test_custom_days_are_taken_as_they_are",
+                WINDOWS + "test_a_custom_period_has_the_given_days",
             ),
             row(
                 "`locationMode`: single or all, single by default",
@@ -75,13 +75,13 @@ FIGURES: Final = (
             ),
             row(
                 "`paymentTypes`: at least one of five words, for operations that have this field",
-                OPERATIONS + "test_payment_types_filter_where_the_contract_permits",
+                OPERATIONS + "test_payment_types_filter_the_operations_that_permit_it",
                 OPERATIONS + "test_wrong_payment_types_are_named",
             ),
             row(
                 "the pulses accept only `locationId`",
                 UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
-                UNIT + "analytics/test_schema.py::test_bodies_are_judged_too",
+                UNIT + "analytics/test_schema.py::test_request_bodies_are_validated",
             ),
         ),
     ),

@@ -8,12 +8,12 @@ GOODS: Final = UNIT + "retail/test_goods.py::"
 SALES: Final = UNIT + "retail/test_sales.py::"
 TOKENS: Final = UNIT + "retail/test_tokens.py::"
 REFUSALS: Final = UNIT + "retail/test_refusals.py::"
-INSIDE: Final = GOODS + "test_what_is_just_inside_the_limits_is_taken"
-OUTSIDE: Final = GOODS + "test_what_is_just_outside_the_limits_is_named"
+INSIDE: Final = GOODS + "test_values_at_the_limits_are_accepted"
+OUTSIDE: Final = GOODS + "test_values_beyond_the_limits_are_refused_by_name"
 CREATED: Final = GOODS + "test_a_good_is_created_and_returned"
 LONGEST: Final = SALES + "test_a_sale_with_the_longest_values_is_returned"
 PARAMETER: Final = SALES + "test_a_wrong_parameter_is_named"
-CURSOR: Final = SALES + "test_a_cursor_is_good_where_it_came_from_for_a_day"
+CURSOR: Final = SALES + "test_a_cursor_is_valid_for_a_day_and_its_own_query"
 
 RETAIL: Final = (
     Table(
@@ -23,12 +23,12 @@ RETAIL: Final = (
                 "`POST /auth/tokens` is public: `api_key` → tokens",
                 EXAMPLE,
                 TOKENS + "test_an_api_key_gets_tokens_of_the_documents_form",
-                TOKENS + "test_a_wrong_body_is_named",
+                TOKENS + "test_an_invalid_token_request_names_its_fields",
             ),
             row(
                 "`POST /auth/tokens/refresh` is public: `refresh_token` → a new access token",
                 EXAMPLE,
-                TOKENS + "test_what_was_refreshed_is_another_access_token",
+                TOKENS + "test_a_refresh_returns_a_new_access_token",
             ),
             row("`GET /catalog/goods/regular/{good_id}`: 200, a regular good", EXAMPLE, CREATED),
             row(
@@ -165,7 +165,7 @@ RETAIL: Final = (
             row(
                 "all endpoints except the two token endpoints require a bearer token",
                 SALES + "test_sales_require_a_token",
-                TOKENS + "test_what_is_no_key_gets_nothing",
+                TOKENS + "test_an_invalid_api_key_gets_no_tokens",
             ),
             row(
                 "keys end with `_live_` or `_test_` and 64 more characters",
@@ -194,7 +194,7 @@ RETAIL: Final = (
             row(
                 "400 `invalid_request`: the body is malformed",
                 EXAMPLE,
-                GOODS + "test_what_is_no_json_is_refused",
+                GOODS + "test_an_invalid_json_body_is_refused",
             ),
             row(
                 "400 `invalid_cursor`",
@@ -203,7 +203,7 @@ RETAIL: Final = (
                 SALES + "test_a_cursor_of_another_listing_is_refused",
             ),
             row("401: no body", EXAMPLE, SALES + "test_sales_require_a_token"),
-            row("403: no body", EXAMPLE, GOODS + "test_who_only_reads_creates_nothing"),
+            row("403: no body", EXAMPLE, GOODS + "test_a_read_only_key_cannot_create_a_good"),
             row("404: no body", EXAMPLE, GOODS + "test_goods_of_another_company_do_not_exist"),
             row(
                 "409 `existing_entity_conflict`, reason `duplicate_external_data_id`",
@@ -235,7 +235,7 @@ RETAIL: Final = (
             row(
                 "the reply to a refresh has the same fields as the reply to an exchange",
                 EXAMPLE,
-                TOKENS + "test_what_was_refreshed_is_another_access_token",
+                TOKENS + "test_a_refresh_returns_a_new_access_token",
             ),
             row(
                 "a refresh token is valid for 30 days and can be used once; a second use ends all"
@@ -274,7 +274,7 @@ RETAIL: Final = (
             row("an unknown key in a body or an unknown parameter is an error", OUTSIDE, PARAMETER),
             row(
                 "a sale with a line that lacks its unit or VAT has `positions` null",
-                SALES + "test_what_is_not_known_is_null",
+                SALES + "test_unknown_values_of_a_sale_are_null",
             ),
             row(
                 "sales in a currency other than `AED` are not listed",

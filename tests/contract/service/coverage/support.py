@@ -8,9 +8,11 @@ OPERATIONS: Final = UNIT + "support/test_operations.py::"
 WHO: Final = UNIT + "support/test_who_may.py::"
 AT_ONCE: Final = UNIT + "support/test_at_once.py::"
 SCHEMA: Final = UNIT + "support/test_schema.py::"
-WAYS: Final = UNIT + "support/test_model.py::test_a_token_goes_its_ways"
+WAYS: Final = (
+    UNIT + "support/test_model.py::test_any_sequence_of_calls_with_a_token_behaves_as_the_model"
+)
 CONNECTED: Final = OPERATIONS + "test_a_token_is_inspected_confirmed_and_disconnected"
-BODIES: Final = SCHEMA + "test_bodies_are_judged_as_the_service_judges_them"
+BODIES: Final = SCHEMA + "test_schema_and_service_accept_the_same_bodies"
 
 SUPPORT: Final = (
     Table(
@@ -30,7 +32,7 @@ SUPPORT: Final = (
             row("`support.disconnect`", EXAMPLE, CONNECTED, WAYS),
             row(
                 "`token`: 43 characters of A-Z a-z 0-9 _ -, required",
-                OPERATIONS + "test_what_is_no_token_is_named_and_not_repeated",
+                OPERATIONS + "test_an_invalid_token_is_refused_and_not_repeated",
                 BODIES,
             ),
             row(
@@ -56,14 +58,14 @@ SUPPORT: Final = (
             ),
             row(
                 "a repeated call gets the same reply, even if both calls run at the same time",
-                OPERATIONS + "test_the_same_again_gets_the_same_reply",
+                OPERATIONS + "test_repeated_confirmations_and_disconnections_get_the_same_reply",
                 AT_ONCE + "test_concurrent_confirmations_have_one_result",
                 AT_ONCE + "test_confirmed_and_ended_at_once_it_is_ended",
             ),
             row(
                 "a second organization cannot use a confirmed token",
                 OPERATIONS + "test_another_organization_is_refused_without_details",
-                AT_ONCE + "test_of_two_organizations_one_gets_it",
+                AT_ONCE + "test_only_one_of_two_organizations_can_confirm_a_token",
                 WHO + "test_a_user_of_two_organizations_links_one",
             ),
             row(
@@ -75,8 +77,8 @@ SUPPORT: Final = (
             ),
             row(
                 "a caller without access to a token gets no information about it",
-                OPERATIONS + "test_what_others_linked_is_as_if_it_were_not",
-                OPERATIONS + "test_who_may_not_confirm_learns_nothing_of_a_token",
+                OPERATIONS + "test_links_of_other_organizations_are_treated_as_unknown_tokens",
+                OPERATIONS + "test_callers_without_permission_cannot_distinguish_tokens",
             ),
             row(
                 "a token is stored nowhere, and appears in no log",

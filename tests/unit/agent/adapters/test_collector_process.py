@@ -67,7 +67,7 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_child_that_does_well() -> None:
+async def test_a_successful_child_returns_its_facts_and_progress() -> None:
     seen: list[Progress] = []
 
     collected = await process("well").collect(JOB, seen.append)
@@ -118,7 +118,7 @@ async def test_child_without_facts_raises_an_error(behaviour: str, reason: str) 
         await run(behaviour)
 
 
-async def test_a_name_that_is_no_text_does_not_cost_the_report() -> None:
+async def test_an_invalid_name_does_not_prevent_the_report() -> None:
     collected = await run("half_surrogates")
 
     assert collected.error is None
@@ -148,7 +148,7 @@ async def test_at_the_deadline_without_a_checkpoint_there_is_nothing() -> None:
         await run("hang", short(0.2))
 
 
-async def test_a_job_larger_than_the_pipe_does_not_wait_for_a_deaf_child() -> None:
+async def test_a_large_job_for_a_child_that_does_not_read_ends_at_the_deadline() -> None:
     job = NetworkJob(
         ports=(), max_hosts=1, max_services=1, max_duration_s=0.2, exclude=("10.0.0.1",) * 50_000
     )
@@ -190,14 +190,14 @@ async def test_child_is_cancelled_at_its_deadline(monkeypatch: pytest.MonkeyPatc
     assert collected.error == "it was stopped at its deadline of 30 s"
 
 
-async def test_a_child_that_ignores_the_question_is_ended() -> None:
+async def test_a_child_that_ignores_its_cancellation_is_killed() -> None:
     collected = await ask_soon("hang_later")
 
     assert collected.error == "it was cancelled, but did not end in time"
     assert facts(collected).limitations == ("so far",)
 
 
-async def test_garbage_as_the_answer_is_no_surprise() -> None:
+async def test_an_invalid_answer_of_a_child_keeps_earlier_facts() -> None:
     collected = await ask_soon("answer_garbage")
 
     assert facts(collected).limitations == ("so far",)
@@ -208,7 +208,7 @@ async def test_an_endless_line_ends_the_run() -> None:
         await run("endless_line")
 
 
-async def test_a_line_that_is_too_long_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_oversized_line_of_a_child_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     seen: list[Progress] = []
 
     collected = await process("long_checkpoint").collect(JOB, seen.append)
@@ -349,7 +349,7 @@ def test_the_real_child_is_started_with_this_python() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the test needs POSIX sessions and FIFOs")
-async def test_what_a_child_leaves_behind_is_not_waited_for(
+async def test_a_collection_does_not_wait_for_leftover_grandchildren(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A grandchild in its own session keeps the child's stderr open after the child has ended."""

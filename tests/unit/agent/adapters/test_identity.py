@@ -58,7 +58,7 @@ def test_the_public_key_is_88_hex_digits_of_its_der_form(identity: Identity) -> 
     assert len(public_key(key).public_bytes_raw()) == 32
 
 
-def test_another_key_is_another_device(identity: Identity, state: StateDirectory) -> None:
+def test_a_new_device_key_has_a_new_instance_id(identity: Identity, state: StateDirectory) -> None:
     first = identity.load_or_create()
     aside = identity.quarantine_file()
 

@@ -48,7 +48,7 @@ print(before["Rss:"] - after["Rss:"])
 
 @pytest.mark.medium
 @pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc, which only Linux has")
-def test_memory_is_given_back_and_the_program_goes_on() -> None:
+def test_memory_is_released_and_the_program_continues() -> None:
     words = (sys.executable, "-c", PROGRAM)
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     heap_kib, resident_kib = map(int, done.stdout.split())
@@ -62,7 +62,7 @@ def mapping(line: str, changed_kib: int = 0) -> str:
     return f"{line}\n{fields}\nVmFlags: rd mr mw me\n"
 
 
-def test_only_unchanged_pages_of_files_are_let_go_of(
+def test_only_unchanged_file_pages_are_released(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mappings = tmp_path / "smaps"

@@ -67,7 +67,7 @@ def test_child_receives_the_learned_printers_and_writes_no_state(
     assert set(before) == set((home / "state").iterdir())
 
 
-def test_what_is_closed_to_this_user_is_a_limitation(
+def test_printer_memory_without_permission_is_a_limitation(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def closed(_self: StateDirectory, _name: str, _most: int) -> bytes:

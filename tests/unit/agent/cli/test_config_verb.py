@@ -17,14 +17,18 @@ def config(tmp_path: Path) -> Path:
     return write_config(tmp_path)
 
 
-def test_a_right_one(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_check_accepts_a_valid_configuration(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["config", "check", "--config", str(config)]) == 0
     assert capsys.readouterr().out == f"{config}: ok\n"
     assert main(["config", "check", "--json", "--config", str(config)]) == 0
     assert json.loads(capsys.readouterr().out) == {"ok": True, "problems": []}
 
 
-def test_a_wrong_one(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_check_reports_an_invalid_configuration(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config.write_text(config.read_text() + '[commands]\ndelivery = "strem"\n')
     assert main(["config", "check", "--config", str(config)]) == 2
     captured = capsys.readouterr()
@@ -37,7 +41,9 @@ def test_a_wrong_one(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(document["problems"]) == 1
 
 
-def test_one_without_a_key(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_check_reports_a_missing_api_key(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (config.parent / "api-key").unlink()
     assert main(["config", "check", "--config", str(config)]) == 2
     assert "the API key cannot be read" in capsys.readouterr().err
@@ -52,7 +58,7 @@ def test_key_beside_the_configuration_is_used(
     assert capsys.readouterr().out.endswith(": ok\n")
 
 
-def test_what_holds_and_where_it_comes_from(
+def test_config_show_prints_each_value_with_its_source(
     config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VENUE_AGENT_HEARTBEAT__INTERVAL_SECONDS", "7")
@@ -101,12 +107,14 @@ def test_the_schema_accepts_what_the_agent_accepts(capsys: pytest.CaptureFixture
     assert not validator.is_valid({**right, "netwrok": {}})
 
 
-def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_example_prints_a_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "example"]) == 0
     assert capsys.readouterr().out.startswith("# Configuration of the venue agent.")
 
 
-def test_what_is_named_must_be_there(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_check_reports_missing_and_unsafe_files(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = config.read_text()
     (config.parent / "state").write_text("")
     (config.parent / "api-key").chmod(0o644)

@@ -50,7 +50,7 @@ def test_there_are_ten_messages() -> None:
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_each_message_is_one_of_the_programs(message: str) -> None:
+def test_each_documented_message_exists_in_the_program(message: str) -> None:
     assert message in SOURCES
 
 
@@ -61,7 +61,7 @@ def test_each_message_has_a_cause_and_a_fix(message: str) -> None:
     assert "**Fix**: " in section
 
 
-def test_the_other_conditions_are_the_programs() -> None:
+def test_the_remaining_documented_conditions_exist_in_the_program() -> None:
     titles = {condition.title for condition in CONDITIONS.values()}
     assert CONDITION_ROWS
     assert set(CONDITION_ROWS) <= titles

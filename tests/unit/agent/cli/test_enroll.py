@@ -39,7 +39,7 @@ async def test_refusal_is_printed_in_one_line(tmp_path: Path) -> None:
     )
 
 
-async def test_leaves_a_running_agent_alone(tmp_path: Path) -> None:
+async def test_enroll_does_not_disturb_a_running_agent(tmp_path: Path) -> None:
     async with StrictService() as service:
         config = write_config(tmp_path, service.base_url)
         async with running_agent(config) as agent:

@@ -80,7 +80,9 @@ def test_the_payload_is_the_one_that_was_sent(
     assert json.loads(capsys.readouterr().out) == to_plain(payloads.small_venue())
 
 
-def test_the_page_is_written_too(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_writes_the_page_of_a_report(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     report_here(config, is_sent=True)
     page = config.parent / "page.html"
     assert main(["history", REPORT, "--html", str(page), "--config", str(config)]) == 0
@@ -122,7 +124,7 @@ def test_report_without_stored_content_is_an_error(
 
 
 @pytest.mark.parametrize("words", [["till"], ["1"], ["%%%%"]])
-def test_what_is_no_id_is_wrong_usage(
+def test_history_refuses_an_invalid_id(
     words: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as error:
@@ -131,6 +133,6 @@ def test_what_is_no_id_is_wrong_usage(
     assert "is not the id of a request or report" in capsys.readouterr().err
 
 
-def test_a_page_of_nothing_is_wrong_usage(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_as_html_requires_an_id(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--html", "page.html", "--config", str(config)]) == 2
     assert "--html requires the ID of a report" in capsys.readouterr().err

@@ -52,7 +52,9 @@ def test_status_gives_no_advice_that_cannot_work(
     assert f"there is no configuration at {place}".replace(" ", "") in "".join(printed.split())
 
 
-def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_message_without_configuration_names_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("VENUE_AGENT_CONFIG")
     monkeypatch.setattr(config_rights, "has_service_manager", lambda: True)
     text = config_rights.no_configuration()
@@ -62,7 +64,7 @@ def test_a_service_manager_makes_one(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_a_file_that_is_named_and_not_there_is_another_mistake(
+def test_a_missing_file_of_the_option_config_has_its_own_message(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["config", "check", "--config", str(tmp_path / "none.toml")]) == 2
@@ -70,7 +72,7 @@ def test_a_file_that_is_named_and_not_there_is_another_mistake(
     assert capsys.readouterr().err == error
 
 
-def test_a_broken_one_is_corrected_before_anything_is_started(
+def test_status_advises_to_correct_a_broken_configuration_first(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place.parent.mkdir()

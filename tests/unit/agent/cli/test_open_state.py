@@ -29,7 +29,7 @@ def config(tmp_path: Path) -> Path:
         ("status", "history", "printers", "enroll", "run", "collect application"),
     ),
 )
-async def test_it_is_refused_in_two_plain_lines(config: Path, words: str) -> None:
+async def test_an_open_state_directory_is_refused_in_two_lines(config: Path, words: str) -> None:
     code, output, errors = await run_agent(config, *words.split())
     state = config.parent / "state"
     assert (code, output) == (1, "")
@@ -48,7 +48,7 @@ def test_doctor_reports_an_open_state_directory_with_the_fix(config: Path) -> No
     assert (result.status, result.fix) == ("fail", f"`chmod go-w {state}`")
 
 
-def test_how_the_last_run_ended_is_not_read_there(config: Path) -> None:
+def test_the_last_exit_is_not_read_from_an_unsafe_directory(config: Path) -> None:
     (config.parent / "state/last-exit").write_text("success exited 0\n")
     with pytest.raises(StateError, match="is not safe"):
         read_last_exit(config.parent / "state")

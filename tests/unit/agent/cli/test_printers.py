@@ -52,7 +52,7 @@ def test_list_fits_80_columns(
     assert all(len(line) <= 80 for line in output.splitlines())
 
 
-def test_programs_get_all_of_it(
+def test_json_output_contains_all_learned_details(
     memory: PrinterMemory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     memory.write(Memory((KITCHEN,), (REPLACEMENT,)))
@@ -63,7 +63,9 @@ def test_programs_get_all_of_it(
 
 
 @pytest.mark.parametrize("word", ["cups:kitchen", "kitchen"])
-def test_one_is_forgotten(memory: PrinterMemory, tmp_path: Path, word: str) -> None:
+def test_a_printer_can_be_forgotten_by_id_or_name(
+    memory: PrinterMemory, tmp_path: Path, word: str
+) -> None:
     memory.write(Memory((KITCHEN, BAR), (REPLACEMENT,)))
     assert run(tmp_path, "forget", word) == 0
     assert memory.peek() == (Memory((BAR,)), None)

@@ -63,7 +63,7 @@ def test_error_sets_the_exit_code_and_is_printed(
 
 
 @pytest.mark.medium
-def test_a_terminal_that_is_gone_is_no_failure() -> None:
+def test_a_closed_terminal_does_not_change_the_exit_code() -> None:
     """Python flushes stdout at exit, and exits with code 120 if that fails."""
     command = (sys.executable, "-I", "-c", ON_A_TERMINAL_THAT_GOES)  # -I ignores PYTHONUNBUFFERED
     assert subprocess.run(command, timeout=60, check=False).returncode == 0

@@ -47,7 +47,9 @@ def test_the_machine_is_the_title(config: Path, capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out)["machine"] == "till-3"
 
 
-def test_a_daemon_with_a_problem(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_lists_the_problems_of_a_daemon(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with running(config.parent, problems=(PROBLEM,), outbox_reports=2, outbox_bytes=5000):
         assert main(["status", "--config", str(config)]) == 1
     output = capsys.readouterr().out
@@ -68,7 +70,7 @@ def test_a_revoked_device_is_not_healthy(config: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("code", ["credential-refused", "not-enrolled", "commands-rejected"])
-def test_who_is_refused_gets_nothing_by_stream(
+def test_status_reports_refused_commands(
     config: Path, capsys: pytest.CaptureFixture[str], code: str
 ) -> None:
     with running(config.parent, problems=(PROBLEM.model_copy(update={"code": code}),)):
@@ -78,12 +80,16 @@ def test_who_is_refused_gets_nothing_by_stream(
     assert "by stream" not in output
 
 
-def test_no_daemon(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_without_a_daemon_is_not_running(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["status", "--config", str(config)]) == 2
     assert capsys.readouterr().out.startswith("not running\n")
 
 
-def test_a_daemon_that_has_gone(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_a_stopped_daemon_has_the_time_it_was_last_seen(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     state = StateDirectory(config.parent / "state")
     state.prepare()
     written = (datetime.now(UTC) - timedelta(days=2)).isoformat()
@@ -138,7 +144,7 @@ def test_a_configuration_that_is_not_there_is_an_error(
     assert "the file does not exist" in capsys.readouterr().err
 
 
-def test_what_strangers_wrote_does_not_reach_the_terminal(
+def test_untrusted_text_in_the_status_is_printable(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hostile = PROBLEM.model_copy(update={"detail": "\x1b[2J\x07gone\u202e"})
@@ -196,7 +202,9 @@ def test_the_json_of_history(config: Path, capsys: pytest.CaptureFixture[str]) -
     }  # fmt: skip
 
 
-def test_an_empty_history(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_history_without_requests_is_reported(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["history", "--config", str(config)]) == 0
     assert capsys.readouterr().out == "no requests yet\n"
     assert main(["history", "--json", "--config", str(config)]) == 0
@@ -204,7 +212,7 @@ def test_an_empty_history(config: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("words", [["history", "--limit", "0"], ["status", "--nonsense"], []])
-def test_wrong_usage_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_usage_exits_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as error:
         main(words)
     assert error.value.code == 2

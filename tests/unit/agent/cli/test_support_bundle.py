@@ -52,7 +52,7 @@ def test_each_kind_is_collected_once(tmp_path: Path, collector: Collector) -> No
     assert collector.kinds == ["network", "application"]
 
 
-def test_what_is_switched_off_is_left_out(tmp_path: Path, collector: Collector) -> None:
+def test_a_disabled_kind_is_left_out_of_fresh_reports(tmp_path: Path, collector: Collector) -> None:
     local = LocalConfig.model_validate({"network": {"enabled": False}})
     assert why_not(context(tmp_path, local)) == [support_bundle.SWITCHED_OFF, ""]
     assert collector.kinds == ["application"]
@@ -85,7 +85,7 @@ def test_the_agents_own_collection_comes_first(
     assert len(slept) == 3
 
 
-def test_an_agent_that_collects_for_ever_is_not_disturbed(
+def test_fresh_reports_are_skipped_while_the_agent_is_collecting(
     tmp_path: Path, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, key_place
+from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, key_source
 from agent.errors import CredentialRefused
 
 
 def find_api_key(api_key_file: str, environment: dict[str, str]) -> ApiKeySource:
     """Return the source of the API key for a configuration without a key file next to it."""
-    return key_place(api_key_file, Path("/nonexistent/config.toml"), environment)
+    return key_source(api_key_file, Path("/nonexistent/config.toml"), environment)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_key_sources_have_a_fixed_order(tmp_path: Path) -> None:
     assert find_api_key("", {}) == ApiKeySource(None, None)
 
 
-def test_the_file_is_read_anew_each_time(file: Path) -> None:
+def test_the_api_key_file_is_read_each_time(file: Path) -> None:
     source = find_api_key(str(file), {})
     for key in ("first", "second"):
         file.write_text(key)
@@ -39,7 +39,9 @@ def test_the_file_is_read_anew_each_time(file: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"key-1\n", b"  key-1\r\n\r\n", b"\xef\xbb\xbfkey-1", b"key-1"]
 )
-def test_what_editors_add_is_no_part_of_the_key(file: Path, content: bytes) -> None:
+def test_white_space_and_byte_order_marks_are_removed_from_the_api_key(
+    file: Path, content: bytes
+) -> None:
     file.write_bytes(content)
 
     assert find_api_key(str(file), {}).read() == "key-1"
@@ -90,7 +92,7 @@ def test_missing_key_source_is_refused() -> None:
         find_api_key("", {"VENUE_AGENT_API_KEY": ""}).read()
 
 
-def test_the_place_is_named_for_people(file: Path) -> None:
+def test_the_source_of_the_api_key_is_described(file: Path) -> None:
     assert find_api_key(str(file), {}).describe() == f"the file {file}"
     assert (
         find_api_key("", {"VENUE_AGENT_API_KEY": "k"}).describe()

@@ -27,7 +27,7 @@ def test_the_example_is_a_right_configuration_of_defaults(tmp_path: Path) -> Non
     assert _but(load(Config, file, {}).config, "service") == _but(LocalConfig(), "service")
 
 
-def test_what_is_commented_out_is_right_too_and_the_defaults(tmp_path: Path) -> None:
+def test_commented_out_options_of_the_example_are_the_defaults(tmp_path: Path) -> None:
     lines = [
         line.removeprefix("# ") if " = " in line and line.startswith("# ") else line
         for line in example().splitlines()

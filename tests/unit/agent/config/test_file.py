@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import file as config_file
-from agent.config.file import Loaded, load
+from agent.config.file import LoadedConfig, load
 from agent.config.model import Config, LocalConfig, state_dir
 from agent.errors import ConfigError
 
@@ -24,7 +24,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.toml"
 
 
-def read(file: Path, text: str, **environment: str) -> Loaded[Config]:
+def read(file: Path, text: str, **environment: str) -> LoadedConfig[Config]:
     file.write_text(text, encoding="utf-8")
     return load(Config, file, environment)
 
@@ -35,7 +35,7 @@ def problems(file: Path, text: str, **environment: str) -> list[str]:
     return [problem.removeprefix(f"{file}") for problem in error.value.problems]
 
 
-def test_the_least_configuration(file: Path) -> None:
+def test_a_minimal_configuration_has_the_default_values(file: Path) -> None:
     loaded = read(file, SERVICE)
 
     assert loaded.path == file
@@ -234,7 +234,7 @@ def test_unreadable_file_is_reported(file: Path, tmp_path: Path) -> None:
         load(Config, file, {})
 
 
-def test_a_file_of_windows_is_read(file: Path) -> None:
+def test_a_file_with_a_byte_order_mark_and_crlf_is_read(file: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbf" + SERVICE.replace("\n", "\r\n").encode())
 
     assert load(Config, file, {}).config.service.location_id == "loc-0001"
@@ -249,7 +249,7 @@ def test_a_local_collection_needs_no_service(file: Path) -> None:
     assert local.network.max_hosts == 5
 
 
-def test_without_a_file_at_the_usual_place_the_defaults_hold(
+def test_defaults_are_used_without_a_configuration_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VENUE_AGENT_CONFIG", str(tmp_path / "none.toml"))
@@ -305,7 +305,9 @@ def test_no_text_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, tex
         ("device", 'legacy_install_id = ""', True),
     ],
 )  # fmt: skip
-def test_what_a_value_may_be(file: Path, section: str, text: str, is_right: bool) -> None:
+def test_valid_values_are_accepted_and_invalid_values_refused(
+    file: Path, section: str, text: str, is_right: bool
+) -> None:
     others = {"service": 'location_id = "a"\n' + ("" if "base_url" in text else text)}
     service = others["service"] if section == "service" else SERVICE.removeprefix("[service]\n")
     document = f"[service]\n{service}\n"
@@ -317,7 +319,9 @@ def test_what_a_value_may_be(file: Path, section: str, text: str, is_right: bool
         assert problems(file, document)
 
 
-def test_where_the_state_lives(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+def test_the_state_directory_has_its_default_and_overrides(
+    monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
     config = read(file, SERVICE).config
     monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/a:/var/lib/b")
 

@@ -43,7 +43,7 @@ def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
     ]
 
 
-def test_a_daemon_runs_with_it(file: Path) -> None:
+def test_a_daemon_accepts_a_configuration_with_mistakes_of_the_review(file: Path) -> None:
     file.write_text(SERVICE + printer(id="a b") + printer() + printer(), encoding="utf-8")
     assert len(load(Config, file, {}).config.printers) == 3
 
@@ -77,7 +77,7 @@ def test_unknown_keys_and_invalid_values_are_reported_together(file: Path) -> No
         ("ble", "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"),
     ],
 )
-def test_a_right_address(file: Path, transport: str, address: str) -> None:
+def test_valid_printer_addresses_are_accepted(file: Path, transport: str, address: str) -> None:
     assert problems_in(file, SERVICE + printer(transport=transport, address=address)) == []
 
 
@@ -106,7 +106,7 @@ def test_a_right_address(file: Path, transport: str, address: str) -> None:
         ("ble", "kitchen"),
     ],
 )
-def test_a_wrong_address(file: Path, transport: str, address: str) -> None:
+def test_invalid_printer_addresses_are_reported(file: Path, transport: str, address: str) -> None:
     (line,) = problems_in(file, SERVICE + printer(transport=transport, address=address))
     assert line.startswith((":7:1: printers.address must", ":7:1: printers.address needs"))
 
@@ -136,7 +136,9 @@ def test_a_wrong_address(file: Path, transport: str, address: str) -> None:
         ('[application]\nkiosk_debug_url = "http://127.0.0.1:99999"\n', "5:1", "a port from 1"),
     ],
 )  # fmt: skip
-def test_what_else_nobody_means(file: Path, text: str, place: str, message: str) -> None:
+def test_other_mistakes_of_a_configuration_are_reported(
+    file: Path, text: str, place: str, message: str
+) -> None:
     (line,) = problems_in(file, SERVICE + text)
     assert line.startswith(f":{place}: ")
     assert message in line
@@ -165,7 +167,7 @@ def test_invalid_proxy_is_reported_without_its_content(file: Path, proxy: str) -
     assert line == ":4:1: service.proxy must be a URL such as http://proxy.example:3128"
 
 
-def test_a_variable_is_named(file: Path) -> None:
+def test_a_problem_from_the_environment_names_the_variable(file: Path) -> None:
     (line,) = problems_in(file, SERVICE, VENUE_AGENT_DEVICE__STATE_DIR="state")
     assert line.startswith("VENUE_AGENT_DEVICE__STATE_DIR: device.state_dir must be an absolute")
 
@@ -178,7 +180,7 @@ def test_a_variable_is_named(file: Path) -> None:
         'base_url = "https://ops example.com"',
     ],
 )
-def test_what_the_service_would_refuse_for_ever_is_refused_at_once(file: Path, line: str) -> None:
+def test_settings_that_the_service_would_always_refuse_are_refused(file: Path, line: str) -> None:
     key = line.partition(" ")[0]
     text = "".join(f"{each}\n" for each in SERVICE.splitlines() if not each.startswith(key))
     (problem,) = problems_in(file, f"{text}{line}\n")
@@ -210,5 +212,5 @@ sections = st.sampled_from(
         sections, st.dictionaries(keys, values) | st.lists(st.dictionaries(keys, values))
     )
 )
-def test_no_tree_breaks_it(tree: dict[str, Any]) -> None:
+def test_the_review_accepts_any_toml_document(tree: dict[str, Any]) -> None:
     assert all(mistake.reason for mistake in review_of(tree))

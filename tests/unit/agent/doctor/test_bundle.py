@@ -72,7 +72,7 @@ def _write(context: Context, path: Path) -> dict[str, str]:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-def test_holds_what_support_needs(planted: Context, tmp_path: Path) -> None:
+def test_a_bundle_contains_the_files_that_support_needs(planted: Context, tmp_path: Path) -> None:
     members = _write(planted, tmp_path / "bundle.zip")
     assert {"doctor.json", "config.toml", "status.json", "history.json", "log.txt"} <= set(members)
     kinds = sorted(name.partition("/")[0] for name in members if "/" in name)
@@ -80,7 +80,7 @@ def test_holds_what_support_needs(planted: Context, tmp_path: Path) -> None:
     assert 'location_id = "x"' in members["config.toml"]
 
 
-def test_holds_no_secret(planted: Context, tmp_path: Path) -> None:
+def test_a_bundle_contains_no_secrets(planted: Context, tmp_path: Path) -> None:
     members = _write(planted, tmp_path / "bundle.zip")
     assert planted.state is not None
     keys = [planted.state.path / KEY_NAME, *planted.state.quarantine_path.glob(f"*{KEY_NAME}")]
@@ -132,17 +132,17 @@ def test_holds_no_secret_of_a_configuration_that_is_broken(
     assert len(displayed.splitlines()) > 10
 
 
-def test_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
+def test_a_bundle_is_readable_by_its_owner_only(planted: Context, tmp_path: Path) -> None:
     _write(planted, tmp_path / "bundle.zip")
     assert stat.S_IMODE((tmp_path / "bundle.zip").stat().st_mode) == 0o600
 
 
-def test_is_made_without_configuration_or_state(tmp_path: Path) -> None:
+def test_a_bundle_is_created_without_configuration_and_state(tmp_path: Path) -> None:
     members = _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "bundle.zip")
     assert "cannot be read" in members["config.toml"]
 
 
-def test_expected_in_one_line_that_it_cannot_be_written(tmp_path: Path) -> None:
+def test_a_bundle_that_cannot_be_written_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=r"cannot be written: No such file"):
         _write(Context(config_path=tmp_path / "none.toml"), tmp_path / "absent" / "b.zip")
 

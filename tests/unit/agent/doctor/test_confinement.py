@@ -17,7 +17,7 @@ from collectors.contract import Confinement, NetworkFacts
         (Confinement("not-offered", "not on this system"), "skipped", "not on this system"),
     ],
 )
-def test_expected_how_the_collector_was_held(
+def test_doctor_reports_the_confinement_of_the_collector(
     reported: Confinement, status: str, expected_text: str
 ) -> None:
     facts: dict[str, Any] = {"os_platform": "linux", "os_version": None, "started_at": ""}

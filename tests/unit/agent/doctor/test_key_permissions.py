@@ -19,7 +19,9 @@ def finding_for(folder: Path, mode: int) -> Outcome:
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o610, 0o660])
-def test_a_key_with_any_right_for_others_fails(tmp_path: Path, mode: int) -> None:
+def test_a_device_key_that_other_users_can_access_fails_the_check(
+    tmp_path: Path, mode: int
+) -> None:
     finding = finding_for(tmp_path, mode)
     assert finding.status == "fail"
     assert f"mode {mode:04o}" in finding.detail

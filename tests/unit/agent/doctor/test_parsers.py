@@ -78,7 +78,7 @@ def test_reads_the_head_of_a_reply(end: bytes) -> None:
 
 
 @pytest.mark.parametrize("head", [b"", b"SSH-2.0-x\r\n", b"HTTP/1.1\r\n", b"HTTP/1.1 abc\r\n"])
-def test_what_is_no_http_is_none(head: bytes) -> None:
+def test_a_reply_that_is_not_http_has_no_date_and_opens_no_tunnel(head: bytes) -> None:
     assert date(head) == ""
     with pytest.raises(ProxyRefused, match="its answer is not HTTP") as refused:
         tunnel(head)
@@ -101,7 +101,7 @@ def test_reads_a_browsers_name() -> None:
     "answer",
     [b"", b"HTTP/1.1 200 OK\r\n\r\n[]", b'{"Browser": "x"}', b'HTTP/1.1 200\r\n\r\n{"Browser": 1}'],
 )
-def test_what_is_no_browser_is_none(answer: bytes) -> None:
+def test_a_reply_that_is_not_from_a_browser_has_no_version(answer: bytes) -> None:
     assert browser(answer) is None
 
 
@@ -115,7 +115,7 @@ def test_judges_the_spooler_by_its_answer(tmp_path: Path, answer: bytes, status:
     assert queried[0].startswith(b"HEAD / HTTP/1.1\r\nHost: localhost\r\n")
 
 
-def test_a_spooler_that_is_not_there_is_changes(tmp_path: Path) -> None:
+def test_a_missing_spooler_fails_the_check(tmp_path: Path) -> None:
     assert judge_cups(tmp_path / "cups.sock").status == "fail"
 
 
@@ -162,7 +162,7 @@ def test_finds_agents_among_the_processes() -> None:
     assert agent not in others
 
 
-def test_where_processes_cannot_be_listed_nothing_is_changes(
+def test_other_agents_are_unknown_if_processes_cannot_be_listed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(psutil, "PROCFS_PATH", "/nonexistent")
@@ -221,7 +221,7 @@ def test_reads_a_certificate_with_a_negative_serial_number() -> None:
         (timedelta(days=400), "fail", "400 d ahead"),
     ],
 )
-def test_judges_the_clock(ahead: timedelta, status: str, words: str) -> None:
+def test_clock_differences_are_judged(ahead: timedelta, status: str, words: str) -> None:
     finding = judge_clock(NOW + ahead, NOW)
     assert finding.status == status
     assert words in finding.detail
@@ -243,7 +243,7 @@ def _certificate(begins: int, ends: int, issuer: str = "Some CA") -> Certificate
         (None, "unable to get issuer", "not trusted"),
     ],
 )
-def test_expected_what_is_wrong_with_a_certificate(
+def test_the_reason_why_a_certificate_is_not_trusted_is_reported(
     actual: Certificate | None, why: str, words: str
 ) -> None:
     finding = judge_untrusted(why, actual, NOW)
@@ -282,7 +282,7 @@ def test_an_authority_that_does_not_report_its_usage_is_named(tmp_path: Path) ->
 
 
 @given(st.binary(max_size=400))
-def test_bytes_of_strangers_raise_nothing(data: bytes) -> None:
+def test_any_bytes_of_a_peer_raise_no_unexpected_error(data: bytes) -> None:
     date(data)
     date(b"HTTP/1.1 200 OK\r\n" + data)
     browser(data)

@@ -28,7 +28,7 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
         (None, None, None, "this user can see no process of an agent"),
     ],
 )
-def test_the_managers_word_goes_before_the_list_of_processes(
+def test_the_service_manager_takes_precedence_over_the_process_list(
     unit: UnitFacts | None,
     processes: tuple[int, ...] | None,
     is_running: bool | None,
@@ -48,7 +48,7 @@ def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
     return {result.name: result.status for result in results}, results
 
 
-def test_what_rests_on_the_invisible_is_invisible_unless_it_uses_public_facts() -> None:
+def test_checks_that_depend_on_unseen_checks_are_unseen() -> None:
     actual, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
@@ -61,7 +61,7 @@ def test_what_rests_on_the_invisible_is_invisible_unless_it_uses_public_facts() 
     assert not all_visible(results)
 
 
-def test_what_failed_is_named_before_what_was_not_seen() -> None:
+def test_a_skipped_check_names_a_failed_check_before_an_unseen_one() -> None:
     actual, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),
@@ -72,6 +72,6 @@ def test_what_failed_is_named_before_what_was_not_seen() -> None:
 
 
 @pytest.mark.parametrize("waiting", ["sudo", "/usr/bin/sudo", "timeout 5", "strace -f"])
-def test_who_waits_for_an_agent_is_none(waiting: str) -> None:
+def test_a_program_that_started_an_agent_is_not_counted_as_an_agent(waiting: str) -> None:
     words = (*waiting.split(), "venue-agent", "run")
     assert not is_agent(words)

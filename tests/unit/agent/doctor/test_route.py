@@ -24,7 +24,7 @@ URL = "https://ops.example.com/base"
         ("", {}, {"https": "http://s:8"}, "http://s:8", "the operating system's settings"),
     ],
 )
-def test_chooses_as_the_daemon_does(
+def test_doctor_selects_the_same_proxy_as_the_daemon(
     configured: str,
     environment: dict[str, str],
     system: dict[str, str],
@@ -51,7 +51,7 @@ def test_no_proxy_stands_before_this_machine(scheme: str, host: str) -> None:
     assert route.why.startswith("this machine itself")
 
 
-def test_never_shows_the_proxys_password() -> None:
+def test_a_route_is_displayed_without_the_proxy_password() -> None:
     route = route_of(URL, "http://user:p%40ss@p:3128", {}, {})
     assert "p@ss" not in f"{route} {route!r} {route.proxy}"
     assert route.proxy is not None

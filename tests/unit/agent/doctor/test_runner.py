@@ -38,7 +38,7 @@ def release() -> Iterator[threading.Event]:
     event.set()
 
 
-def test_a_check_whose_dependency_failed_is_skipped_in_the_name_of_the_first_cause() -> None:
+def test_a_skipped_check_names_the_first_failed_check() -> None:
     actual = examined(
         check("a", fail("broken", "mend it")),
         check("b", ok("never asked"), ("a",)),
@@ -49,7 +49,7 @@ def test_a_check_whose_dependency_failed_is_skipped_in_the_name_of_the_first_cau
     assert (actual["b"].because, actual["c"].because) == ("a", "a")
 
 
-def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
+def test_skipped_checks_and_warnings_block_no_dependent_checks() -> None:
     actual = examined(
         check("a", skipped("not here")),
         check("b", warn("hm", "look")),
@@ -58,7 +58,7 @@ def test_what_is_not_applicable_or_only_a_warning_blocks_nothing() -> None:
     assert actual["c"].status == "ok"
 
 
-def test_after_only_orders() -> None:
+def test_after_sets_the_order_of_checks_but_no_dependency() -> None:
     seen: list[str] = []
 
     def note(name: str, finding: Outcome) -> Callable[[Context], Outcome]:
@@ -76,7 +76,7 @@ def test_after_only_orders() -> None:
     assert actual["b"].status == "ok"
 
 
-def test_a_finding_that_another_explains_is_taken_back_with_all_that_followed() -> None:
+def test_a_finding_with_a_cause_is_replaced_by_the_cause_in_later_checks() -> None:
     actual = examined(
         check("gateway", warn("none", "plug it in", may_cause=True)),
         check("name", fail("no name", "check DNS", explained_by=("gateway",))),
@@ -87,7 +87,7 @@ def test_a_finding_that_another_explains_is_taken_back_with_all_that_followed() 
     assert actual["name"].fix == ""
 
 
-def test_a_harmless_warning_explains_nothing() -> None:
+def test_a_warning_that_cannot_be_a_cause_explains_no_failure() -> None:
     actual = examined(
         check("a", warn("unlovely", "tidy up")),
         check("b", fail("broken", "mend it", explained_by=("a",))),
@@ -95,7 +95,7 @@ def test_a_harmless_warning_explains_nothing() -> None:
     assert [actual[name].status for name in "ab"] == ["warn", "fail"]
 
 
-def test_a_cause_that_is_itself_explained_passes_the_blame_on() -> None:
+def test_the_first_cause_of_a_chain_is_named() -> None:
     actual = examined(
         check("interfaces", warn("none", "cable", may_cause=True)),
         check("gateway", warn("none", "DHCP", explained_by=("interfaces",), may_cause=True)),
@@ -149,5 +149,5 @@ def test_a_check_that_breaks_is_a_finding() -> None:
 @pytest.mark.parametrize(
     ("finding", "well"), [(ok(""), True), (warn("", "f"), True), (fail("", "f"), False)]
 )
-def test_only_a_failure_is_unwell(finding: Outcome, well: bool) -> None:
+def test_only_a_failed_check_counts_as_a_failure(finding: Outcome, well: bool) -> None:
     assert none_failed(examined(check("a", finding)).values()) is well

@@ -78,7 +78,7 @@ def test_json_lines_carry_the_ids() -> None:
     assert (line["level"], line["logger"]) == ("error", "agent.tasks.x")
 
 
-def test_a_field_is_what_was_given_and_nothing_else() -> None:
+def test_a_log_field_has_the_given_value() -> None:
     entry = record("request %s", "r-1", request_id="given", report_id=None)
     line = json.loads(JsonFormatter().format(entry))
     assert {name: line[name] for name in FIELDS if name in line} == {"request_id": "given"}
@@ -124,7 +124,7 @@ def test_different_errors_and_all_information_pass() -> None:
 
 
 @pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.ERROR])
-def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
+def test_messages_of_one_template_are_limited_per_minute(level: int) -> None:
     """Messages of one template count as alike, although untrusted text makes each one different."""
     repeats = Repeats()
     for number in range(5000):
@@ -138,7 +138,7 @@ def test_of_one_kind_of_message_only_some_pass_in_a_minute(level: int) -> None:
     )
 
 
-def test_what_is_redacted_is_still_counted_by_its_template() -> None:
+def test_redacted_messages_are_limited_by_their_template() -> None:
     repeats = Repeats()
     for number in range(ALLOWED_ALIKE * 2):
         entry = record("no way by %s", f"http://u{number}x:hunter2@proxy{number}x")
@@ -164,7 +164,7 @@ def test_debug_messages_are_never_suppressed() -> None:
     assert len(repeats.written) == 100
 
 
-def test_what_is_remembered_is_bounded_and_nothing_is_lost_uncounted() -> None:
+def test_the_memory_of_repeated_messages_is_bounded_and_drops_are_counted() -> None:
     repeats = Repeats()
     for number in range(REMEMBERED_MAX * 2):
         for _ in range(3):
@@ -226,7 +226,7 @@ OBEYED = "\x1b\x07\x9b\x00\u202e\u2066\u2028"
     [JsonFormatter(), PriorityFormatter("%(message)s"), PlainFormatter("%(message)s")],
     ids=["json", "priority", "text"],
 )
-def test_a_terminal_obeys_nothing_in_a_line(formatter: logging.Formatter) -> None:
+def test_log_lines_contain_no_control_characters(formatter: logging.Formatter) -> None:
     try:
         raise ValueError(HOSTILE)
     except ValueError:
@@ -264,7 +264,7 @@ def restored() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("restored")
-def test_the_daemon_writes_json_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_daemon_logs_json_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     set_up_logging(Logging())
     log = logging.getLogger("agent.test")
     for _ in range(5):

@@ -14,7 +14,7 @@ def test_groups_stand_in_their_order_and_unknown_ones_last() -> None:
     assert titles[-2:] == ["Agent", "Till"]
 
 
-def test_things_of_a_group_have_their_section() -> None:
+def test_each_object_of_a_group_has_its_own_section() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
     (root,) = groups["Disks"].sections
     assert root.title == "/"
@@ -26,7 +26,7 @@ def test_things_of_a_group_have_their_section() -> None:
     ]
 
 
-def test_a_thing_with_one_fact_is_one_row() -> None:
+def test_an_object_with_one_fact_is_displayed_in_one_row() -> None:
     groups = {group.title: group for group in snapshot_groups(application_snapshot())}
     own, kitchen = groups["Print queues"].sections
     assert (own.rows[-1].label, own.rows[-1].value) == ("bar: jobs waiting", "0")
@@ -53,7 +53,7 @@ def test_a_mount_point_with_dots_keeps_them() -> None:
     assert group.sections[0].rows[0].label == "/mnt/v1.2: size"
 
 
-def test_missing_facts_are_grouped_by_reason_what_broke_first() -> None:
+def test_missing_facts_are_grouped_by_reason_with_failures_first() -> None:
     payload = application_snapshot()
     absent = SnapshotField(
         key="hardware.batteryCharging",
@@ -83,7 +83,7 @@ def test_interfaces_peripherals_and_browser() -> None:
     assert ("Memory, about", "8 GiB") in [(row.label, row.value) for row in browser.rows]
 
 
-def test_a_cut_snapshot_expected_so() -> None:
+def test_a_truncated_snapshot_has_a_limitation_line() -> None:
     payload = application_snapshot()
     snapshot = payload.snapshot.model_copy(update={"truncated": True})
     lines = snapshot_limitation_lines(payload.model_copy(update={"snapshot": snapshot}))

@@ -53,7 +53,7 @@ def test_every_verb_shows_the_version(
         (AGENT, "status --xyzzy", None),
     ],
 )
-def test_what_was_meant_is_changes(
+def test_a_mistyped_word_gets_a_suggestion(
     main: Main, words: str, meant: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
@@ -72,13 +72,13 @@ def test_a_verbs_mistake_is_reported_with_its_usage(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize("known", ["'run', 'status'", "run, status"])
-def test_the_words_of_every_python_are_read(known: str) -> None:
+def test_a_verb_is_suggested_from_the_argparse_error_of_each_python_version(known: str) -> None:
     message = f"argument VERB: invalid choice: 'statsu' (choose from {known})"
     assert did_you_mean(message, "") == "; did you mean 'status'?"
 
 
 @given(st.text(), st.text())
-def test_whatever_was_typed_a_suggestion_is_one_of_ours(words: str, help_text: str) -> None:
+def test_suggestions_only_contain_known_words(words: str, help_text: str) -> None:
     choice = f"invalid choice: {words!r} (choose from 'run', 'status')"
     for message in (f"unrecognized arguments: {words}", choice):
         summary = did_you_mean(message, help_text)

@@ -9,7 +9,7 @@ from tests.fixtures.payloads import (
 )
 
 
-def test_a_network_report_in_one_glance() -> None:
+def test_the_headline_of_a_network_report() -> None:
     headline = headline_of(small_venue())
     assert headline.verdict == (
         "Kitchen printer has moved from 192.168.1.50:9100 to 192.168.1.61:9100. And 1 more finding."
@@ -32,13 +32,13 @@ def test_the_machine_is_the_title() -> None:
     assert "Machine" not in {fact.label for fact in headline.facts}
 
 
-def test_a_number_is_no_title() -> None:
+def test_a_generated_install_id_is_not_used_as_a_title() -> None:
     headline = headline_of(application_snapshot())
     assert headline.title == "Application snapshot"
     assert "Machine" in {fact.label for fact in headline.facts}
 
 
-def test_printers_that_are_seen_are_named_where_none_is_set_up() -> None:
+def test_discovered_printers_are_named_if_none_is_configured() -> None:
     payload = small_venue().model_copy(update={"printers": ()})
     assert headline_of(payload).verdict == (
         "No printer is configured on this machine; 2 discovered on the network: EPSON TM-T20III at "
@@ -55,13 +55,13 @@ def test_failed_steps_are_counted_in_the_outcome() -> None:
     assert "Found" not in {fact.label for fact in headline.facts}
 
 
-def test_omitted_endpoints_were_result_too() -> None:
+def test_omitted_endpoints_are_counted_in_the_headline() -> None:
     facts = {fact.label: fact.value for fact in headline_of(large_venue(60)).facts}
     payload = large_venue(60)
     assert facts["Contents"] == f"60 hosts, {len(payload.endpoints) + 37} endpoints"
 
 
-def test_a_limited_report_is_no_failure() -> None:
+def test_the_headline_of_a_limited_report_is_a_warning() -> None:
     assert headline_of(empty_report()).outcome_severity == "warn"
     assert headline_of(empty_report()).verdict == "The machine is not connected to a network."
     facts = {fact.label: fact.value for fact in headline_of(empty_report()).facts}
@@ -79,7 +79,7 @@ def test_a_snapshot_in_one_glance() -> None:
     assert facts["Facts"] == "66 read, 1 failed, 3 denied, 2 do not apply"
 
 
-def test_what_is_only_to_be_known_is_no_verdict_on_printers() -> None:
+def test_a_printer_of_unknown_state_is_a_note() -> None:
     payload = small_venue()
     assert payload.printers
     unknown = payload.printers[0].model_copy(update={"status": "unknown"})
@@ -88,7 +88,7 @@ def test_what_is_only_to_be_known_is_no_verdict_on_printers() -> None:
     assert headline.verdict == "The printer is in an unknown state."
 
 
-def test_a_snapshot_without_findings_expected_so() -> None:
+def test_the_headline_of_a_snapshot_without_findings() -> None:
     payload = application_snapshot()
     few = payload.snapshot.model_copy(update={"fields": payload.snapshot.fields[:3]})
     headline = headline_of(payload.model_copy(update={"snapshot": few}))

@@ -50,7 +50,9 @@ NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infini
         ("a.bytes", 5, "Bytes", "5"),
     ],
 )
-def test_fields(key: str, value: Value, label: str, displayed: str) -> None:
+def test_field_labels_and_values_are_formatted(
+    key: str, value: Value, label: str, displayed: str
+) -> None:
     assert (label_of(key), format_value(key, value)) == (label, displayed)
 
 
@@ -75,12 +77,12 @@ def test_durations(seconds: float, displayed: str) -> None:
     ("seconds", "displayed"),
     [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (90000, "1 d")],
 )
-def test_durations_by_their_greatest_unit(seconds: int, displayed: str) -> None:
+def test_durations_are_formatted_with_their_largest_unit(seconds: int, displayed: str) -> None:
     assert format_seconds(seconds, units=1) == displayed
     assert ago((NOW - timedelta(seconds=seconds)).isoformat(), NOW) == f"{displayed} ago"
 
 
-def test_times_that_cannot_be() -> None:
+def test_missing_invalid_and_future_timestamps_are_described() -> None:
     assert ago(None) == "never"
     assert ago("soon") == "at an unreadable time"
     assert ago("2999-01-01T00:00:00+00:00").endswith("ahead of this machine's clock")
@@ -89,7 +91,7 @@ def test_times_that_cannot_be() -> None:
     assert age_s("soon") is None
 
 
-def test_latencies() -> None:
+def test_latencies_are_formatted() -> None:
     assert [format_milliseconds(n) for n in (0, 0.04, 0.44, 9.96, 12.4)] == [
         "0 ms",
         "<0.1 ms",
@@ -103,7 +105,7 @@ def test_bytes_end_at_pebibytes() -> None:
     assert format_bytes(2.0**70) == "1048576 PiB"
 
 
-def test_times_that_are_none_stay_as_they_are() -> None:
+def test_invalid_timestamps_are_displayed_unchanged() -> None:
     assert format_timestamp("yester\x1bday") == "yester\N{REPLACEMENT CHARACTER}day"
     assert format_timestamp("9999-12-31T23:59:59-14:00") == "9999-12-31T23:59:59-14:00"
     assert duration_between("2026-11-20T19:04:12Z", "soon") is None
@@ -117,7 +119,7 @@ def test_an_offset_is_respected_between_times() -> None:
     st.text(max_size=40) | st.sampled_from(["a.bBytes", "a.bSeconds", "a.bMs", "a.bCelsius"]),
     NUMBERS | st.booleans() | st.text(max_size=60) | st.lists(st.text(max_size=9)).map(tuple),
 )
-def test_any_value_is_short_plain_words(key: str, value: Value) -> None:
+def test_any_value_is_formatted_as_short_plain_text(key: str, value: Value) -> None:
     displayed = format_value(key, value)
     assert displayed == plain(displayed)
     assert displayed

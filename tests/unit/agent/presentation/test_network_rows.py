@@ -39,7 +39,7 @@ def test_limitations_report_everything_once() -> None:
     assert len(lines) == len(set(lines))
 
 
-def test_what_could_not_be_read_is_a_limitation() -> None:
+def test_an_unreadable_gateway_is_a_limitation() -> None:
     assert "The gateway could not be read: there is no default route" in limitation_lines(
         empty_report()
     )

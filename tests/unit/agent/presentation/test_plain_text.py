@@ -29,14 +29,14 @@ NASTY_TEXT = st.text(st.sampled_from(f"a \x1b\u200d\ufe0f\u0301{BIDI}"))
         ("", ""),
     ],
 )
-def test_what_is_displayed(given_text: str, displayed: str) -> None:
+def test_text_is_made_plain_for_display(given_text: str, displayed: str) -> None:
     assert plain(given_text) == displayed
 
 
 @given(
     ANY_TEXT | st.sampled_from(HOSTILE_STRINGS) | st.text(st.sampled_from(f"a \x1b{BIDI}\u0301"))
 )
-def test_nothing_obeyed_is_left(text: str) -> None:
+def test_plain_text_contains_no_control_characters(text: str) -> None:
     displayed = plain(text)
     assert not {unicodedata.category(c) for c in displayed} & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
     assert not set(displayed) & set(BIDI)
@@ -49,10 +49,10 @@ def test_stacked_marks_are_bounded(count: int) -> None:
     assert len(plain("Z" + "\u0351" * count)) == 1 + min(count, MARKS_IN_A_ROW_MAX)
 
 
-def test_a_joiner_between_marks_does_not_restart_the_count() -> None:
+def test_a_joiner_does_not_reset_the_limit_of_combining_marks() -> None:
     assert len(plain("Z" + "\u0351\u200d" * 20)) == 1 + MARKS_IN_A_ROW_MAX
 
 
-def test_what_is_cut_is_counted() -> None:
+def test_shortened_text_has_the_number_of_omitted_characters() -> None:
     assert shorten("N" * 130, 120) == "N" * 120 + "… (+10 characters)"
     assert shorten("N" * 120, 120) == "N" * 120

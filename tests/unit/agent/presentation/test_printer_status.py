@@ -25,7 +25,7 @@ MOVED = printer("unreachable", "10.0.0.1:9100", "10.0.0.9:9100")
 UNKNOWN = printer("unknown", "/dev/usb/lp0")
 
 
-def test_a_printer_result_elsewhere_has_moved() -> None:
+def test_a_printer_matched_at_a_different_address_has_moved() -> None:
     assert [status_of(p) for p in (REACHABLE, UNREACHABLE, MOVED, UNKNOWN)] == [
         "reachable",
         "unreachable",
@@ -34,7 +34,7 @@ def test_a_printer_result_elsewhere_has_moved() -> None:
     ]
 
 
-def test_another_port_of_the_same_host_is_no_move() -> None:
+def test_a_printer_at_another_port_of_its_host_has_not_moved() -> None:
     assert status_of(printer("unreachable", "10.0.0.1:9100", "10.0.0.1:631")) == "unreachable"
 
 
@@ -61,5 +61,7 @@ def test_a_move_is_only_reported_by_two_addresses_of_one_family(address: str | N
         ),
     ],
 )
-def test_verdicts(printers: tuple[Printer, ...] | None, verdict: str, severity: str) -> None:
+def test_the_verdict_on_printers_has_its_severity(
+    printers: tuple[Printer, ...] | None, verdict: str, severity: str
+) -> None:
     assert verdict_on(printers) == (verdict, severity)

@@ -29,7 +29,7 @@ def written(to: Console) -> str:
     return to.file.getvalue()
 
 
-def test_elsewhere_one_line_for_each_finished_step() -> None:
+def test_without_a_terminal_one_line_is_printed_for_each_finished_step() -> None:
     clock, output = Clock(), console(is_terminal=False)
     with RunProgress(output, clock) as progress:
         progress.update("scan", 0, 254)
@@ -50,7 +50,7 @@ def test_an_empty_step_is_finished_at_once() -> None:
     assert written(output) == "printers: 0 of 0 in 0 s\n"
 
 
-def test_an_interrupted_step_expected_how_far_it_came() -> None:
+def test_the_progress_of_an_interrupted_step_is_printed() -> None:
     output = console(is_terminal=False)
     with RunProgress(output, Clock()) as progress:
         progress.update("scan", 12, 254)
@@ -76,7 +76,7 @@ def displayed(progress: RunProgress, output: Console) -> list[str]:
     return [line.strip() for line in written(aside).splitlines()]
 
 
-def test_something_moves_before_between_and_while_steps_wait() -> None:
+def test_progress_is_animated_before_between_and_during_steps() -> None:
     clock, output = Clock(), console(is_terminal=True)
     with RunProgress(output, clock, what="network report") as progress:
         clock.now_s = 0.7
@@ -103,7 +103,7 @@ def test_a_long_wait_is_reported_in_minutes() -> None:
         assert displayed(progress, output)[0].endswith("1 min 15 s")
 
 
-def test_fifty_columns_hold_what_is_done_and_for_how_long() -> None:
+def test_progress_fits_fifty_columns() -> None:
     output = console(is_terminal=True, width=50)
     with RunProgress(output, Clock(), what="network report") as progress:
         for step in ("interfaces", "scan", "mdns", "enrichment", "sources"):

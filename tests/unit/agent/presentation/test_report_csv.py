@@ -31,7 +31,7 @@ def test_a_printer_that_moved_is_reported_from_one_that_is_off() -> None:
     }
 
 
-def test_every_row_expected_whose_it_is() -> None:
+def test_every_row_has_the_ids_of_its_installation_location_and_report() -> None:
     payload = small_venue()
     for table in tables_of(payload):
         rows = read(report_csv(payload, table))
@@ -55,7 +55,7 @@ def test_hosts_and_endpoints_are_all_there_with_their_numbers() -> None:
         assert (float(row["latencyMs"]) if row["latencyMs"] else None) == latency
 
 
-def test_facts_have_their_reason_where_they_have_no_value() -> None:
+def test_facts_without_a_value_have_a_reason() -> None:
     payload = application_snapshot()
     rows = read(report_csv(payload, "facts"))
     links = [field for link in payload.snapshot.interfaces for field in link.fields]
@@ -68,7 +68,7 @@ def test_facts_have_their_reason_where_they_have_no_value() -> None:
 
 
 @pytest.mark.parametrize("payload", [hostile_network(), hostile_application(), bare_report()])
-def test_what_strangers_wrote_is_one_plain_line_and_no_formula(
+def test_untrusted_text_in_csv_is_plain_and_no_formula(
     payload: NetworkPayload | ApplicationPayload,
 ) -> None:
     for table in tables_of(payload):

@@ -95,7 +95,9 @@ def test_verbs_and_any_configuration(secret: str, text: str) -> None:
 @settings(max_examples=examples(40))
 @given(SECRETS, st.sampled_from(ENVIRONMENT))
 @example("q7Zk][Wv9x", ("VENUE_AGENT_SERVICE__BASE_URL", "http://user:{}@host"))
-def test_variables(secret: str, variable: tuple[str, str]) -> None:
+def test_secrets_in_environment_variables_are_redacted(
+    secret: str, variable: tuple[str, str]
+) -> None:
     name, value = variable
     known.forget()
     with TemporaryDirectory() as home:
@@ -111,7 +113,9 @@ def test_variables(secret: str, variable: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_the_log(capsys: pytest.CaptureFixture[str], form: str) -> None:
+def test_secrets_in_log_messages_are_redacted(
+    capsys: pytest.CaptureFixture[str], form: str
+) -> None:
     set_up_logging(Logging(level="debug", format=form))  # type: ignore[arg-type]
     known.remember("9f8e/7d6c")
     logger = logging.getLogger("agent.test")
@@ -158,7 +162,7 @@ def _facts(text: str) -> tuple[NetworkFacts, ApplicationFacts]:
 
 
 @given(SECRETS, WORDS)
-def test_reports(secret: str, word: str) -> None:
+def test_secrets_in_reports_are_redacted(secret: str, word: str) -> None:
     redactor = Redactor([secret])
     for text in (secret, f"ipp://user:{word}@printer/q", f"till --password={secret}"):
         for facts in _facts(text):
@@ -170,7 +174,7 @@ def test_facts_without_a_secret_stay_the_same() -> None:
         assert redacted(facts, Redactor(["network", "reachable"]).redact) is facts
 
 
-def test_words_of_the_contract_are_no_secrets() -> None:
+def test_words_of_the_contract_are_not_redacted() -> None:
     """A password that equals a term of the contract must not make a report invalid."""
     network, _ = _facts("x")
     redacted_facts = redacted(network, Redactor(["network", "device", "reachable", "scan"]).redact)
@@ -188,7 +192,7 @@ def test_collector_job_has_no_printer_passwords(tmp_path: Path) -> None:
     assert "p/ss" not in str(job.printers[0].address)
 
 
-def test_an_error_nobody_expected(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_error_is_printed_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
     def act() -> int:
         raise ValueError("password = hunter2")
 

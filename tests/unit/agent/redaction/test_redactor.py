@@ -103,7 +103,7 @@ def test_a_url_loses_its_user_and_password(text: str, expected: str) -> None:
         ('os.environ["API_KEY"] = "x"', 'os.environ["API_KEY"] = "***"'),
     ],
 )
-def test_values_of_keys_that_name_a_secret_go(text: str, expected: str | None) -> None:
+def test_values_of_keys_that_name_a_secret_are_redacted(text: str, expected: str | None) -> None:
     if expected is None:
         assert MASK in redact(text)
         assert '"b"' not in redact(text)
@@ -142,7 +142,7 @@ def test_values_of_keys_that_name_a_secret_go(text: str, expected: str | None) -
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     ],
 )
-def test_what_is_no_secret_stays(text: str) -> None:
+def test_text_without_secrets_is_not_redacted(text: str) -> None:
     assert redact(text) == text
 
 
@@ -183,7 +183,7 @@ def assert_none(text: str) -> None:
 
 
 @given(SECRETS, st.sampled_from(LINES))
-def test_no_line_of_a_configuration_gives_it_away(secret: str, line: str) -> None:
+def test_secrets_in_configuration_lines_are_redacted(secret: str, line: str) -> None:
     text = "[service]\n" + line.format(secret) + '\nlocation_id = "x"\n'
     output = redact_configuration(text, Redactor())
     assert_none(output)
@@ -191,7 +191,7 @@ def test_no_line_of_a_configuration_gives_it_away(secret: str, line: str) -> Non
 
 
 @given(SECRETS)
-def test_no_document_gives_it_away(secret: str) -> None:
+def test_secrets_in_documents_are_redacted(secret: str) -> None:
     document = {"password": secret, "user": "x", "n": [{"apiKey": [secret]}], "pin": {"v": secret}}
     assert_none(redact(json.dumps(document)))
     assert_none(redact(json.dumps(document, indent=1, ensure_ascii=False)))
@@ -200,7 +200,7 @@ def test_no_document_gives_it_away(secret: str) -> None:
 
 
 @given(WORDS)
-def test_no_url_gives_it_away(word: str) -> None:
+def test_secrets_in_urls_are_redacted(word: str) -> None:
     urls = [f"http://user:{word}@h:1/", f"x user:{word}@h:1 y"]
     if not HOST_AND_PATH.match(word):
         # A word in the form of a host and a path cannot be recognized as a user name.
@@ -213,7 +213,7 @@ def test_no_url_gives_it_away(word: str) -> None:
 
 
 @given(SECRETS, st.text(max_size=40))
-def test_a_known_secret_goes_in_every_notation(secret: str, around: str) -> None:
+def test_a_known_secret_is_redacted_in_every_encoding(secret: str, around: str) -> None:
     for written in (
         secret,
         json.dumps(secret),

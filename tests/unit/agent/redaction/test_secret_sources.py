@@ -39,13 +39,13 @@ def test_secrets_are_collected_from_a_broken_configuration(tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the test creates a FIFO, which needs POSIX")
-def test_nothing_that_could_keep_one_waiting_is_read(tmp_path: Path) -> None:
+def test_fifos_are_not_read_for_secrets(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "api-key")
     os.mkfifo(tmp_path / "config.toml")
     assert list(secrets_here(tmp_path / "config.toml", {"CREDENTIALS_DIRECTORY": "/\0"})) == []
 
 
-def test_variables_that_hold_one() -> None:
+def test_secrets_in_environment_variables_are_collected() -> None:
     environment = {
         "VENUE_AGENT_SERVICE__PROXY": "user:sche/me@proxy:1",
         "no_proxy": "localhost",
@@ -72,7 +72,9 @@ def test_variables_that_hold_one() -> None:
         ("localhost,127.0.0.1,.example", "localhost,127.0.0.1,.example"),
     ],
 )
-def test_a_child_knows_no_more_of_a_proxy_than_its_address(url: str, expected: str) -> None:
+def test_child_processes_get_the_address_of_a_proxy_without_its_password(
+    url: str, expected: str
+) -> None:
     for name in ("HTTPS_PROXY", "all_proxy"):
         assert without_secrets({name: url}) == {name: expected}
 
@@ -108,7 +110,7 @@ def test_an_error_holds_no_secret_that_was_read() -> None:
     assert ConfigError(("password = x", "b")).problems == ("password = ***", "b")
 
 
-def test_the_oldest_of_too_many_is_forgotten() -> None:
+def test_the_oldest_known_secret_is_dropped_at_the_limit() -> None:
     for number in range(known.KNOWN_MAX + 1):
         known.remember(f"secret-{number}-")
     assert known.redact("secret-0- secret-1-") == "secret-0- ***"

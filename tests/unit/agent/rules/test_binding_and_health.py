@@ -31,7 +31,7 @@ def record(instance: UUID, binding: UUID) -> EnrollmentRecord:
         (record(OTHERS, OTHERS), BindingVerdict.SHARED),
     ],
 )
-def test_current_binding_is_judged(
+def test_the_reply_to_current_determines_the_verdict_on_the_binding(
     current: EnrollmentRecord | None, verdict: BindingVerdict
 ) -> None:
     assert judge(current, instance_id=OURS, binding_id=OURS) is verdict
@@ -78,7 +78,7 @@ def test_conditions_are_complete_and_depend_on_known_ones() -> None:
 
 
 @pytest.mark.parametrize("code", CONDITIONS)
-def test_nothing_hides_itself(code: str) -> None:
+def test_no_condition_hides_itself(code: str) -> None:
     assert visible_codes(code) == {code}
 
 

@@ -13,7 +13,7 @@ timestamps = st.datetimes(timezones=st.just(UTC))
 @pytest.mark.parametrize(
     ("seconds", "offset_s"), [(0, 0), (1, 0), (2, 0), (-2, 0), (3, 3), (-3, -3), (7200, 7200)]
 )
-def test_small_differences_are_no_skew(seconds: int, offset_s: int) -> None:
+def test_small_clock_differences_are_ignored(seconds: int, offset_s: int) -> None:
     skew = ClockSkew.of(timedelta(seconds=seconds))
 
     assert skew.offset == timedelta(seconds=offset_s)
@@ -29,7 +29,7 @@ def test_expiry_is_judged_by_the_service_clock() -> None:
 
 
 @given(timestamps, timestamps, timestamps, timestamps)
-def test_no_clock_is_too_wrong_to_be_judged(
+def test_timestamps_are_compared_correctly_at_any_clock_skew(
     service: datetime, local: datetime, timestamp: datetime, later: datetime
 ) -> None:
     skew = ClockSkew.of(service - local)
@@ -52,7 +52,7 @@ def test_no_clock_is_too_wrong_to_be_judged(
         (0, 1000.0, 4500),
     ],
 )
-def test_the_services_clock_goes_on_with_the_monotonic_one(
+def test_the_clock_skew_is_calculated_with_the_monotonic_clock(
     local_s: int, monotonic_s: float, offset_s: int
 ) -> None:
     seen = ServiceClock(service_time=NOW + timedelta(hours=1), read_at_s=100.0)
@@ -62,7 +62,7 @@ def test_the_services_clock_goes_on_with_the_monotonic_one(
     assert skew == ClockSkew(timedelta(seconds=offset_s))
 
 
-def test_before_a_reply_both_clocks_are_one() -> None:
+def test_clock_skew_is_zero_before_the_first_reply() -> None:
     assert ClockSkew().offset == timedelta(0)
     assert ClockSkew().is_past(NOW, NOW)
     assert not ClockSkew().is_past(NOW + timedelta(microseconds=1), NOW)

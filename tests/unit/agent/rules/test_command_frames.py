@@ -52,7 +52,7 @@ ONE, TWO = command(1), command(2)
     ],
     ids=lambda value: json.dumps(value)[:40],
 )
-def test_each_reading_of_a_document(document: Any, expected: list[int]) -> None:
+def test_commands_are_parsed_from_each_form_of_document(document: Any, expected: list[int]) -> None:
     text = json.dumps(document)
 
     for data in (text, text.encode(), f"  {text}\r\n", json.dumps(document, indent=1).encode()):
@@ -62,7 +62,7 @@ def test_each_reading_of_a_document(document: Any, expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", "", b" \r\n\t", "\n\n"])
-def test_nothing_is_nothing(data: str | bytes) -> None:
+def test_empty_input_is_an_empty_frame(data: str | bytes) -> None:
     assert parse_frame(data) == Frame()
 
 
@@ -183,7 +183,7 @@ def test_expiry_at_the_last_year_is_accepted(year: str) -> None:
 
 @given(st.binary(max_size=300))
 @example(b"\xff\xfe\n[]")
-def test_no_bytes_break_the_reader(data: bytes) -> None:
+def test_any_bytes_are_parsed_as_a_frame(data: bytes) -> None:
     frame = parse_frame(data)
 
     assert isinstance(frame, Frame)

@@ -25,7 +25,7 @@ UNIQUE = UUID("6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77")
         ("bar\x1b[31m", "bar [31m"),
     ],
 )
-def test_a_machine_is_called_as_its_host(host: str, name: str) -> None:
+def test_the_install_id_is_the_name_of_the_host(host: str, name: str) -> None:
     assert install_id_for(host, UNIQUE) == name
     assert machine_name(name) == name
 
@@ -33,7 +33,7 @@ def test_a_machine_is_called_as_its_host(host: str, name: str) -> None:
 @pytest.mark.parametrize(
     "host", ["", " ", "localhost", "LOCALHOST", "localhost.localdomain", "localhost6", "(none)"]
 )
-def test_a_host_that_nobody_named_gets_a_number(host: str) -> None:
+def test_a_host_without_a_name_of_its_own_gets_a_random_install_id(host: str) -> None:
     name = install_id_for(host, UNIQUE)
     assert name == f"install-{UNIQUE}"
     assert machine_name(name) is None
@@ -56,5 +56,5 @@ def test_any_name_fits_the_contract(host: str, is_copy: bool) -> None:
 
 
 @pytest.mark.parametrize("number", ["", "unenrolled", str(UNIQUE), f"install-{UNIQUE}"])
-def test_a_number_is_no_name(number: str) -> None:
+def test_a_generated_install_id_is_not_a_machine_name(number: str) -> None:
     assert machine_name(number) is None

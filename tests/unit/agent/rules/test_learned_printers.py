@@ -38,7 +38,7 @@ def after(known: tuple[LearnedPrinter, ...], collected: NetworkFacts) -> tuple[L
     return updated(Memory(known), collected, NOW).printers
 
 
-def test_what_was_not_seen_stays_as_it_was_known() -> None:
+def test_printers_that_a_report_lacks_keep_their_learned_details() -> None:
     moved = replace(BAR, address="192.168.1.77")
     assert after((KITCHEN, BAR), facts(moved)) == (KITCHEN, moved)
 
@@ -47,7 +47,7 @@ def test_missing_values_are_kept_for_the_same_printer() -> None:
     assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
-def test_of_a_printer_that_was_set_up_anew_nothing_old_is_kept() -> None:
+def test_a_printer_with_a_new_address_loses_its_learned_details() -> None:
     anew = replace(KITCHEN, setup="192.168.1.60", serial=None)
     assert after((KITCHEN,), facts(anew)) == (anew,)
 
@@ -86,7 +86,7 @@ def stranger(printer: LearnedPrinter = NEW) -> NetworkFacts:
     return replace(facts(), strangers=(printer,))
 
 
-def test_another_device_that_stays_has_replaced_the_printer() -> None:
+def test_a_device_that_stays_at_the_address_replaces_the_printer() -> None:
     known = Memory((KITCHEN,))
     twice = reports(known, (HOUR, stranger()), (2 * HOUR, stranger()))
     since = (NOW + HOUR).isoformat(timespec="seconds")
@@ -102,7 +102,7 @@ def test_another_device_that_stays_has_replaced_the_printer() -> None:
     assert still_known(replaced.printers, later) == (NEW,)
 
 
-def test_a_day_without_reports_replaces_nothing() -> None:
+def test_a_printer_is_not_replaced_after_a_day_without_reports() -> None:
     known = reports(Memory((KITCHEN,)), (HOUR, stranger()), (48 * HOUR, stranger()))
     assert known.printers == (KITCHEN,)
 
@@ -115,7 +115,9 @@ def test_a_day_without_reports_replaces_nothing() -> None:
     ],
     ids=["the old one is seen again", "a third one has the address"],
 )
-def test_what_came_between_begins_anew(between: NetworkFacts) -> None:
+def test_the_count_of_a_replacement_restarts_after_a_different_report(
+    between: NetworkFacts,
+) -> None:
     known = reports(Memory((KITCHEN,)), (HOUR, stranger()), (2 * HOUR, stranger()))
     ended = reports(known, (3 * HOUR, between), (27 * HOUR, stranger()))
     (printer,), (waiting,) = ended.printers, ended.replacements
@@ -123,13 +125,13 @@ def test_what_came_between_begins_anew(between: NetworkFacts) -> None:
     assert (waiting.printer, waiting.reports) == (NEW, 1)
 
 
-def test_what_may_have_replaced_a_printer_is_forgotten_with_it() -> None:
+def test_a_forgotten_printer_loses_its_possible_replacement() -> None:
     known = reports(Memory((KITCHEN, BAR)), (HOUR, stranger()))
     assert updated(known, facts(there=(BAR.id,)), NOW) == Memory((BAR,))
     assert known.without(KITCHEN.id) == Memory((BAR,))
 
 
-def test_it_is_bounded_in_number_and_length() -> None:
+def test_learned_printers_are_bounded_in_number_and_length() -> None:
     many = tuple(replace(KITCHEN, id=f"cups:{n}") for n in range(PRINTERS_MAX + 3))
     kept = after((), facts(*many))
     assert len(kept) == PRINTERS_MAX
@@ -143,7 +145,7 @@ def test_no_secret_is_kept() -> None:
 
 
 @pytest.mark.parametrize("seen_at", ["", "yesterday", (NOW - KEPT).isoformat(), "2026-11-21"])
-def test_what_is_too_old_or_has_no_time_is_not_known(seen_at: str) -> None:
+def test_learned_printers_with_an_old_or_invalid_time_are_ignored(seen_at: str) -> None:
     assert still_known((replace(KITCHEN, seen_at=seen_at),), NOW) == ()
     recent = replace(KITCHEN, seen_at=(NOW - KEPT + timedelta(seconds=1)).isoformat())
     assert still_known((recent,), NOW) == (recent,)

@@ -49,7 +49,7 @@ rejected      1  yes  nothing
 """
 
 
-def test_the_table_is_this_one() -> None:
+def test_the_transitions_of_the_lifecycle_are_those_of_the_table() -> None:
     assert dict(lifecycle.TRANSITIONS) == TABLE
 
 
@@ -75,7 +75,7 @@ def test_every_state_is_reached_and_every_other_one_can_end() -> None:
         assert State.REJECTED in ways
 
 
-def test_every_event_is_used() -> None:
+def test_every_event_is_used_in_the_table() -> None:
     assert {event for _, event in TABLE} == set(Event)
 
 

@@ -79,7 +79,7 @@ def named(error: ServiceError | None) -> str:
 
 
 @pytest.mark.parametrize("row", TABLE.strip().splitlines())
-def test_the_meaning_of_a_status(row: str) -> None:
+def test_each_http_status_becomes_its_error(row: str) -> None:
     status, page, meaning = row.split()
 
     error = error_of(int(status), HTML if page == "html" else JSON, b"", NOW)
@@ -125,7 +125,7 @@ def test_no_header_breaks_the_reader(value: str) -> None:
 
 
 @given(st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC)))  # noqa: DTZ001
-def test_a_date_is_read_back(timestamp: datetime) -> None:
+def test_an_http_date_is_parsed(timestamp: datetime) -> None:
     text = timestamp.strftime("%a, %d %b %Y %H:%M:%S GMT")
 
     assert http_date(text) == timestamp.replace(microsecond=0)
@@ -158,14 +158,14 @@ def body(**problem: object) -> bytes:
         (body(detail=7), "the service refuses (status 403)"),
     ],
 )
-def test_the_words_of_a_refusal(content: bytes, words: str) -> None:
+def test_a_refusal_is_described_even_if_its_body_is_invalid(content: bytes, words: str) -> None:
     error = error_of(403, JSON, content, NOW)
 
     assert isinstance(error, Refused)
     assert str(error) == words
 
 
-def test_the_code_of_a_refusal() -> None:
+def test_a_refusal_has_the_status_and_code_of_the_reply() -> None:
     error = error_of(403, JSON, body(code="read_only_key"), NOW)
 
     assert isinstance(error, Refused)
@@ -186,7 +186,9 @@ def test_redirect_error_has_the_bounded_location() -> None:
     ),
     st.binary(max_size=200) | st.builds(lambda t: body(detail=t, code=t), st.text()),
 )
-def test_every_answer_means_something(status: int, headers: dict[str, str], content: bytes) -> None:
+def test_any_reply_becomes_success_or_an_error(
+    status: int, headers: dict[str, str], content: bytes
+) -> None:
     error = error_of(status, headers, content, NOW)
 
     assert (error is None) <= (status < 300)
@@ -196,7 +198,7 @@ def test_every_answer_means_something(status: int, headers: dict[str, str], cont
 @pytest.mark.parametrize(
     ("status", "kind"), [(401, CredentialRefused), (413, BodyTooLarge), (422, BodyRejected)]
 )
-def test_the_service_own_words_are_kept(status: int, kind: type[ServiceError]) -> None:
+def test_an_error_contains_the_detail_of_the_reply(status: int, kind: type[ServiceError]) -> None:
     error = error_of(status, JSON, body(detail="because"), NOW)
 
     assert isinstance(error, kind)

@@ -16,7 +16,7 @@ def acknowledgements(home: Harness) -> list[tuple[int, str]]:
     return [(sent.request_id.int, sent.status) for sent in home.client.named("acknowledge")]
 
 
-async def test_what_was_received_is_acknowledged_in_order(home: Harness) -> None:
+async def test_requests_are_acknowledged_in_the_order_of_receipt(home: Harness) -> None:
     for number in (1, 2, 3):
         home.clock.advance(1)
         home.requested(number=number)
@@ -29,7 +29,7 @@ async def test_what_was_received_is_acknowledged_in_order(home: Harness) -> None
     assert home.executor_wakes >= 3
 
 
-async def test_it_waits_to_be_woken(home: Harness) -> None:
+async def test_the_acknowledger_sends_only_after_it_was_woken(home: Harness) -> None:
     async with running(home.acknowledger.run):
         await settle()
         home.requested()

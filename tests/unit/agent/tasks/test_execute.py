@@ -117,7 +117,7 @@ async def test_a_request_is_run_and_reported(workshop: ExecutorHarness) -> None:
     decode(json.dumps(report["report"]), NetworkPayload)
 
 
-async def test_what_a_report_learned_goes_with_the_next_job(workshop: ExecutorHarness) -> None:
+async def test_learned_printers_are_sent_with_the_next_job(workshop: ExecutorHarness) -> None:
     seen_at = workshop.home.clock.now().isoformat()
     kitchen = LearnedPrinter("cups:kitchen", "192.168.1.50", seen_at, mac_address="00:1b:a9:0:0:1")
     facts = good_facts("network")
@@ -149,7 +149,7 @@ async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarnes
     assert kept.read_bytes() == b"garbage"
 
 
-async def test_what_was_forgotten_while_a_report_was_made_stays_forgotten(
+async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
     workshop: ExecutorHarness,
 ) -> None:
     memory = PrinterMemory(workshop.home.state)
@@ -190,7 +190,9 @@ async def test_requests_run_one_at_a_time_in_their_order(workshop: ExecutorHarne
     assert [sent.request_id.int for sent in reported] == [1, 2, 3]
 
 
-async def test_what_waits_is_answered_from_one_collection(workshop: ExecutorHarness) -> None:
+async def test_waiting_requests_and_schedules_share_one_collection(
+    workshop: ExecutorHarness,
+) -> None:
     for number in range(1, 21):
         workshop.home.requested(Event.ACCEPTED, number=number)
     workshop.executor.schedule("network")
@@ -232,7 +234,7 @@ async def test_between_two_collections_of_a_kind_there_is_a_least_time(
     assert home.clock.elapsed_s - began == 10
 
 
-async def test_a_second_collection_waits_for_what_is_being_acknowledged(
+async def test_a_second_collection_waits_for_pending_acknowledgements(
     workshop: ExecutorHarness,
 ) -> None:
     home = workshop.home
@@ -286,7 +288,7 @@ async def test_no_report_is_sealed_that_would_displace_another(tmp_path: Path) -
         assert "reports-dropped" not in home.codes()
 
 
-async def test_a_stop_among_many_reports_begins_anew_with_the_rest(
+async def test_after_a_stop_only_the_remaining_reports_are_created(
     workshop: ExecutorHarness,
 ) -> None:
     for number in range(1, 201):
@@ -388,7 +390,7 @@ async def test_collection_without_facts_is_a_failed_report(workshop: ExecutorHar
     assert workshop.home.codes() == {"collector-failed"}
 
 
-async def test_a_collection_that_broke_off_is_a_partial_report(workshop: ExecutorHarness) -> None:
+async def test_an_interrupted_collection_is_a_partial_report(workshop: ExecutorHarness) -> None:
     broken = replace(good_facts("network"), failures=(Failure("collector", "killed"),))
     workshop.collectors.script.append(Collected(broken, "killed"))
     workshop.home.requested(Event.ACCEPTED)
@@ -404,7 +406,9 @@ async def test_a_collection_that_broke_off_is_a_partial_report(workshop: Executo
 
 
 @pytest.mark.parametrize("kind", ["network", "application"])
-async def test_a_kind_that_is_switched_off_is_answered_so(tmp_path: Path, kind: Any) -> None:
+async def test_a_request_of_a_disabled_kind_is_answered_with_a_failed_report(
+    tmp_path: Path, kind: Any
+) -> None:
     with harness(tmp_path) as home:
         workshop = workshop_in(home, config(**{kind: {"enabled": False}}))
         home.journal.add(command(1, kind), NOW)
@@ -444,7 +448,9 @@ async def test_a_report_that_is_too_large_is_sealed_smaller(tmp_path: Path) -> N
 # --------------------------------------------------------------- stops and crashes
 
 
-async def test_a_clean_stop_begins_anew_and_is_not_counted(workshop: ExecutorHarness) -> None:
+async def test_a_collection_ended_by_a_clean_stop_does_not_count_as_an_attempt(
+    workshop: ExecutorHarness,
+) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.collectors.holds = True
     async with running(workshop.executor.run):
@@ -490,7 +496,7 @@ async def test_stop_while_the_start_is_acknowledged_is_clean(workshop: ExecutorH
         ((Event.REFUSED,), True, State.REJECTED, 0, None),
     ],
 )
-async def test_what_a_start_makes_of_each_row(  # noqa: PLR0917
+async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
     workshop: ExecutorHarness,
     events: tuple[Event, ...],
     is_expired: bool,
@@ -534,7 +540,7 @@ async def test_a_report_that_was_written_is_sent_and_never_made_again(
     assert workshop.report() == before
 
 
-async def test_nothing_runs_without_a_binding(workshop: ExecutorHarness) -> None:
+async def test_requests_are_not_executed_without_a_binding(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.home.binding_state.revoke()
 
@@ -561,7 +567,7 @@ async def test_a_revocation_while_idle_stops_the_work(workshop: ExecutorHarness)
     assert workshop.collectors.jobs == []
 
 
-async def test_what_was_handed_over_is_not_handed_over_again(workshop: ExecutorHarness) -> None:
+async def test_a_finished_request_creates_no_second_report(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     async with running(workshop.executor.run):
         await until(lambda: workshop.home.entry().state is State.REPORTED)

@@ -47,7 +47,7 @@ def known(home: Harness) -> list[int]:
 
 
 @pytest.mark.parametrize("answer", [polled, streamed, lasting])
-async def test_commands_are_written_down(home: Harness, answer: object) -> None:
+async def test_received_commands_are_stored_in_the_journal(home: Harness, answer: object) -> None:
     home.client.script["onCommands"].append(
         answer(frame(command(1), command(2)), frame(), frame(command(3)))  # type: ignore[operator]
     )
@@ -60,7 +60,7 @@ async def test_commands_are_written_down(home: Harness, answer: object) -> None:
     assert home.codes() == set()
 
 
-async def test_a_command_that_comes_again_is_known(home: Harness) -> None:
+async def test_a_repeated_command_is_stored_once(home: Harness) -> None:
     for _ in range(3):
         home.receiver.take(frame(command(1)))
 
@@ -140,7 +140,7 @@ async def test_an_acknowledgement_again_that_is_refused_needs_no_recheck(home: H
     assert home.entry().state is State.SUBMITTED
 
 
-async def test_what_is_for_others_is_counted_and_no_problem(home: Harness) -> None:
+async def test_commands_for_other_bindings_are_counted_and_ignored(home: Harness) -> None:
     home.receiver.take(frame(command(1, binding_id=OTHER_BINDING), command(2)))
 
     assert known(home) == [2]
@@ -159,7 +159,7 @@ async def test_unreadable_commands_are_counted_and_reported_once(home: Harness) 
     assert home.changes == 1
 
 
-async def test_what_had_run_out_is_counted_and_not_written_down(home: Harness) -> None:
+async def test_an_expired_command_is_counted_and_not_stored(home: Harness) -> None:
     home.receiver.take(frame(command(1, expires_at=home.clock.now())))
 
     assert home.journal.get(UUID(int=1)) is None
@@ -189,7 +189,7 @@ async def test_a_refused_stream_is_replaced_by_asking_and_tried_again(
     assert request[:2] == [True, False], "polling must start at once"
     assert 2 <= request.count(True) <= 4
     assert request.count(False) >= 80
-    assert home.receiver.now_by == "poll"
+    assert home.receiver.delivery == "poll"
     assert home.codes() == set()
 
 
@@ -206,10 +206,10 @@ async def test_delivery_is_unknown_without_commands(tmp_path: Path, error: Servi
         async with running(home.receiver.run):
             await home.clock.is_at_limit.wait()
 
-        assert home.receiver.now_by is None
+        assert home.receiver.delivery is None
 
 
-async def test_who_wants_only_a_stream_does_without_asking(tmp_path: Path) -> None:
+async def test_delivery_by_stream_never_polls(tmp_path: Path) -> None:
     with harness(tmp_path, delivery="stream") as home:
         home.client.always["onCommands"] = ServiceUnavailable("server-error", "503")
         home.clock.limit_s = 600
@@ -221,7 +221,7 @@ async def test_who_wants_only_a_stream_does_without_asking(tmp_path: Path) -> No
         assert home.codes() == {"server-error"}
 
 
-async def test_an_answer_that_cannot_be_read_is_left(home: Harness) -> None:
+async def test_a_stream_of_unreadable_commands_is_closed(home: Harness) -> None:
     def garbage() -> CommandStream:
         return lasting(*[frame(rejected=("no",) * 17) for _ in range(UNREADABLE_MAX)])
 
@@ -236,7 +236,7 @@ async def test_an_answer_that_cannot_be_read_is_left(home: Harness) -> None:
     assert home.codes() == {"commands-unreadable"}
 
 
-async def test_the_acknowledger_is_woken(home: Harness) -> None:
+async def test_a_received_command_wakes_the_acknowledger(home: Harness) -> None:
     async with running(home.acknowledger.run):
         await settle()
         home.receiver.take(frame(command(1)))
@@ -252,7 +252,7 @@ async def test_polling_keeps_its_period(home: Harness) -> None:
 
     assert all(15 * 0.9 <= wait <= 15 * 1.1 for wait in home.clock.slept)
     assert len(set(home.clock.slept)) > 10, "the intervals must differ"
-    assert home.receiver.now_by == "poll"
+    assert home.receiver.delivery == "poll"
     assert home.client.open_streams == 0
 
 
@@ -277,7 +277,7 @@ async def test_streams_that_end_at_once_are_reopened_with_growing_delays(home: H
     for wait, most in zip(waits, (0.5, 1, 2, 4, 8, 15, 15), strict=False):
         assert most / 2 <= wait <= most
     assert len([True for wait in waits if wait < 7.5]) <= 6
-    assert home.receiver.now_by == "stream"
+    assert home.receiver.delivery == "stream"
 
 
 async def test_polling_in_between_ends_the_growth(home: Harness) -> None:
@@ -328,7 +328,7 @@ async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harn
     assert [wait for wait in home.clock.slept if 0.5 < wait < STREAM_RENEWED_AFTER_S] == []
 
 
-async def test_a_stream_that_breaks_keeps_what_came(home: Harness) -> None:
+async def test_commands_received_before_a_stream_breaks_are_kept(home: Harness) -> None:
     broken = streamed(frame(command(1)), ServiceUnavailable("connection-lost", "cut"))
     home.client.script["onCommands"].extend([broken, streamed(frame(command(2)))])
 
@@ -365,7 +365,7 @@ async def test_an_outage_is_waited_out(home: Harness) -> None:
 @pytest.mark.parametrize(
     "error", [Refused(403, None, "no"), BodyRejected(400, "no"), BodyTooLarge("no")]
 )
-async def test_a_refusal_is_no_reason_to_hurry(home: Harness, error: ServiceError) -> None:
+async def test_polling_slows_down_after_refusals(home: Harness, error: ServiceError) -> None:
     home.client.always["onCommands"] = error
     home.clock.limit_s = 600
     async with running(home.receiver.run, home.enrollment.run):
@@ -377,7 +377,7 @@ async def test_a_refusal_is_no_reason_to_hurry(home: Harness, error: ServiceErro
         assert len(home.client.named("current")) > 5, "each refusal must request a recheck"
 
 
-async def test_nobody_listens_without_a_binding(stranger: Harness) -> None:
+async def test_commands_are_not_received_without_a_binding(stranger: Harness) -> None:
     async with running(stranger.receiver.run):
         await settle()
 
@@ -400,7 +400,7 @@ async def test_the_stream_of_a_lost_binding_is_left(home: Harness) -> None:
     assert home.client.open_streams == 0
 
 
-async def test_a_bug_while_taking_is_not_hidden(home: Harness) -> None:
+async def test_an_unexpected_error_of_a_stream_is_raised(home: Harness) -> None:
     home.client.always["onCommands"] = lambda _: streamed(KeyError("a bug"))
 
     with pytest.raises(KeyError):
@@ -418,7 +418,7 @@ async def test_an_old_stream_is_renewed(home: Harness) -> None:
     assert home.client.open_streams == 0
 
 
-async def test_a_stream_that_may_be_dead_is_left_at_once(home: Harness) -> None:
+async def test_reconnect_replaces_the_stream_at_once(home: Harness) -> None:
     home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
         await until(lambda: home.client.open_streams == 1)

@@ -94,7 +94,7 @@ async def test_wrong_clock_sets_a_condition(
 # --------------------------------------------------------------- binding state
 
 
-async def test_a_loss_wakes_who_waits_for_it(home: Harness) -> None:
+async def test_a_lost_binding_wakes_all_waiting_tasks(home: Harness) -> None:
     waiting = [asyncio.create_task(home.binding_state.wait_for_loss()) for _ in range(2)]
     await settle()
     assert not any(task.done() for task in waiting)
@@ -106,7 +106,7 @@ async def test_a_loss_wakes_who_waits_for_it(home: Harness) -> None:
     assert home.binding_state.binding_id == OTHER_BINDING
 
 
-async def test_a_revocation_is_remembered_and_taken_back(home: Harness) -> None:
+async def test_a_revocation_is_stored_and_can_be_undone(home: Harness) -> None:
     home.binding_state.revoke()
     home.binding_state.revoke()
     saved = home.record_file.load()
@@ -133,7 +133,7 @@ async def test_a_binding_that_cannot_be_saved_is_not_held(stranger: Harness) -> 
     assert not stranger.binding_state.is_bound
 
 
-async def test_a_confirmation_without_a_binding_lets_nobody_work(stranger: Harness) -> None:
+async def test_a_confirmation_without_a_binding_wakes_no_task(stranger: Harness) -> None:
     stranger.binding_state.confirm()
     waiting = asyncio.create_task(asyncio.wait_for(stranger.binding_state.wait_until_bound(), 0.05))
 

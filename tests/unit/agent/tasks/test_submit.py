@@ -63,7 +63,7 @@ async def test_a_report_is_sent_as_it_was_sealed(home: Harness) -> None:
     assert is_empty(home)
 
 
-async def test_what_is_queued_later_is_sent_when_woken(home: Harness) -> None:
+async def test_a_report_queued_later_is_sent_after_a_wake(home: Harness) -> None:
     async with running(home.submitter.run):
         await settle()
         queue_small(home)
@@ -73,7 +73,7 @@ async def test_what_is_queued_later_is_sent_when_woken(home: Harness) -> None:
     assert len(sent(home)) == 1
 
 
-async def test_a_backlog_is_sent_oldest_first_and_not_all_at_once(home: Harness) -> None:
+async def test_a_backlog_is_sent_slowly_and_oldest_first(home: Harness) -> None:
     for number in range(1, 6):
         home.clock.advance(1)
         queue_small(home, number)
@@ -111,7 +111,9 @@ async def test_an_outage_is_waited_out_with_the_same_bytes(
     assert home.entry().state is State.SUBMITTED
 
 
-async def test_an_answer_about_another_report_is_not_believed(home: Harness) -> None:
+async def test_a_reply_about_another_report_is_ignored_and_the_report_sent_again(
+    home: Harness,
+) -> None:
     item = queue_large(home)
     other = SubmitResultReply(
         report_id=UUID(int=5), request_id=None, outcome="completed", tracker_status="sent"
@@ -124,7 +126,7 @@ async def test_an_answer_about_another_report_is_not_believed(home: Harness) -> 
     assert sent(home) == [item.body] * 2
 
 
-async def test_too_large_is_sent_smaller_until_it_fits(home: Harness) -> None:
+async def test_a_report_that_is_too_large_is_sent_smaller_until_it_fits(home: Harness) -> None:
     item = queue_large(home)
     most = len(item.body) // 3
     agree = SubmitResultReply(
@@ -192,7 +194,7 @@ async def test_a_failed_report_that_is_rejected_too_is_given_up(home: Harness) -
 
 
 @pytest.mark.parametrize("error", [BodyRejected(400, "no"), BodyTooLarge("no")])
-async def test_a_body_that_is_no_report_is_given_up(
+async def test_a_rejected_body_that_cannot_be_parsed_is_dropped(
     home: Harness, error: BodyRejected | BodyTooLarge
 ) -> None:
     made = report()
@@ -206,7 +208,7 @@ async def test_a_body_that_is_no_report_is_given_up(
     assert home.codes() == {"reports-dropped"}
 
 
-async def test_a_report_that_is_refused_while_we_are_bound_is_kept_aside(home: Harness) -> None:
+async def test_a_refused_report_of_a_valid_binding_is_quarantined(home: Harness) -> None:
     item = queue_large(home)
     home.client.always["submitResult"] = Refused(409, None, "other bytes")
 
@@ -280,7 +282,7 @@ async def test_reports_over_the_outbox_bounds_are_dropped_and_reported(tmp_path:
         assert len(sent(home)) == 1
 
 
-async def test_a_report_at_which_the_service_fails_lets_the_others_go_first(home: Harness) -> None:
+async def test_a_report_at_which_the_service_fails_does_not_block_others(home: Harness) -> None:
     queue_large(home)
     home.clock.advance(1)
     queue_small(home, 2)

@@ -57,7 +57,7 @@ def scheduler(
     made = Scheduler(
         send_heartbeat=heartbeats.send_heartbeat,
         interval_s=interval_s,
-        want_report=wanted.append,
+        request_report=wanted.append,
         schedule=Schedule(**crontabs),
     )
     return made, wanted
@@ -77,7 +77,7 @@ async def test_heartbeats_are_sent_until_the_scheduler_stops() -> None:
     assert heartbeats.count == count
 
 
-async def test_after_a_jump_everything_is_planned_anew() -> None:
+async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
     heartbeats = HeartbeatCounter()
     timers, wanted = scheduler(heartbeats, 3600, network="0 4 * * *", application="*/5 * * * *")
     timers.plan_anew()  # must have no effect before the start
@@ -138,7 +138,7 @@ async def test_heartbeats_do_not_overlap() -> None:
     timers = Scheduler(
         send_heartbeat=send_heartbeat,
         interval_s=3600,
-        want_report=lambda kind: None,
+        request_report=lambda kind: None,
         schedule=Schedule(),
     )
     timers.start()
@@ -154,7 +154,7 @@ async def test_heartbeats_do_not_overlap() -> None:
     assert len(began) == 2
 
 
-async def test_a_heartbeat_that_the_stop_cancels_is_no_error(
+async def test_a_heartbeat_cancelled_by_the_stop_is_not_an_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     has_begun, was_cancelled = asyncio.Event(), asyncio.Event()
@@ -169,7 +169,7 @@ async def test_a_heartbeat_that_the_stop_cancels_is_no_error(
     timers = Scheduler(
         send_heartbeat=send_heartbeat,
         interval_s=3600,
-        want_report=lambda kind: None,
+        request_report=lambda kind: None,
         schedule=Schedule(),
     )
     timers.start()
@@ -222,7 +222,7 @@ async def test_changes_that_come_together_are_written_together(tmp_path: Path) -
     assert file.read() == STATUS
 
 
-async def test_a_status_that_cannot_be_written_is_no_reason_to_stop(
+async def test_an_unwritable_status_file_is_logged_and_ignored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = StatusFile(StateDirectory(tmp_path / "none"))
@@ -267,19 +267,19 @@ class Disk(StateDirectory):
         return self.free
 
 
-async def test_scheduled_reports_leave_the_last_room_to_requests(home: Harness) -> None:
+async def test_scheduled_reports_stop_when_disk_space_is_scarce(home: Harness) -> None:
     disk, wanted = Disk(home.state.path), []
     floor = DiskFloor(disk, home.health, wanted.append)
 
-    floor.want("network")
-    floor.want("application")
+    floor.request_report("network")
+    floor.request_report("application")
     assert wanted == []
     (problem,) = home.health.problems()
     assert problem.code == "disk-scarce"
     assert problem.detail == "0 MiB are free, 2 scheduled reports skipped"
 
     disk.free = DISK_FLOOR_BYTES
-    floor.want("network")
+    floor.request_report("network")
     assert wanted == ["network"]
     assert home.codes() == set()
     assert home.state.free_bytes() > 0

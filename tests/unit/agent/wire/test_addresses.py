@@ -28,7 +28,7 @@ def test_ports_of_addresses() -> None:
     assert join_host_port("fe80::1", 631) == "[fe80::1]:631"
 
 
-def test_what_never_leaves_this_machine() -> None:
+def test_loopback_addresses_and_urls_are_recognised() -> None:
     assert all(map(is_loopback, ("localhost", "127.9.9.9", "::1")))
     assert not any(map(is_loopback, ("", "10.0.0.1", "127.0.0.1.evil.example")))
     assert is_loopback_url("http://[::1]:8080/x")

@@ -44,7 +44,7 @@ HALF = timedelta(seconds=0.5)
         ("0001-01-01T00:00:00+14:00", datetime.min.replace(tzinfo=UTC)),
     ],
 )
-def test_is_read(text: str, timestamp: datetime) -> None:
+def test_timestamps_are_parsed_as_utc(text: str, timestamp: datetime) -> None:
     assert to_utc(text) == timestamp
 
 
@@ -62,7 +62,7 @@ def test_invalid_timestamp_raises_an_error(text: str) -> None:
         to_utc(text)
 
 
-def test_a_wrong_one_spoils_its_own_entry_alone() -> None:
+def test_an_invalid_timestamp_rejects_only_its_own_entry() -> None:
     def entry(number: int, expires: str) -> str:
         ids = f"00000000-0000-4000-8000-{number:012}"
         return (
@@ -90,5 +90,5 @@ def test_any_text_is_a_timestamp_with_a_zone_or_an_error(text: str) -> None:
         timezones=st.sampled_from([UTC, timezone(timedelta(hours=5, minutes=30))]),
     )
 )
-def test_what_python_writes_is_read_back(timestamp: datetime) -> None:
+def test_timestamps_written_by_python_are_parsed(timestamp: datetime) -> None:
     assert to_utc(timestamp.isoformat()) == to_utc(str(timestamp)) == timestamp

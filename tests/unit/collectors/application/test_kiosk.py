@@ -47,7 +47,7 @@ def assert_fits_the_contract(fields: tuple[Field, ...]) -> None:
         validate({k: v for k, v in asdict(field).items() if v is not None}, BrowserField)
 
 
-def test_the_keys_are_the_contracts() -> None:
+def test_browser_keys_are_those_of_the_contract() -> None:
     assert set(BROWSER_KEYS) == set(get_args(BrowserFieldKey))
     assert len(BROWSER_KEYS) == 34
 
@@ -60,7 +60,7 @@ def test_without_a_kiosk_each_key_has_a_reason() -> None:
     assert not facts.failures
 
 
-def test_a_browser_that_answers() -> None:
+def test_facts_of_a_responding_browser_are_complete() -> None:
     with devtools_port({"A": answer_with(ANSWERS)}) as port:
         facts = collected(port.url)
     assert_fits_the_contract(facts.browser_fields)
@@ -130,7 +130,7 @@ CASES: dict[str, tuple[Treat, str]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_port_that_streams_for_ever(name: str) -> None:
+def test_a_misbehaving_devtools_port_is_reported(name: str) -> None:
     treat, reason = CASES[name]
     assert_fails({"A": answer_with(ANSWERS)}, treat, reason)
 
@@ -172,7 +172,7 @@ def test_silent_devtools_port_fails_in_time() -> None:
     assert_all_failed(facts, "did not answer in time")
 
 
-def test_a_page_that_is_busy_for_ever() -> None:
+def test_a_page_that_never_answers_is_reported() -> None:
     def busy(method: str, params: dict[str, object]) -> dict[str, object] | None:
         return None if method == "Runtime.evaluate" else answer_with("")(method, params)
 
@@ -180,18 +180,18 @@ def test_a_page_that_is_busy_for_ever() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 7, "", "no json", "[]", "[" * 100_000])
-def test_a_page_that_answers_nonsense(value: object) -> None:
+def test_an_invalid_answer_of_a_page_is_reported(value: object) -> None:
     assert_fails({"A": answer_with(value)}, no_treatment, "")
 
 
-def test_a_browser_without_a_page() -> None:
+def test_a_browser_without_an_open_page_is_reported() -> None:
     assert_fails({}, no_treatment, "has no page open")
 
 
 def test_no_browser_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as gone:
         url = f"http://127.0.0.1:{gone.getsockname()[1]}"
-    assert_all_failed(collected(url), "no kiosk browser listens there")
+    assert_all_failed(collected(url), "no browser listens at kiosk_debug_url")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_insecure_page_has_a_reason() -> None:
         {"browser.secureContext": {"value": False}, "browser.usbAuthorizedDevices": {"value": None}}
     )
     reasons = {field.key: field.reason for field in parse_values(text)}
-    assert "not secure" in str(reasons["browser.usbAuthorizedDevices"])
+    assert "without https" in str(reasons["browser.usbAuthorizedDevices"])
 
 
 entries = st.dictionaries(st.sampled_from(["value", "error"]), json_values)
@@ -296,7 +296,7 @@ def test_any_list_of_targets_is_read_or_refused(body: bytes) -> None:
         parse_page_ids(body)
 
 
-def test_targets() -> None:
+def test_only_valid_pages_are_selected_from_devtools_targets() -> None:
     targets = [
         {"type": "page", "id": "A", "url": "https://x"},
         {"type": "page", "id": "../../json/close/A"},
@@ -310,7 +310,7 @@ def test_targets() -> None:
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps({"id": 1, "result": value}).encode()))
-def test_any_message_is_read_or_refused(data: bytes) -> None:
+def test_any_devtools_message_is_parsed_or_refused(data: bytes) -> None:
     with contextlib.suppress(ValueError):
         answer = parse_answer(data, 1)
         assert answer is None or isinstance(answer, dict)

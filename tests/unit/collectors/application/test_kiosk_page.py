@@ -45,7 +45,7 @@ def values_of(state: dict[str, Field]) -> dict[str, object]:
     return {key: field.value for key, field in state.items() if field.status == "available"}
 
 
-def test_a_page_that_works() -> None:
+def test_state_of_a_working_page_is_reported() -> None:
     with devtools_port({"A": answer_with(page_values())}) as port:
         state = state_of(port.url)
     well = {"kiosk.crashed": False, "kiosk.responding": True, "kiosk.errorPage": False}
@@ -53,7 +53,7 @@ def test_a_page_that_works() -> None:
     assert port.commands[0][1] == "Inspector.enable"
 
 
-def test_a_white_page_that_draws_nothing() -> None:
+def test_state_of_a_blank_page_is_reported() -> None:
     white = page_values(drawing={"value": False}, painted={"value": False})
     with devtools_port({"A": answer_with(white)}) as port:
         state = state_of(port.url)
@@ -128,7 +128,7 @@ def write_policies(root: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
 
 
-def test_no_policy_is_set(tmp_path: Path) -> None:
+def test_missing_local_network_policies_are_an_empty_list(tmp_path: Path) -> None:
     assert policies("http://127.0.0.1:9", tmp_path).value == ()
     write_policies(tmp_path, "other.json", '{"HomepageLocation": "https://till.example/secret"}')
     assert policies("http://127.0.0.1:9", tmp_path).value == ()

@@ -52,7 +52,7 @@ def test_usb_reading() -> None:
     assert values(reading.peripherals[1].fields)["usb.guess"] == "printer"
 
 
-def test_bluetooth() -> None:
+def test_bluetooth_facts_are_read() -> None:
     reading = readers.read_bluetooth(NOW, profile)
     assert values(reading.fields) == {
         "peripherals.bluetoothCount": 2,
@@ -156,26 +156,26 @@ def test_forms_of_macs_and_processors_without_a_name(machine_name: str, form: st
     assert fields["hardware.cpuModel"].status == "unsupported"
 
 
-def test_hardware() -> None:
+def test_hardware_facts_are_read_on_macos() -> None:
     facts = values(readers.read_hardware(NOW, profile).fields)
     assert facts["hardware.model"] == "Mac14,3"
     assert facts["hardware.cpuModel"] == "Apple M2"
     assert facts["hardware.formFactor"] == "mini-pc"
 
 
-def test_displays() -> None:
+def test_display_facts_are_read() -> None:
     facts = values(readers.read_displays(NOW, profile).fields)
     assert facts["display.count"] == 1
     assert facts["display.0.preferredMode"] == "1920 x 1080 @ 60.00Hz"
 
 
-def test_drives() -> None:
+def test_drive_facts_are_read() -> None:
     facts = values(readers.read_drives(NOW, profile).fields)
     assert facts["disk.drive.disk0.health"] == "good"
     assert facts["disk.drive.disk0.sizeBytes"] == 251000193024
 
 
-def test_airport() -> None:
+def test_wifi_facts_are_parsed_on_macos() -> None:
     interfaces = profiler.parse_airport(fixture("macos/airport.json"))
     assert (interfaces["en1"].ssid, interfaces["en1"].signal_dbm) == ("Venue", -55)
     assert (interfaces["en2"].ssid, interfaces["en2"].status) == (None, "permission-denied")
@@ -196,7 +196,7 @@ def test_no_serial_number_leaves_macos() -> None:
     assert "MACSERIAL" not in repr(readings)
 
 
-def test_small_programs() -> None:
+def test_output_of_macos_commands_is_parsed() -> None:
     servers = commands.parse_name_servers(decode(fixture("macos/scutil-dns.txt")))
     assert servers == ("192.168.1.1", "fe80::1")
     ports = commands.parse_hardware_ports(decode(fixture("macos/hardware-ports.txt")))
@@ -205,7 +205,7 @@ def test_small_programs() -> None:
     assert version == {"ProductName": "macOS", "ProductVersion": "15.5"}
 
 
-def test_services() -> None:
+def test_facts_about_services_are_read() -> None:
     jobs = commands.parse_launchctl(decode(fixture("macos/launchctl-list.txt")))
     fields = by_key(readers.service_reading(jobs))
     assert fields["service.timeSync.state"].value == "running"
@@ -214,7 +214,7 @@ def test_services() -> None:
 
 
 @given(st.text())
-def test_small_programs_may_write_anything(text: str) -> None:
+def test_any_output_of_macos_commands_is_parsed(text: str) -> None:
     commands.parse_sw_vers(text)
     commands.parse_name_servers(text)
     commands.parse_hardware_ports(text)

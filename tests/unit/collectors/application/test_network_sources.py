@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.linux import links
 from collectors.application.readers import interfaces, resolver, service_probe
-from collectors.application.readers.certificate import Issued, parse_certificate
+from collectors.application.readers.certificate import CertificateSummary, parse_certificate
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.system_bus import parse_objects
 from collectors.shared.text import decode
@@ -76,7 +76,7 @@ def test_a_malformed_password_is_not_reported(url: str) -> None:
 
 
 @given(st.text())
-def test_a_proxy_of_any_text(text: str) -> None:
+def test_any_proxy_text_is_reported_without_credentials(text: str) -> None:
     result = resolver.host_and_port(text)
     assert result is None or "@" not in result
 
@@ -95,7 +95,7 @@ def test_this_machines_loopback_interface() -> None:
     assert len({field.key for field in loopback.fields}) == len(loopback.fields)
 
 
-def test_addresses() -> None:
+def test_addresses_of_an_interface_are_read() -> None:
     entry = psutil._ntp.snicaddr
     addresses = [
         entry(psutil.AF_LINK, "AA-BB-CC-00-11-22", None, None, None),
@@ -140,7 +140,7 @@ def test_link_types(tmp_path: Path) -> None:
     ]
 
 
-def test_wireless_by_the_kernel_or_by_network_manager(tmp_path: Path) -> None:
+def test_wifi_facts_come_from_the_kernel_or_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
     wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
@@ -196,8 +196,8 @@ CERTIFICATE, KEY = self_signed()
 DER = ssl.PEM_cert_to_DER_cert(CERTIFICATE.decode())
 
 
-def test_certificate() -> None:
-    assert parse_certificate(DER) == Issued(
+def test_a_certificate_is_parsed() -> None:
+    assert parse_certificate(DER) == CertificateSummary(
         "Nosy Middlebox Ltd, Inspecting CA \u2603",
         "2026-05-06T07:08:09+00:00",
         "2031-05-06T07:08:09+00:00",
@@ -233,9 +233,9 @@ SERIAL = bytes.fromhex("02021267")  # 4711
         (DER.replace(b"\x0c\x12Nosy", b"\x03\x12\0osy"), "unreadable"),  # a bit string, not text
     ],
 )
-def test_an_odd_certificate_is_read_without_a_warning(der: bytes, issuer: str) -> None:
+def test_an_unusual_certificate_is_parsed(der: bytes, issuer: str) -> None:
     assert der != DER
-    assert parse_certificate(der) == Issued(issuer, *VALID)
+    assert parse_certificate(der) == CertificateSummary(issuer, *VALID)
 
 
 def test_a_certificate_of_an_unknown_version_is_refused() -> None:
@@ -244,7 +244,7 @@ def test_a_certificate_of_an_unknown_version_is_refused() -> None:
 
 
 @given(st.binary())
-def test_a_certificate_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+def test_random_bytes_are_refused_as_a_certificate(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - no random bytes are a certificate
         parse_certificate(data)
 
@@ -299,7 +299,7 @@ def closed_port() -> int:
         return int(server.getsockname()[1])
 
 
-def test_a_service_that_is_down() -> None:
+def test_a_service_that_refuses_connections_is_reported() -> None:
     reading = service_probe.read_service(Deadline.after(60), f"https://127.0.0.1:{closed_port()}")
     fields = by_key(reading)
     assert fields["network.service.reachable"].value is False
@@ -324,6 +324,6 @@ def test_a_service_without_tls() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "ftp://127.0.0.1", "nonsense"])
-def test_no_service(url: str) -> None:
+def test_service_facts_without_a_service_url_are_not_applicable(url: str) -> None:
     for field in service_probe.read_service(NOW, url).fields:
         assert field.status == "not-applicable"

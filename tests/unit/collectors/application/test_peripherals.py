@@ -40,7 +40,7 @@ def usb_tree(root: Path) -> Path:
     return root
 
 
-def test_usb(tmp_path: Path) -> None:
+def test_usb_facts_are_read(tmp_path: Path) -> None:
     reading = usb.read_usb(NOW, usb_tree(tmp_path))
     assert by_key(reading)["peripherals.usbCount"].value == 2
     printer, scanner = reading.peripherals
@@ -77,7 +77,7 @@ def test_a_machine_without_usb(tmp_path: Path) -> None:
         (UsbDevice("1", product="Keyboard Hub"), "hub"),
     ],
 )
-def test_guesses(device: UsbDevice, kind: str | None) -> None:
+def test_the_kind_of_a_usb_device_is_guessed(device: UsbDevice, kind: str | None) -> None:
     assert guess(device) == kind
 
 
@@ -98,7 +98,7 @@ def edid(name: bytes = b"E022\n") -> bytes:
     return bytes(block)
 
 
-def test_edid() -> None:
+def test_edid_is_parsed() -> None:
     assert parse_edid(edid()) == Screen("ELO", "E022")
     assert parse_edid(b"") is None
 
@@ -138,7 +138,7 @@ def test_edid_takes_any_bytes(data: bytes, name: bytes) -> None:
     parse_edid(edid(name))
 
 
-def test_displays(tmp_path: Path) -> None:
+def test_display_facts_are_read(tmp_path: Path) -> None:
     card = "sys/class/drm/card0-HDMI-A-1"
     root = plant(
         tmp_path,
@@ -170,7 +170,7 @@ def test_a_machine_without_a_screen_output(tmp_path: Path) -> None:
         assert field.status == "not-applicable"
 
 
-def test_what_is_not_listed_is_counted() -> None:
+def test_items_beyond_the_limit_are_counted() -> None:
     reading = usb_reading([UsbDevice(str(place)) for place in range(130)], "sysfs usb")
     assert values(reading.fields) == {"peripherals.usbCount": 130}
     assert len(reading.peripherals) == 128

@@ -49,7 +49,7 @@ def test_job_names_and_owners_are_not_requested() -> None:
             assert word not in request
 
 
-def test_when_a_job_is_stuck() -> None:
+def test_a_job_is_stuck_after_ten_minutes_or_in_a_stopped_queue() -> None:
     assert not Job("q", held=False, stopped=False, age_s=599).is_stuck()
     assert Job("q", held=False, stopped=False, age_s=601).is_stuck()
     assert Job("q", held=False, stopped=True, age_s=None).is_stuck()
@@ -57,7 +57,7 @@ def test_when_a_job_is_stuck() -> None:
     assert not Job("q", held=True, stopped=False, age_s=9999).is_stuck({"q"})
 
 
-def test_age() -> None:
+def test_the_age_of_a_job_is_calculated_from_the_response() -> None:
     jobs = parse_jobs(decode_response(JOBS), JOBS_CAME_AT + 30.5)
     assert [job.age_s for job in jobs] == [30, 30]
 
@@ -92,7 +92,7 @@ def test_damaged_ipp_is_read_or_refused(reply: bytes, data: st.DataObject) -> No
 
 
 @pytest.mark.parametrize("is_socket_there", [False, True])
-def test_without_a_spooler(*, is_socket_there: bool) -> None:
+def test_print_queue_facts_without_a_spooler_are_not_applicable(*, is_socket_there: bool) -> None:
     def ask(_request: bytes, _deadline_s: float) -> Response:
         raise NotRunning(is_socket_there=is_socket_there)
 

@@ -19,7 +19,7 @@ def sample(pid: int, cpu_s: float, created: float = 1_795_000_000.0) -> Sample:
     return Sample(pid, "Pos.exe", created, cpu_s, 1000)
 
 
-def test_a_running_program() -> None:
+def test_facts_of_a_running_program_are_read() -> None:
     tables = iter([(sample(1, 5.0),), (sample(1, 5.25), sample(2, 0.5, 1_795_000_100.0))])
     reading = processes.read_processes(
         NOW,
@@ -39,7 +39,7 @@ def test_a_running_program() -> None:
     }
 
 
-def test_a_program_that_is_not_running() -> None:
+def test_a_watched_program_that_is_not_running_is_reported() -> None:
     fields = by_key(
         processes.read_processes(NOW, ("pos",), table=lambda _: (), wait=lambda _: None)
     )
@@ -70,13 +70,13 @@ def test_too_many_watched_are_counted() -> None:
 
 
 @given(st.lists(st.text(), max_size=5))
-def test_names_of_any_text(names: list[str]) -> None:
+def test_any_watched_names_have_distinct_keys(names: list[str]) -> None:
     reading = processes.read_processes(NOW, names, table=lambda _: (), wait=lambda _: None)
     keys = [field.key for field in reading.fields]
     assert len(set(keys)) == len(keys)
 
 
-def test_core_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_use_of_each_core_is_measured_between_two_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     times = type(psutil.cpu_times())
     zeros = dict.fromkeys(times._fields, 0.0)
     before = times(**zeros)

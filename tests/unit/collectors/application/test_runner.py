@@ -39,7 +39,7 @@ def hung() -> Iterator[Callable[..., Source]]:
     over.set()
 
 
-def test_a_hung_source_costs_its_own_fields(hung: Callable[..., Source]) -> None:
+def test_a_hanging_source_affects_only_its_own_fields(hung: Callable[..., Source]) -> None:
     facts = snapshot([hung("stuck", "a.stuck"), single_field("fine", "a.fine")], 5, RecordingRun())
     fields = by_key(facts)
     assert fields["a.stuck"].status == "collection-failed"

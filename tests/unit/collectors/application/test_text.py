@@ -6,7 +6,7 @@ from collectors.application.source import available
 from collectors.contract import TEXT_MAX
 
 
-def test_a_value_is_bounded() -> None:
+def test_a_long_text_value_is_cut() -> None:
     assert available("k", "s", "x" * TEXT_MAX * 3).value == "x" * TEXT_MAX
 
 
@@ -14,7 +14,7 @@ def test_a_list_is_bounded() -> None:
     assert len(available("k", "s", ("x",) * 10_000).value) == 256
 
 
-def test_a_path_loses_its_owner() -> None:
+def test_user_names_in_paths_are_replaced() -> None:
     assert without_owner("/home/anna/data") == "/home/*/data"
     assert without_owner("/media/anna/STICK") == "/media/*/STICK"
     assert without_owner("/run/media/anna/STICK") == "/run/media/*/STICK"

@@ -107,7 +107,7 @@ def test_each_field_has_a_value_or_a_reason(child_run: dict[str, Any]) -> None:
         assert (field["reason"] is None) == (field["status"] == "available"), field
 
 
-def test_it_fits_the_contract(child_run: dict[str, Any]) -> None:
+def test_a_snapshot_fits_the_contract(child_run: dict[str, Any]) -> None:
     facts = facts_of(child_run)
     Snapshot(
         version=1,
@@ -130,7 +130,7 @@ def test_it_fits_the_contract(child_run: dict[str, Any]) -> None:
     assert len(facts["browser_fields"]) == 34
 
 
-def test_nothing_failed_and_checkpoints_came(child_run: dict[str, Any]) -> None:
+def test_a_snapshot_has_no_failures_and_sends_checkpoints(child_run: dict[str, Any]) -> None:
     assert facts_of(child_run)["failures"] == []
     kinds = [event["event"] for event in child_run["events"]]
     assert kinds.count("checkpoint") >= 2
@@ -138,7 +138,7 @@ def test_nothing_failed_and_checkpoints_came(child_run: dict[str, Any]) -> None:
 
 
 @pytest.mark.needs("dead-mount")
-def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
+def test_a_hanging_mount_affects_only_its_own_facts(tmp_path: Path) -> None:
     output = run_child({"max_duration_s": 60, "dead_mount": str(tmp_path)}, "--mount")
     facts = facts_of(output)
     fields = {field["key"]: field for field in facts["fields"]}
@@ -153,7 +153,7 @@ def test_a_dead_mount_costs_its_own_space(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("dead-mount")
-def test_everything_hangs_at_once(tmp_path: Path) -> None:
+def test_the_collection_ends_in_time_although_every_source_hangs(tmp_path: Path) -> None:
     """The collection ends in time although a mount, the system bus and the kiosk never answer."""
     mount, busctl = tmp_path / "mount", tmp_path / "programs" / "busctl"
     mount.mkdir()

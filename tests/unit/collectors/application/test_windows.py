@@ -25,7 +25,7 @@ MACHINE = script.parse_sections(fixture("windows/machine.json"))
 DEVICES = script.parse_sections(b"\xef\xbb\xbf" + fixture("windows/devices.json"))
 
 
-def test_machine() -> None:
+def test_machine_facts_are_read() -> None:
     facts = values(read_groups(machine.GROUPS, MACHINE).fields)
     assert facts["os.name"] == "Microsoft Windows 11 IoT Enterprise"
     assert facts["os.version"] == "10.0.26100 24H2"
@@ -69,7 +69,7 @@ def test_link_types() -> None:
     assert types == {"Ethernet": "ethernet", "WLAN": "wifi", "vEthernet": "virtual"}
 
 
-def test_usb() -> None:
+def test_usb_facts_are_read() -> None:
     printer, scanner = devices.usb_reading(DEVICES).peripherals
     facts = values(printer.fields)
     assert facts["usb.vendorId"] == "04b8"
@@ -130,14 +130,14 @@ def test_a_machine_that_follows_its_own_clock_is_not_synchronised(line: str) -> 
     assert fields["os.clockOffsetMilliseconds"].status == "unsupported"
 
 
-def test_bluetooth() -> None:
+def test_bluetooth_facts_are_read() -> None:
     reading = devices.bluetooth_reading(DEVICES)
     assert by_key(reading)["peripherals.bluetoothCount"].value == 1
     assert by_key(reading)["peripherals.bluetoothPowered"].value is True
     assert "A483E7010203" not in repr(reading)
 
 
-def test_queues() -> None:
+def test_print_queue_facts_are_read_on_windows() -> None:
     facts = values(devices.queues_reading(DEVICES).fields)
     assert facts["printqueue.waitingJobs"] == 2
     assert facts["printqueue.stuckJobs"] == 1
@@ -146,7 +146,7 @@ def test_queues() -> None:
     assert facts["printqueue.Kitchen.state"] == "offline"
 
 
-def test_the_clock_in_german() -> None:
+def test_clock_facts_are_parsed_in_german() -> None:
     facts = values(time_service.clock_reading(decode(fixture("windows/w32tm.txt"))).fields)
     assert facts == {"os.clockSynchronised": True, "os.clockOffsetMilliseconds": -2.104}
     fields = by_key(time_service.clock_reading("Leap Indicator: 3(not synchronized)\r\n"))

@@ -174,7 +174,7 @@ def collect(
     return collect_network(job, run or RecordedRun(), world.sources(**changed))
 
 
-def test_what_one_run_learned_the_next_one_knows_the_printer_by() -> None:
+def test_a_printer_is_recognised_by_the_mac_learned_in_an_earlier_run() -> None:
     queue = KnownPrinter(
         "q",
         "Kitchen",
@@ -278,7 +278,7 @@ def test_printers_are_queried_by_snmp_if_a_community_is_configured() -> None:
     assert {each.port for each in facts.endpoints} == {9100, 631}
 
 
-def test_a_whole_report() -> None:
+def test_a_complete_collection_has_all_facts() -> None:
     world = World(
         known=(
             KnownPrinter(
@@ -325,7 +325,7 @@ def broken(*_: object, **__: object) -> object:
     raise OSError("out of order")
 
 
-def test_a_broken_source_costs_only_its_own_facts() -> None:
+def test_a_failing_network_source_affects_only_its_own_facts() -> None:
     cases = {
         "browse": "mdns",
         "scan": "scan",
@@ -444,7 +444,7 @@ def test_configured_printers_are_scanned_before_the_rest() -> None:
     assert "3 of about 254 addresses were tried: max_hosts is 3" in facts.limitations
 
 
-def test_the_own_spooler_is_no_printer_of_the_network() -> None:
+def test_the_own_spooler_is_not_listed_as_a_network_printer() -> None:
     own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
     world = World(hosts=(own,))
     collect(world)
@@ -484,7 +484,7 @@ class Stuck:
         return self._answer
 
 
-def test_cancelled_while_a_source_hangs() -> None:
+def test_a_cancelled_collection_ends_although_a_source_hangs() -> None:
     stuck = Stuck(KnownPrinters())
     run = RecordedRun()
     facts: list[NetworkFacts] = []

@@ -16,7 +16,7 @@ def service(kind: str = "_ipp._tcp", port: int = 631, **txt: str) -> MdnsService
     return MdnsService("Kitchen", kind, "h.local", ("10.0.0.9",), port, tuple(txt.items()))
 
 
-def test_joins_what_every_source_saw():
+def test_facts_of_all_sources_are_joined_by_address():
     observed = correlate(
         scanned=[
             ScannedHost(
@@ -46,7 +46,7 @@ def test_joins_what_every_source_saw():
     assert observation.models == ("Brother HL",)
 
 
-def test_a_service_without_a_port_is_no_port():
+def test_a_service_without_a_port_adds_no_port():
     assert correlate(services=[service("_printer._tcp", 0)]).ports == {}
 
 
@@ -85,7 +85,7 @@ def test_models_are_compared_without_what_drivers_add():
     assert not is_same_model(None, "")
 
 
-def test_words_of_reasons():
+def test_reported_printer_states_are_described():
     assert state_words(("media-empty-error", "media-empty-warning")) == ("out of paper",)
     assert state_words(("toner-low", "com.vendor-thing")) == ("low on toner", "com.vendor thing")
     assert listed(["a", "b", "c", "d", "e", "f"]) == "a, b, c, d and 2 more"
@@ -101,7 +101,7 @@ def test_a_service_is_listed_under_ipv4_or_its_best_ipv6_address() -> None:
     assert at() == ()
 
 
-def test_the_rest_of_the_network_is_without_this_machine() -> None:
+def test_observations_can_exclude_addresses() -> None:
     observed = correlate(scanned=[ScannedHost("10.0.0.9", open_ports=(80,))], services=[service()])
     assert observed.without({"10.0.0.8"}) == observed
     rest = observed.without({"10.0.0.9"})

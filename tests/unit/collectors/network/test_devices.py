@@ -24,15 +24,15 @@ RIGHT_MIN = 0.92
 RECOGNISED_MIN = 0.9
 
 
-def test_devices_are_of_many_makers() -> None:
+def test_the_recorded_devices_have_at_least_40_makers() -> None:
     assert len({device.maker for device in DEVICES}) == len(DEVICES) >= 40
 
 
-def test_kinds_are_right() -> None:
+def test_the_kind_of_most_devices_is_right() -> None:
     assert _share(lambda device: (described(device)[0], device.kind), "kind") >= RIGHT_MIN
 
 
-def test_labels_and_models_are_right() -> None:
+def test_labels_and_models_of_most_devices_are_right() -> None:
     wanted = _share(lambda each: (described(each)[1:], (each.label, each.model)), "label and model")
     assert wanted >= RIGHT_MIN
 

@@ -41,7 +41,7 @@ def test_own_host_name_and_spooler_are_not_queried() -> None:
     ]
 
 
-def test_a_connection_goes_to_who_asks_and_is_closed_where_nobody_does() -> None:
+def test_connections_are_handed_to_the_queries_or_closed() -> None:
     discoveries = Discoveries(own=frozenset({"10.0.0.20"}))
     early, taken, twice, own, left, late = (socket.socket() for _ in range(6))
     discoveries.set_queues({})

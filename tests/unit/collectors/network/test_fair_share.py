@@ -6,14 +6,14 @@ from hypothesis import strategies as st
 from collectors.network.fair_share import Pool, in_turns
 
 
-def test_one_greedy_holder_ends_at_a_half_and_a_newcomer_gets_as_much_as_is_left() -> None:
+def test_a_single_holder_gets_at_most_half_of_a_pool() -> None:
     pool = Pool(100)
     assert sum(pool.take("greedy", 1) for _ in range(1000)) == 50
     assert sum(pool.take("newcomer", 1) for _ in range(1000)) == 25
     assert pool.take("late", 1)
 
 
-def test_what_is_given_back_or_refilled_can_be_taken_again() -> None:
+def test_returned_or_refilled_amounts_can_be_taken_again() -> None:
     pool = Pool(10)
     assert pool.take("a", 5)
     assert not pool.take("a", 1)
@@ -24,7 +24,7 @@ def test_what_is_given_back_or_refilled_can_be_taken_again() -> None:
     assert pool.take("b", 5)
 
 
-def test_two_that_turn_out_to_be_one_share_one_share() -> None:
+def test_joined_addresses_share_one_share_of_the_pool() -> None:
     pool = Pool(100)
     assert pool.take("10.0.0.1", 30)
     assert pool.take("10.0.0.2", 20)
@@ -34,7 +34,7 @@ def test_two_that_turn_out_to_be_one_share_one_share() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 40))))
-def test_nobody_holds_more_than_is_left(takes: list[tuple[str, int]]) -> None:
+def test_no_holder_has_more_than_the_remaining_amount(takes: list[tuple[str, int]]) -> None:
     pool, held = Pool(100), dict.fromkeys("abcd", 0)
     for holder, amount in takes:
         if pool.take(holder, amount):
@@ -44,7 +44,7 @@ def test_nobody_holds_more_than_is_left(takes: list[tuple[str, int]]) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers())))
-def test_everybody_has_a_turn_before_anybody_has_two(owned: list[tuple[str, int]]) -> None:
+def test_owners_take_turns_in_round_robin_order(owned: list[tuple[str, int]]) -> None:
     turns = in_turns((owner, (owner, item)) for owner, item in owned)
     assert sorted(turns) == sorted(owned)
     for owner in "abc":

@@ -37,7 +37,7 @@ PRINTER = MdnsService(
 )
 
 
-def test_a_host_carries_all_its_sources_in_their_order() -> None:
+def test_sources_of_a_host_are_listed_in_a_fixed_order() -> None:
     hosts = assemble_hosts(
         correlate(
             local=LocalNetwork((ETH0,)),
@@ -118,7 +118,7 @@ def test_labels_fall_back_to_the_service_of_the_port() -> None:
     assert {e.host for e in endpoints} == {"10.0.0.9"}
 
 
-def test_reverse_names_serve_where_mdns_gave_none() -> None:
+def test_reverse_dns_names_are_used_without_mdns_names() -> None:
     scanned = (ScannedHost("10.0.0.9", open_ports=(80,)),)
     names = (HostName("10.0.0.9", "till.local"), HostName("10.0.0.99", "nobody.local"))
     (host,) = assemble_hosts(correlate(scanned=scanned, hostnames=names))
@@ -137,7 +137,7 @@ def endpoint(address: str, port: int, *, mdns: bool = False, ids: tuple[str, ...
     )
 
 
-def test_what_is_worth_most_comes_first() -> None:
+def test_endpoints_are_ordered_by_importance() -> None:
     rest = endpoint("10.0.0.2", 22)
     announced = endpoint("10.0.0.3", 8009, mdns=True)
     announced_printer = endpoint("10.0.0.4", 6310, mdns=True)
@@ -172,7 +172,7 @@ def test_endpoints_are_distinct_and_ordered_by_worth(
     assert by_worth(endpoints) == endpoints
 
 
-def test_what_one_device_has_beyond_its_share_comes_after_the_others() -> None:
+def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
     lies = [endpoint("10.0.0.2", port, mdns=True) for port in range(1, 1001)]
     printer, till = endpoint("10.0.0.9", 9100), endpoint("10.0.0.8", 22)
     matched = endpoint("10.0.0.2", 2000, mdns=True, ids=("kitchen",))
@@ -222,7 +222,7 @@ def test_a_host_has_the_name_it_gives_itself() -> None:
     assert host.hostname == "lie.local"
 
 
-def test_in_a_long_list_what_answers_comes_before_what_was_announced_of_the_same_device() -> None:
+def test_reachable_endpoints_precede_announced_endpoints_of_the_same_device() -> None:
     mac = "aa:aa:aa:aa:aa:aa"
     announced = tuple(
         Endpoint("10.0.0.9", "p", 1000 + n, "lie", ("mdns",), "discovered", mac_address=mac)
@@ -244,7 +244,7 @@ def test_model_announced_by_another_host_is_listed_but_no_evidence() -> None:
     assert ("10.0.0.7", 631) not in observed.ports
 
 
-def test_a_friendly_name_before_a_technical_one() -> None:
+def test_a_friendly_name_is_preferred_to_a_technical_one() -> None:
     connect = MdnsService("sonos02005e0010aa", "_spotify-connect._tcp", "s", ("10.0.0.9",), 1400)
     play = MdnsService("02005E0010AA@Roost", "_raop._tcp", "s", ("10.0.0.9",), 7000)
     endpoints = assemble_endpoints(correlate(services=(connect, play)))
@@ -253,7 +253,7 @@ def test_a_friendly_name_before_a_technical_one() -> None:
     assert alone.label == "sonos02005e0010aa"
 
 
-def test_what_the_whole_device_is_stands_at_its_ports_without_a_model() -> None:
+def test_the_announced_model_of_a_device_is_used_for_its_endpoints() -> None:
     shell = MdnsService("stock", "_ssh._tcp", "s.local", ("10.0.0.9",), 22, announcer="10.0.0.9")
     info = replace(shell, type="_device-info._tcp", txt=(("model", "Macmini9,1"),), port=0)
     for whole in (info, replace(info, addresses=(), hostname="")):

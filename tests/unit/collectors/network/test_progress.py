@@ -45,7 +45,7 @@ def test_announced_queues_are_known_for_each_address_and_port() -> None:
     assert queues_in(facts)["192.0.2.7", 631] == Queues(("printers/kitchen", "printers/bar"))
 
 
-def test_what_is_no_print_queue_is_not_taken_for_one() -> None:
+def test_only_print_services_announce_queues() -> None:
     facts = _collected(_service("_http._tcp", 80, rp="admin"), _service("_ipp._tcp", 631))
     ports = observed_in(facts, announced_in(facts)).ports.values()
     assert [each.queues for each in ports] == [(), (), (), ()]
@@ -58,7 +58,7 @@ def test_configured_queues_are_queried() -> None:
     assert queues_in(facts) == {("192.0.2.7", 631): Queues((), ("printers/bar",))}
 
 
-def test_a_name_answered_is_left_out_where_the_host_announced_one() -> None:
+def test_a_queried_name_is_ignored_if_the_host_announced_a_name() -> None:
     facts = _collected(_service("_http._tcp", 80))
     facts.enrichment = Enrichment(
         hostnames=(HostName("192.0.2.7", "other.local"), HostName("192.0.2.8", "till.local"))

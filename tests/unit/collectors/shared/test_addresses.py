@@ -38,7 +38,7 @@ def test_loopback_by_address_and_by_name() -> None:
     assert not any(map(is_loopback, ("", "10.0.0.1", "127.0.0.1.evil.example", "fe80::1%eth0")))
 
 
-def test_what_is_no_network_is_left_out() -> None:
+def test_invalid_networks_are_left_out() -> None:
     texts = ("10.0.0.0/24", "x", "192.168.1.20", "fd00::/8")
     assert [str(each) for each in parse_networks(texts)] == [
         "10.0.0.0/24",

@@ -43,14 +43,14 @@ def test_servers_follow_the_environment():
         % (len(QUEUES), QUEUES),
     ],
 )
-def test_every_form_of_answer_is_read(tmp_path: Path, reply: bytes) -> None:
+def test_every_form_of_http_reply_is_parsed(tmp_path: Path, reply: bytes) -> None:
     response, (query,) = answer(tmp_path / "cups.sock", reply)
     assert response == ipp.decode_response(QUEUES)
     assert query.startswith(b"POST / HTTP/1.1\r\n")
     assert query.endswith(QUESTION)
 
 
-def test_what_was_not_found_is_an_answer(tmp_path: Path) -> None:
+def test_a_not_found_reply_of_cups_is_returned(tmp_path: Path) -> None:
     response, _ = answer(tmp_path / "cups.sock", http(message(status=ipp.NOT_FOUND)))
     assert response == ipp.Response(ipp.NOT_FOUND, ())
 

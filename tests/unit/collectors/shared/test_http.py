@@ -72,7 +72,7 @@ def test_a_reply_without_a_length_ends_with_the_connection():
     assert reply.is_whole
 
 
-def test_joins_chunks():
+def test_chunked_bodies_are_joined():
     raw = CHUNKED + b"3;x=y\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
     reply = read(raw, is_all=False)
     assert reply is not None
@@ -110,7 +110,7 @@ def test_heads_with_bare_line_feeds_are_read(end: bytes):
         b"Transfer-Encoding: identity",
     ],
 )
-def test_a_line_that_is_no_header_costs_itself_only(field: bytes):
+def test_an_invalid_header_line_is_ignored(field: bytes):
     reply = read_all(START + field + b"\r\nServer: x\r\n\r\n<title>")
     assert (reply.status, reply.header("server"), reply.body) == (200, "x", b"<title>")
 
@@ -125,7 +125,7 @@ def test_a_line_that_is_no_header_costs_itself_only(field: bytes):
         (CHUNKED + b"3\r\nabc\r\nzz\r\n", b"abc"),
     ],
 )
-def test_what_came_of_a_broken_reply_counts(raw: bytes, body: bytes):
+def test_an_incomplete_reply_is_returned_as_far_as_it_was_received(raw: bytes, body: bytes):
     reply = read_all(raw)
     assert (reply.status, reply.body, reply.is_whole) == (200, body, False)
 
@@ -141,7 +141,7 @@ def test_what_came_of_a_broken_reply_counts(raw: bytes, body: bytes):
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
     ],
 )
-def test_what_is_not_http_is_an_error(raw: bytes):
+def test_a_reply_that_is_not_http_raises_an_error(raw: bytes):
     with pytest.raises(HttpError):
         read(raw, is_all=True)
 
@@ -206,7 +206,7 @@ def test_body_is_never_longer_than_its_content_length(raw: bytes):
 
 
 @given(st.binary(max_size=200), st.integers(1, 50))
-def test_how_a_reply_is_cut_on_the_way_changes_nothing(rest: bytes, step: int):
+def test_the_sizes_of_received_pieces_do_not_change_a_reply(rest: bytes, step: int):
     for start in (START, CHUNKED):
         with suppress(HttpError):
             assert read(start + rest, is_all=True, step=step) == read(start + rest, is_all=True)
@@ -223,7 +223,7 @@ def _for(seconds: float) -> Callable[[], float]:
     return require_s
 
 
-def test_asks_over_a_socket():
+def test_a_request_is_exchanged_over_a_socket():
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(START + b"Content-Length: 3\r\n\r\nabc")

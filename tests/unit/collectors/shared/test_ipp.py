@@ -59,7 +59,7 @@ def test_decodes_what_a_real_spooler_answered():
     assert names == ["bar", "kitchen", "till", "usbq"]
 
 
-def test_keeps_apart_groups_and_several_values():
+def test_groups_and_multiple_values_are_decoded():
     response = ipp.decode_response(
         message(
             b"\x01",
@@ -121,7 +121,7 @@ DEEPER = item(0x4A, "", b"m") + item(0x34, "", b"")
         (b"\x04" * (ipp.ATTRIBUTES_MAX + 1), "more attributes"),
     ],
 )
-def test_what_is_malformed_is_an_error(items: bytes, reason: str):
+def test_a_malformed_ipp_response_raises_an_error(items: bytes, reason: str):
     with pytest.raises(ipp.IppError, match=reason):
         ipp.decode_response(message(items))
 
@@ -137,7 +137,7 @@ def test_what_is_malformed_is_an_error(items: bytes, reason: str):
         message(b"\x04", item(0x35, "info", b"\x00")),
     ],
 )
-def test_what_is_cut_short_is_an_error(data: bytes):
+def test_a_truncated_ipp_response_raises_an_error(data: bytes):
     with pytest.raises(ipp.IppError):
         ipp.decode_response(data)
 

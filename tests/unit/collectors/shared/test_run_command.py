@@ -13,7 +13,7 @@ def test_a_program_that_writes_for_ever_is_ended() -> None:
         run_command(("yes",), time.monotonic() + 60, max_bytes=1000)
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_a_program_that_is_not_installed_raises_an_error() -> None:
     with pytest.raises(NotInstalled) as refused:
         run_command(("no-such-program-here",), time.monotonic() + 60)
     assert status_of(refused.value) == ("unsupported", "no-such-program-here is not installed")

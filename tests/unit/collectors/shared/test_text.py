@@ -10,7 +10,7 @@ from tests.fixtures.payloads import HOSTILE_STRINGS
 from tests.unit.agent.hostile import hostile_text
 
 
-def test_replaces_what_steers_a_terminal():
+def test_control_characters_are_replaced():
     assert clean_text("\x1b[31mred\x1b[0m\x07\x9b1m") == "[31mred [0m 1m"
     assert clean_text("abc\u202edcba\u2066x\u200b") == "abc dcba x"
     assert clean_text("\ud800a\x1b[31mb\u202ec\n d") == "a [31mb c d"
@@ -42,7 +42,7 @@ def test_text_is_bounded_before_it_is_cleaned():
     assert clean_text("x" * 10_000_000, 10) == "x" * 10
 
 
-def test_decodes_what_is_no_utf8():
+def test_text_that_is_not_utf8_is_decoded():
     assert decode_text(b"caf\xe9\xff") == "caf\ufffd\ufffd"
 
 

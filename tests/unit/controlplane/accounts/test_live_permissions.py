@@ -77,7 +77,7 @@ def test_a_key_is_limited_to_the_locations_of_its_owner(
     assert cut(requested, bounds) == frozenset(expected)
 
 
-async def test_a_key_without_an_owner_is_as_it_was(service: RunningService) -> None:
+async def test_a_key_without_an_owner_keeps_its_own_permissions(service: RunningService) -> None:
     key = service.make_key(locations=["loc-1"], can_write=False)
     caller = service.caller(key)
     assert caller == Caller(caller.key_id, ORGANIZATION, False, frozenset({"loc-1"}))
@@ -114,7 +114,7 @@ async def test_a_removed_member_s_key_ends_with_the_next_poll(service: RunningSe
     assert await status(service, key) == 401
 
 
-async def test_a_key_does_not_come_back_with_the_membership(service: RunningService) -> None:
+async def test_a_key_stays_revoked_when_the_membership_returns(service: RunningService) -> None:
     user = make_user(service)
     key = own_key(service, user)
     # Without a second membership, the removal below would delete the account.
@@ -124,7 +124,7 @@ async def test_a_key_does_not_come_back_with_the_membership(service: RunningServ
     assert await status(service, key) == 401
 
 
-async def test_a_key_ends_in_the_organization_that_was_left_only(service: RunningService) -> None:
+async def test_leaving_an_organization_ends_only_its_own_keys(service: RunningService) -> None:
     user = make_user(service)
     make_user(service, organization_id="org-0002")
     there, here = own_key(service, user, organization_id="org-0002"), own_key(service, user)
@@ -239,7 +239,7 @@ async def test_a_removed_member_s_command_stream_ends_with_the_next_poll(
 
 
 @pytest.mark.parametrize("role", ["viewer", "owner"])
-async def test_a_command_stream_ends_where_its_owner_only_reads(
+async def test_a_command_stream_ends_when_its_owner_becomes_a_viewer(
     service: RunningService, role: Any
 ) -> None:
     user = make_user(service)
@@ -252,7 +252,7 @@ async def test_a_command_stream_ends_where_its_owner_only_reads(
         assert stream.is_ended is (role == "viewer")
 
 
-async def test_a_narrowed_owner_s_stream_brings_no_commands_of_elsewhere(
+async def test_a_stream_sends_no_commands_of_locations_that_its_owner_lost(
     service: RunningService,
 ) -> None:
     user = make_user(service)

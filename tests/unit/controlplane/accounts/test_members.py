@@ -149,7 +149,7 @@ async def test_members_of_another_organization_are_not_there(service: RunningSer
     assert members["invitations"] == []
 
 
-async def test_who_is_invited_joins_once_and_signs_in(service: RunningService) -> None:
+async def test_an_invited_user_joins_once_and_signs_in(service: RunningService) -> None:
     browser = await signed_in(service)
     code = await invited(browser)
     stranger = Browser(service)
@@ -166,7 +166,9 @@ async def test_who_is_invited_joins_once_and_signs_in(service: RunningService) -
     assert (await browser.post(MEMBERS)).json()["invitations"] == []
 
 
-async def test_a_link_is_good_for_a_day_and_until_it_is_taken_back(service: RunningService) -> None:
+async def test_an_invitation_is_valid_for_a_day_or_until_it_is_revoked(
+    service: RunningService,
+) -> None:
     browser = await signed_in(service)
     revoked = await invited(browser)
     (waiting,) = (await browser.post(MEMBERS)).json()["invitations"]
@@ -182,7 +184,7 @@ async def test_a_link_is_good_for_a_day_and_until_it_is_taken_back(service: Runn
     assert (await browser.post(MEMBERS)).json()["invitations"] == []
 
 
-async def test_a_link_is_worth_nothing_when_its_maker_may_make_none(
+async def test_an_invitation_is_invalid_if_its_creator_lost_the_permission(
     service: RunningService,
 ) -> None:
     make_user(service, "eve@example.com")
@@ -226,7 +228,7 @@ async def test_joining_limits_wrong_passwords(service: RunningService) -> None:
     assert int(last.headers["retry-after"]) > 0
 
 
-async def test_a_member_is_not_invited(service: RunningService) -> None:
+async def test_a_member_cannot_be_invited_again(service: RunningService) -> None:
     browser = await signed_in(service)
     reply = await browser.post(f"{MEMBERS}/invite", INVITED | {"email": "ADA@example.com"})
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
@@ -236,7 +238,7 @@ async def test_a_member_is_not_invited(service: RunningService) -> None:
     assert (reply.status_code, reply.json()["code"]) == (409, "already_member")
 
 
-async def test_so_many_invitations_wait_and_no_more(
+async def test_the_number_of_open_invitations_is_limited(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(invitations, "INVITATIONS_MAX", 1)
@@ -257,7 +259,7 @@ async def test_so_many_invitations_wait_and_no_more(
         (INVITATION, {}),
     ],
 )
-async def test_who_joins_wrongly_is_refused(
+async def test_an_invalid_or_foreign_join_request_is_refused(
     service: RunningService, path: str, body: dict[str, str]
 ) -> None:
     assert (await Browser(service).post(path, body)).status_code == 400
@@ -266,7 +268,7 @@ async def test_who_joins_wrongly_is_refused(
     )
 
 
-async def test_a_short_password_is_no_password(service: RunningService) -> None:
+async def test_a_short_password_is_refused(service: RunningService) -> None:
     code = await invited(await signed_in(service))
     reply = await Browser(service).post(JOIN, join_body(code, password="short"))
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")

@@ -31,7 +31,9 @@ async def named(service: RunningService) -> tuple[Any, Any]:
     return names
 
 
-async def test_records_have_the_names_of_where_a_device_is(service: RunningService) -> None:
+async def test_records_contain_location_and_organization_names(
+    service: RunningService,
+) -> None:
     await service.device().enrolled()
     assert await named(service) == (None, None)
     now = service.clock()
@@ -57,7 +59,7 @@ def test_names_belong_to_one_organization(service: RunningService) -> None:
     assert result.organization("org-0002") is None
 
 
-async def test_a_location_without_sales_has_no_figures(service: RunningService) -> None:
+async def test_figures_of_a_location_without_sales_return_404(service: RunningService) -> None:
     now = service.clock()
     service.database.write(lambda session: name_location(session, AT, "Harbour", now))
     body = '{"locationId": "loc-0001", "locationMode": "single", "period": "today"}'

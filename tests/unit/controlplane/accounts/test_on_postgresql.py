@@ -39,7 +39,7 @@ async def test_tries_at_once_are_counted_over_all_services(service: RunningServi
     assert statuses.count(429) == FAILURES_MAX
 
 
-async def test_a_membership_that_one_ends_is_over_at_the_other(service: RunningService) -> None:
+async def test_a_membership_ended_at_one_service_ends_at_the_other(service: RunningService) -> None:
     user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()

@@ -141,7 +141,7 @@ async def test_a_viewer_makes_keys_that_read_and_ends_sessions(service: RunningS
     assert (await browser.post(PROFILE)).status_code == 401
 
 
-async def test_a_key_is_good_at_its_maker_s_locations_only(service: RunningService) -> None:
+async def test_a_key_is_limited_to_the_locations_of_its_creator(service: RunningService) -> None:
     browser = await signed_in(service, locations=["loc-1", "loc-2"])
     for locations, status in ((["loc-1"], 200), (["loc-3"], 403), (["loc-1", "loc-3"], 403)):
         body = NEW_KEY | {"locations": locations}
@@ -189,7 +189,7 @@ async def test_a_viewer_can_have_fewer_keys(
         NEW_KEY | {"locations": ["loc"] * 501},
     ],
 )
-async def test_a_key_that_is_described_wrongly_is_refused(
+async def test_invalid_properties_of_a_new_key_are_refused(
     service: RunningService, body: dict[str, Any]
 ) -> None:
     browser = await signed_in(service)

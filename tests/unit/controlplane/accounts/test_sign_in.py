@@ -35,7 +35,7 @@ def count(service: RunningService, table: Any) -> int:
     return service.database.read(lambda session: session.scalars(query).one())
 
 
-async def test_who_signs_in_is_known_by_the_cookie(service: RunningService) -> None:
+async def test_sign_in_returns_a_session_cookie(service: RunningService) -> None:
     user = make_user(service)
     browser = Browser(service)
     reply = await browser.sign_in(" ADA@Example.com ")
@@ -188,7 +188,7 @@ async def test_the_real_numbers_are_argon2id_with_nineteen_mebibytes() -> None:
         passwords.close()
 
 
-async def test_an_older_hash_is_made_anew_when_its_password_is_known(
+async def test_an_old_password_hash_is_replaced_at_sign_in(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -246,21 +246,27 @@ async def test_an_unknown_account_is_throttled_as_well(service: RunningService) 
     assert (await Browser(service).sign_in("bob@example.com")).status_code == 429
 
 
-async def test_an_address_may_not_try_one_account_after_another(service: RunningService) -> None:
+async def test_failed_sign_ins_are_limited_per_address_across_accounts(
+    service: RunningService,
+) -> None:
     make_user(service)
     for at in range(FAILURES_MAX):
         assert (await Browser(service).sign_in(f"bob{at}@example.com")).status_code == 401
     assert (await Browser(service).sign_in()).status_code == 429
 
 
-async def test_tries_at_once_are_no_more_than_tries_in_turn(service: RunningService) -> None:
+async def test_concurrent_sign_ins_have_the_same_limit_as_sequential_ones(
+    service: RunningService,
+) -> None:
     make_user(service)
     tries = [Browser(service).sign_in(password="not this one, no") for _ in range(FAILURES_MAX + 5)]
     statuses = sorted(each.status_code for each in await asyncio.gather(*tries))
     assert statuses == [401] * FAILURES_MAX + [429] * 5
 
 
-async def test_a_success_gives_no_new_tries_at_other_accounts(service: RunningService) -> None:
+async def test_a_successful_sign_in_does_not_reset_the_limit_for_other_accounts(
+    service: RunningService,
+) -> None:
     """A successful sign-in to one account does not reset the limit on guesses at other accounts."""
     make_user(service)
     make_user(service, "eve@example.com")
@@ -355,7 +361,7 @@ async def test_a_form_cannot_sign_in(service: RunningService) -> None:
         {"email": "", "password": ""},
     ],
 )
-async def test_only_an_address_and_a_password_are_taken(
+async def test_sign_in_accepts_only_an_address_and_a_password(
     service: RunningService, body: dict[str, object]
 ) -> None:
     make_user(service)
@@ -367,7 +373,7 @@ async def test_a_large_body_is_refused(service: RunningService) -> None:
     assert reply.status_code == 413
 
 
-async def test_who_is_a_member_nowhere_gets_no_session(service: RunningService) -> None:
+async def test_a_user_without_memberships_gets_no_session(service: RunningService) -> None:
     user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -383,7 +389,7 @@ async def test_an_invalid_cookie_is_refused(service: RunningService, value: str)
     assert (await browser.post(OVERVIEW)).status_code == 401
 
 
-async def test_a_key_counts_more_than_the_cookie_beside_it(service: RunningService) -> None:
+async def test_an_api_key_takes_precedence_over_a_session_cookie(service: RunningService) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()

@@ -82,7 +82,7 @@ async def test_too_many_calls_return_429_with_retry_after(bounded: Agent) -> Non
     assert int(replies[-1].headers["retry-after"]) >= 1
 
 
-async def test_what_takes_long_is_charged_for(loaded: Database) -> None:
+async def test_processor_time_of_slow_calls_is_charged(loaded: Database) -> None:
     settings = Settings(processing_share=0.1, processing_burst_s=1, refusal_delay_s=0)
     # Each call takes ``FREE_S`` seconds of processor time, which are not charged.
     times_s = itertools.count(step=dispatch.FREE_S)
@@ -123,7 +123,7 @@ async def test_an_internal_error_is_a_json_rpc_error(
     assert error["data"]["traceId"] in caplog.text
 
 
-async def test_calls_at_once_do_not_meet(agent: Agent) -> None:
+async def test_concurrent_tool_calls_do_not_affect_each_other(agent: Agent) -> None:
     results = await asyncio.gather(
         *(agent.call("query_sales", groupBy=["day"], period="last7") for _ in range(8)),
         *(agent.call("business_context") for _ in range(8)),

@@ -159,7 +159,7 @@ DEADLINELESS = {"deadline": None, "suppress_health_check": [HealthCheck.function
 
 @given(body=bodies | requests.map(json.dumps), version=versions)
 @checked(max_examples=sizes.examples(500), **DEADLINELESS)
-async def test_whatever_comes_is_answered(
+async def test_any_body_gets_a_json_rpc_reply(
     agent: Agent, body: bytes | str, version: str | None
 ) -> None:
     headers = {} if version is None else {"mcp_protocol_version": version}

@@ -22,7 +22,7 @@ TOOLS = [
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-async def test_a_version_that_is_known_is_agreed_to(agent: Agent, version: str) -> None:
+async def test_a_known_protocol_version_is_accepted(agent: Agent, version: str) -> None:
     result = (await agent.ask("initialize", HELLO | {"protocolVersion": version}))["result"]
     assert result["protocolVersion"] == version
     assert result["serverInfo"]["name"] == "venue-control"
@@ -99,7 +99,7 @@ async def test_an_unknown_method_is_an_error_of_its_request(agent: Agent, method
     assert (await agent.ask(method, params))["error"]["code"] == -32601
 
 
-async def test_a_notification_is_taken_and_not_answered(agent: Agent) -> None:
+async def test_a_notification_is_accepted_without_a_reply(agent: Agent) -> None:
     reply = await agent.send(NOTIFICATION)
     assert (reply.status_code, reply.content) == (202, b"")
 
@@ -155,7 +155,7 @@ async def test_the_metadata_is_at_the_origin_that_was_called(
         ({"content-type": "text/plain"}, 415),
     ],
 )
-async def test_a_web_page_from_elsewhere_is_refused(
+async def test_requests_from_other_origins_are_refused(
     agent: Agent, headers: dict[str, Any], status: int
 ) -> None:
     named = {name.replace("-", "_"): value for name, value in headers.items()}

@@ -200,7 +200,7 @@ async def test_rows_over_time_come_in_its_order_others_by_net(agent: Agent) -> N
     assert nets == sorted(nets, reverse=True)
 
 
-async def test_a_limit_leaves_out_and_counts(agent: Agent) -> None:
+async def test_rows_beyond_the_limit_are_omitted_and_counted(agent: Agent) -> None:
     whole = await agent.call("query_sales", **MONTH, groupBy=["day"], limit=500)
     some = await agent.call("query_sales", **MONTH, groupBy=["day"], limit=3)
     assert some["rows"] == whole["rows"][:3]
@@ -208,7 +208,7 @@ async def test_a_limit_leaves_out_and_counts(agent: Agent) -> None:
     assert some["totals"] == whole["totals"]
 
 
-async def test_a_key_that_is_cut_sees_its_locations_only(agent: Agent) -> None:
+async def test_query_sales_returns_only_the_locations_of_the_key(agent: Agent) -> None:
     key = agent.service.make_key(locations=["loc-0002"])
     table = await agent.call("query_sales", key, **MONTH, groupBy=["location"])
     assert {row["group"]["location"] for row in table["rows"]} == {"loc-0002"}

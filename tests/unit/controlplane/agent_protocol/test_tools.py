@@ -126,7 +126,7 @@ async def test_pages_show_each_row_once(agent: Agent, dataset: str) -> None:
         assert timestamps == sorted(timestamps, reverse=True)
 
 
-async def test_a_cursor_is_for_the_call_it_came_from(agent: Agent) -> None:
+async def test_a_cursor_is_accepted_only_by_the_same_call(agent: Agent) -> None:
     page = await agent.call("read_business_records", dataset="sales", limit=2)
     other = {"dataset": "refunds", "cursor": page["nextCursor"]}
     assert "Leave cursor out" in await agent.mistake("read_business_records", **other)
@@ -193,7 +193,7 @@ async def test_goods_can_be_searched(agent: Agent) -> None:
     assert first["rows"] + second["rows"] == whole[:14]
 
 
-async def test_a_good_is_taken_off_and_offered_again(agent: Agent) -> None:
+async def test_a_good_is_made_inactive_and_active_again(agent: Agent) -> None:
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
     named = {"goodId": good["goodId"]}
     off = await agent.call("set_catalog_availability", **named, status="inactive")
@@ -207,7 +207,7 @@ async def test_a_good_is_taken_off_and_offered_again(agent: Agent) -> None:
     assert on["changed"]
 
 
-async def test_a_variation_is_taken_off_alone(agent: Agent) -> None:
+async def test_a_single_variation_can_be_made_inactive(agent: Agent) -> None:
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
     named = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
     off = await agent.call("set_catalog_availability", **named, status="inactive")

@@ -216,7 +216,7 @@ async def test_flapping_causes_one_alert_that_resolves_after_a_stable_hour(fleet
     assert kinds(await fleet.run(120)) == [("alert.resolved", "offline", True)]
 
 
-async def test_a_report_with_a_fault_causes_an_alert_until_one_without(fleet: Fleet) -> None:
+async def test_a_faulty_report_causes_an_alert_until_a_report_without_faults(fleet: Fleet) -> None:
     device, *_ = await fleet.add(2)
     assert (await device.submit()).status_code == 200
     (firing,) = await fleet.run(30)

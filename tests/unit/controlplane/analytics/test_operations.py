@@ -127,7 +127,7 @@ async def test_figures_require_a_key(merchant: RunningService, path: str) -> Non
         ({"first": "2026-01-01"}, "first"),
     ],
 )
-async def test_a_mistake_is_named(
+async def test_an_invalid_field_of_the_body_is_named(
     merchant: RunningService, path: str, wrong: dict[str, Any], field: str
 ) -> None:
     refused = await ask(merchant, path, **wrong)
@@ -162,7 +162,7 @@ async def test_a_mistake_in_the_period_is_named(
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
-async def test_payment_types_filter_where_the_contract_permits(
+async def test_payment_types_filter_the_operations_that_permit_it(
     merchant: RunningService, path: str
 ) -> None:
     result = await ask(merchant, path, paymentTypes=["cash", "mixed"])

@@ -61,7 +61,7 @@ def pulse(*path: str | int, to: Any) -> httpx2.Response:
         reply("remoteControl/current", None),
     ],
 )
-def test_right_replies_fit(right: httpx2.Response) -> None:
+def test_valid_replies_fit(right: httpx2.Response) -> None:
     schema.require_fitting(right)
 
 
@@ -90,7 +90,7 @@ AED = (*FIRST, "currencies", 0)
         pulse(*AED, "points", to=[1]),
     ],
 )
-def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
+def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> None:
     with pytest.raises(schema.NotFittingError):
         schema.require_fitting(wrong)
 
@@ -107,5 +107,5 @@ def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
         ("venuePulse", {"locationId": "a", "period": "today"}, False),
     ],
 )
-def test_bodies_are_judged_too(name: str, body: Any, fits: bool) -> None:
+def test_request_bodies_are_validated(name: str, body: Any, fits: bool) -> None:
     assert (not list(schema.mistakes(f"analytics/{name}", body, is_request=True))) is fits

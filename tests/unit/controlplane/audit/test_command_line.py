@@ -39,7 +39,7 @@ def entries(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[st
 
 
 @pytest.mark.usefixtures("database")
-def test_each_change_is_a_line_as_the_command_line_s(
+def test_each_change_on_the_command_line_has_an_audit_entry(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     secret = tmp_path / "password"

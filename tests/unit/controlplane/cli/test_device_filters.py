@@ -56,7 +56,7 @@ NAMES: dict[str, Device] = {"bar": DEVICE, "kitchen": KITCHEN, "gone": GONE}
         ("--online --platform windows", ""),
     ],
 )
-def test_filters(words: str, names: str) -> None:
+def test_filters_select_devices(words: str, names: str) -> None:
     arguments = [word.replace("\t", " ") for word in words.split(" ") if word]
     filters = Filters(build_parser().parse_args(["devices", *arguments]))
     passed = filters.of(NAMES.values())

@@ -77,7 +77,7 @@ def test_only_the_owner_may_read_them(database: str, tmp_path: Path) -> None:
     assert database
 
 
-def test_nothing_is_overwritten(
+def test_existing_key_files_are_not_overwritten(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "keys"
@@ -90,7 +90,7 @@ def test_nothing_is_overwritten(
 
 
 @pytest.mark.parametrize("full_after", [0, 1, 2, 3, 4])
-def test_on_a_full_disk_there_is_no_key_at_all(
+def test_a_full_disk_leaves_no_key_files(
     database: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -140,7 +140,7 @@ def test_the_message_names_the_file_if_the_directory_cannot_be_renamed(
     monkeypatch.setattr(keys, "_add", add_and_block)
     assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]
-    staging = Path(hint.removeprefix("They are in ").removesuffix(": move it."))
+    staging = Path(hint.removeprefix("The keys are in ").removesuffix(": move this directory."))
     assert len(list(staging.glob("*.key"))) == len(in_it(database)) == 3
 
 
@@ -151,7 +151,7 @@ def test_two_locations_that_would_share_a_file_are_refused() -> None:
         key_files.plan(["a"], 10_001, "")
 
 
-def test_a_key_is_ended_by_its_name_its_last_four_or_the_start_of_its_id(
+def test_a_key_is_revoked_by_name_last_four_characters_or_start_of_its_id(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("one", "two", "two", "three"):

@@ -103,7 +103,7 @@ def test_a_device_without_reports_is_reported(capsys: pytest.CaptureFixture[str]
     assert hint == "Request one: venue-control request kitchen-till network --wait"
 
 
-def test_a_report_is_meant_by_the_start_of_its_id_or_as_the_latest(
+def test_a_report_is_selected_by_the_start_of_its_id_or_as_the_latest(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     newest, snapshot, _ = json.loads(run_command(capsys, "reports", "--json"))
@@ -125,7 +125,7 @@ def test_a_report_is_meant_by_the_start_of_its_id_or_as_the_latest(
         ("application", "facts", "status", "available"),
     ],
 )
-def test_a_reports_lists_as_csv(
+def test_lists_of_a_report_are_printed_as_csv(
     capsys: pytest.CaptureFixture[str], kind: str, table: str, column: str, value: str
 ) -> None:
     text = run_command(capsys, "report", "--latest", "bar-till", kind, "--csv", table)
@@ -138,7 +138,7 @@ def test_a_list_that_a_report_lacks_is_refused(capsys: pytest.CaptureFixture[str
     assert "has no list facts: use one of hosts, endpoints, printers" in capsys.readouterr().err
 
 
-def test_what_changed_since_the_report_before(capsys: pytest.CaptureFixture[str]) -> None:
+def test_changes_since_the_previous_report_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     newest, snapshot, oldest = (
         record["reportId"] for record in json.loads(run_command(capsys, "reports", "--json"))
     )

@@ -215,7 +215,7 @@ def make_all_offline(session: Session) -> None:
     session.execute(update(Device).values(last_seen_at=system_clock() - timedelta(hours=1)))
 
 
-async def test_it_waits_where_the_service_asks_to(tmp_path: Path) -> None:
+async def test_requests_to_many_devices_wait_for_the_rate_limit(tmp_path: Path) -> None:
     """The rate limit permits a burst of three calls, then four calls per second.
 
     The command makes nine calls.

@@ -38,7 +38,7 @@ DEVICE = Device(
 
 
 @pytest.mark.parametrize("width", [50, 80])
-def test_a_device_is_known_by_its_name_at_any_width(
+def test_devices_are_printed_with_their_names_at_any_width(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -82,13 +82,13 @@ def test_an_empty_list_of_devices_is_reported(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == "No device has enrolled yet.\n"
 
 
-def test_a_devices_first_line_is_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_line_of_a_device_is_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     print_facts(device_facts(DEVICE))
     assert capsys.readouterr().out.splitlines()[0].split() == ["name", "bar-till-2"]
 
 
 @pytest.mark.parametrize("words", ["bar-till-2", "Bar-Till-2", "0f7e", str(INSTANCE)])
-def test_a_device_is_meant_by_its_name_or_the_start_of_its_id(words: str) -> None:
+def test_a_device_is_selected_by_its_name_or_the_start_of_its_id(words: str) -> None:
     other = DEVICE.model_copy(update={"instance_id": UUID(int=7), "legacy_install_id": "kitchen"})
     assert device_named(words, [other, DEVICE]).instance_id == INSTANCE
 
@@ -102,7 +102,7 @@ def test_a_word_that_matches_no_device_or_several_is_refused(words: str, message
         device_named(words, [DEVICE, twin])
 
 
-def test_a_table_that_fits_a_narrow_terminal_stays_one(
+def test_a_table_is_folded_only_if_it_is_wider_than_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     headings, rows = ("name", "total"), [("tea", "7.50"), ("coffee", "17.50")]

@@ -102,7 +102,7 @@ def test_a_list_of_keys_names_their_owners(
     assert "Ada@example.com" in capsys.readouterr().out
 
 
-def test_who_is_known_elsewhere_keeps_their_password(
+def test_a_user_of_another_organization_keeps_the_password(
     database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     main([*ADD, *secret])
@@ -221,7 +221,7 @@ def test_an_invalid_name_is_refused(words: list[str]) -> None:
         ("http://venue.example:8080", "http://venue.example:8080"),
     ],
 )
-def test_an_origin_is_as_browsers_write_it(value: str, origin: str) -> None:
+def test_origins_are_normalized_as_browsers_send_them(value: str, origin: str) -> None:
     options = build_parser().parse_args(["serve", "--origin", value])
     assert settings_of(options).origin == origin
 
@@ -229,6 +229,6 @@ def test_an_origin_is_as_browsers_write_it(value: str, origin: str) -> None:
 @pytest.mark.parametrize(
     "value", ["venue.example", "https://venue.example/x", "ftp://x", "https://"]
 )
-def test_what_is_no_origin_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_origin_is_refused(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--origin", value, "--port", "0"]) == 2
     assert "is not an origin" in capsys.readouterr().err

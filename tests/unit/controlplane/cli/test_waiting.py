@@ -68,7 +68,7 @@ def test_a_read_waits_slightly_longer_than_retry_after() -> None:
 
 
 @pytest.mark.parametrize(("status", "calls"), [(429, 2), (503, 1), (500, 1), (409, 1)])
-def test_a_request_is_sent_again_only_where_nothing_was_done(status: int, calls: int) -> None:
+def test_a_request_is_repeated_only_after_429(status: int, calls: int) -> None:
     reply = {
         "version": 1, "requestId": str(DEVICE), "bindingId": str(DEVICE), "kind": "network",
         "expiresAt": "2026-11-20T12:15:00Z", "status": "queued",

@@ -69,7 +69,7 @@ def test_maintenance_is_on_the_locations_clock_and_ends(
         (("quiet", "loc-1", "--device", "till", "--end"), "is not the id of a device"),
     ],
 )
-def test_what_is_wrong_is_one_line(
+def test_invalid_arguments_of_locations_are_reported_in_one_line(
     words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["locations", *words]) == 2

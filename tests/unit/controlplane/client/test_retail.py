@@ -129,7 +129,9 @@ def test_reads_wait_for_the_retry_after_of_the_service(
     assert 1 <= third <= 2
 
 
-def test_a_wait_that_is_too_long_is_not_begun(client: RetailClient, service: Service) -> None:
+def test_a_retry_after_beyond_the_limit_raises_an_error(
+    client: RetailClient, service: Service
+) -> None:
     service.queued[routes.GOODS] = [refusal(429, retry_after=str(int(WAITED_MAX_S) + 1))]
     with pytest.raises(refusals.RateLimitedError):
         list(client.goods())

@@ -26,7 +26,7 @@ def ask(operation: int) -> ipp.Response:
     return ipp.decode_response(answer(question, QUEUES, time.time()))
 
 
-def test_the_spooler_lists_the_venues_queues() -> None:
+def test_the_spooler_of_the_demo_lists_its_queues() -> None:
     response = ask(ipp.CUPS_GET_PRINTERS)
     kitchen, bar, office = queue_printers(response)
     assert (kitchen.name, kitchen.host, kitchen.port) == ("Kitchen", "192.168.77.50", 9100)
@@ -35,14 +35,14 @@ def test_the_spooler_lists_the_venues_queues() -> None:
     assert [each.accepting for each in parse_queues(response)] == [True] * 3
 
 
-def test_the_bars_job_is_stuck() -> None:
+def test_the_print_job_of_the_bar_is_stuck_in_the_demo() -> None:
     (job,) = parse_jobs(ask(ipp.GET_JOBS), time.time())
     assert job.queue == "bar"
     assert job.is_stuck()
 
 
 @given(st.binary(max_size=64))
-def test_any_question_has_an_answer(question: bytes) -> None:
+def test_the_spooler_of_the_demo_answers_any_request(question: bytes) -> None:
     assert ipp.decode_response(answer(question, QUEUES, 0)).is_successful
 
 

@@ -23,7 +23,7 @@ def everything(service: RunningService) -> dict[str, list[Any]]:
 @pytest.mark.parametrize(
     "path", [routes.CURRENT, routes.LIST_DEVICES, routes.DEVICE_DETAIL, routes.REPORT_DETAIL]
 )
-async def test_what_reads_changes_nothing(service: RunningService, path: str) -> None:
+async def test_reading_operations_change_nothing(service: RunningService, path: str) -> None:
     device = await service.device().enrolled()
     await device.create_request()
     report = (await device.submit()).json()["reportId"]

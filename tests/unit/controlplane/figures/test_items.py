@@ -21,7 +21,7 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
     ]
 
 
-def test_what_is_not_listed_is_counted() -> None:
+def test_items_beyond_the_limit_are_counted() -> None:
     articles = {at: Article(name=f"{at:04}", unit="pcs") for at in range(1, ITEMS_MAX + 3)}
     ranked = items([(at, sold(at)) for at in articles], articles)
     assert len(ranked.listed) == ITEMS_MAX

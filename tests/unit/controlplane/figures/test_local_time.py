@@ -44,11 +44,11 @@ def length(zone: str, day: date) -> timedelta:
         ("Pacific/Kiritimati", date(2026, 1, 1), 24),
     ],
 )
-def test_days_last_as_long_as_clocks_make_them(zone: str, day: date, hours: float) -> None:
+def test_local_days_have_23_to_25_hours(zone: str, day: date, hours: float) -> None:
     assert length(zone, day) == timedelta(hours=hours)
 
 
-def test_a_day_in_two_pieces() -> None:
+def test_a_local_day_can_consist_of_two_intervals() -> None:
     """At 00:01 on 7 November 2010, clocks in St. John's were set back to 23:01 on 6 November."""
     zone, day = ZoneInfo("America/St_Johns"), day_of(date(2010, 11, 6))
     assert len(intervals(zone, day, day)) == 2
@@ -93,6 +93,6 @@ def test_no_zone_falls_back_to_utc(zone: str | None) -> None:
     assert (clock.name, clock.fell_back, clock.zone) == ("UTC", True, UTC)
 
 
-def test_a_zone_is_kept() -> None:
+def test_a_valid_time_zone_is_used() -> None:
     assert clock_of("Asia/Kathmandu").name == "Asia/Kathmandu"
     assert not clock_of("Asia/Kathmandu").fell_back

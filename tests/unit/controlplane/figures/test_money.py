@@ -21,7 +21,9 @@ AMOUNTS = st.integers(0, 10**12)
 
 
 @given(amount=AMOUNTS, weights=st.lists(st.integers(0, 10**9), min_size=1, max_size=20))
-def test_a_split_loses_nothing_and_is_fair_to_the_unit(amount: int, weights: list[int]) -> None:
+def test_split_amounts_sum_up_and_differ_by_less_than_a_unit_from_the_exact_share(
+    amount: int, weights: list[int]
+) -> None:
     parts = split(amount, weights)
     assert sum(parts) == amount
     whole = sum(weights)
@@ -30,7 +32,7 @@ def test_a_split_loses_nothing_and_is_fair_to_the_unit(amount: int, weights: lis
             assert abs(part - Fraction(amount * weight, whole)) < 1
 
 
-def test_a_split_over_nothing_goes_to_the_first() -> None:
+def test_split_without_weights_assigns_everything_to_the_first_part() -> None:
     assert split(5, [0, 0]) == [5, 0]
     assert split(5, []) == []
 
@@ -42,7 +44,7 @@ def test_tax_is_within_half_a_unit(amount: int, rate: int) -> None:
 
 
 @pytest.mark.parametrize(("amount", "rounded"), [(0, 0), (1, 1), (2, 1), (3, 2), (5, 3), (7, 4)])
-def test_halves_are_rounded_up(amount: int, rounded: int) -> None:
+def test_half_units_are_rounded_up(amount: int, rounded: int) -> None:
     assert divide(amount, 2) == rounded
 
 
@@ -54,11 +56,13 @@ def test_large_amounts_are_not_rounded_by_floats() -> None:
     ("price", "quantity", "exponent", "cost"),
     [(999, 3, 0, 2997), (999, 500, 3, 500), (1000, 333, 3, 333), (250, 2, -1, 5000)],
 )
-def test_prices(price: int, quantity: int, exponent: int, cost: int) -> None:
+def test_the_cost_of_a_quantity_is_calculated(
+    price: int, quantity: int, exponent: int, cost: int
+) -> None:
     assert price_of(price, quantity, exponent) == cost
 
 
-def test_quantities() -> None:
+def test_quantities_are_converted_to_thousandths_and_pieces() -> None:
     assert [milli(1, exponent) for exponent in (3, 2, 1, 0, -1)] == [1, 10, 100, 1000, 10_000]
     assert pieces(12, 0) == 12
     assert pieces(2, -1) == 20

@@ -35,7 +35,7 @@ def test_periods_are_local(zone: str, period: str, first: date, last: date) -> N
     assert first_and_last(zone, period=period) == (first, last)
 
 
-def test_custom_days_are_taken_as_they_are() -> None:
+def test_a_custom_period_has_the_given_days() -> None:
     days = (date(2026, 8, 1), date(2026, 10, 31))
     assert first_and_last("UTC", period="custom", first=days[0], last=days[1]) == days
 
@@ -54,7 +54,7 @@ def test_custom_days_are_taken_as_they_are() -> None:
         ({"period": "last7", "last": date(2026, 1, 1)}, "to"),
     ],
 )
-def test_the_wrong_field_is_named(question: dict[str, Any], field: str) -> None:
+def test_an_invalid_period_names_its_field(question: dict[str, Any], field: str) -> None:
     with pytest.raises(PeriodError) as refused:
         period_days(Question(**question), clock_of("UTC"), NOW)
     assert refused.value.field == field

@@ -64,7 +64,7 @@ def sale(**changes: Any) -> NewSale:
     return NewSale(**values | changes)
 
 
-def test_tax_is_of_what_is_left_after_the_discount_of_the_sale() -> None:
+def test_the_tax_of_a_line_is_calculated_after_the_discount_of_the_sale() -> None:
     lines = [NewLine(SoldArticle(1, "pcs", 0, 25_000), 1, price) for price in (1000, 3000)]
     rows = line_rows(sale(lines=lines, discount=400))
     assert [(row.total, row.share, row.tax) for row in rows] == [(1000, 100, 180), (3000, 300, 540)]
@@ -82,12 +82,12 @@ def test_tax_is_of_what_is_left_after_the_discount_of_the_sale() -> None:
         {"lines": None},
     ],
 )
-def test_a_sale_that_cannot_be_is_refused(session: Session, changes: dict[str, Any]) -> None:
+def test_an_inconsistent_sale_is_refused(session: Session, changes: dict[str, Any]) -> None:
     with pytest.raises(SaleError):
         add_sale(session, sale(**changes), NOW)
 
 
-def test_more_than_was_paid_is_not_given_back(session: Session) -> None:
+def test_refunds_above_the_paid_amount_are_refused(session: Session) -> None:
     position = add_sale(session, sale(), NOW)
     refund = NewRefund(
         id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=600, payment=CASH,
@@ -100,7 +100,7 @@ def test_more_than_was_paid_is_not_given_back(session: Session) -> None:
         add_refund(session, replace(refund, goods=300), NOW)
 
 
-def test_an_order_that_was_not_resolved_is_not_given_back(session: Session) -> None:
+def test_a_refund_of_an_unresolved_order_is_refused(session: Session) -> None:
     position = add_sale(session, sale(status="unknown", lines=None, total=500), NOW)
     refund = NewRefund(id=uuid.uuid4(), sale=position, refunded_at=NOW, goods=1, payment=CASH)
     with pytest.raises(SaleError, match="only a completed sale"):

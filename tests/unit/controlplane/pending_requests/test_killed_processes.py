@@ -75,7 +75,7 @@ async def anywhere(
     """
     url = random.choice(served).url
     try:
-        async with httpx2.AsyncClient(base_url=url, timeout=5) as http:
+        async with httpx2.AsyncClient(base_url=url, timeout=60) as http:
             device = SimulatedDevice(http, key)
             device.instance_id, device.binding_id = like.instance_id, like.binding_id
             return await work(device)
@@ -103,7 +103,7 @@ async def test_one_report_however_often_processes_are_killed(tmp_path: Path) -> 
     file = str(tmp_path / "service.db")
     key = write_key(file)
     async with asyncio.timeout(WITHIN_S), two(file) as served:
-        async with httpx2.AsyncClient(base_url=served[0].url, timeout=5) as http:
+        async with httpx2.AsyncClient(base_url=served[0].url, timeout=60) as http:
             device = await SimulatedDevice(http, key).enrolled()
             until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
             body = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}

@@ -127,7 +127,7 @@ async def test_a_pending_request_expires_on_its_date(service: RunningService) ->
     assert (await row_of(service, device))["pendingRequests"] == []
 
 
-async def test_it_can_be_cancelled(service: RunningService) -> None:
+async def test_a_pending_request_can_be_cancelled(service: RunningService) -> None:
     device = await gone_device(service)
     reply = await create_pending(service, instanceIds=[device.instance_id])
     (pending_id,) = reply["pendingRequests"]
@@ -234,7 +234,9 @@ class TestLimits:
         assert len(await requests_of(devices[0])) == 2
 
 
-async def test_two_services_ask_once(service: RunningService) -> None:
+async def test_two_services_create_one_request_for_a_pending_request(
+    service: RunningService,
+) -> None:
     device = await gone_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
     await device.heartbeat()

@@ -93,7 +93,9 @@ async def test_every_path_is_covered_or_public(service: RunningService) -> None:
 
 
 @pytest.mark.medium
-async def test_every_cell_matches_the_tables(service: RunningService) -> None:
+async def test_every_operation_and_credential_matches_the_permission_tables(
+    service: RunningService,
+) -> None:
     database, settings, now = service.database, service.core.settings, service.clock()
     app = build_app(service.core)
     spots = database.write(lambda session: make_world(session, settings, now))

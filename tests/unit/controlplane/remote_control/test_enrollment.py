@@ -68,7 +68,7 @@ async def test_two_challenges_answered_at_once_make_one_binding(service: Running
     assert len({reply.json()["bindingId"] for reply in replies}) == 1
 
 
-async def test_a_used_challenge_takes_no_other_signature(service: RunningService) -> None:
+async def test_a_used_challenge_refuses_a_different_signature(service: RunningService) -> None:
     device = service.device()
     challenge = await device.challenge()
     await device.answer(challenge)
@@ -139,7 +139,7 @@ async def test_another_device_key_is_refused_until_the_device_is_revoked(
     assert (old.status_code, old.json()["code"]) == (409, "binding_revoked")
 
 
-async def test_another_location_makes_a_new_binding(service: RunningService) -> None:
+async def test_enrolling_at_another_location_creates_a_new_binding(service: RunningService) -> None:
     device = await service.device().enrolled()
     moved = await device.enroll(locationId="loc-0002")
     assert moved.json()["bindingId"] != device.binding_id
@@ -219,7 +219,7 @@ async def test_heartbeats_make_a_device_online(service: RunningService) -> None:
     assert (record["online"], record["foreground"]) == (True, True)
 
 
-async def test_a_heartbeat_of_nobody_is_not_found(service: RunningService) -> None:
+async def test_a_heartbeat_of_an_unknown_binding_returns_404(service: RunningService) -> None:
     device = service.device()
     device.binding_id = str(uuid.uuid4())
     response = await device.heartbeat()
@@ -249,7 +249,9 @@ async def test_a_device_whose_key_was_revoked_moves_at_once(service: RunningServ
     assert len(await device.commands()) == 1
 
 
-async def test_a_device_that_lives_is_not_taken_by_another_key(service: RunningService) -> None:
+async def test_an_online_device_cannot_be_taken_over_by_another_api_key(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     await device.create_request()
     seen = (await device.heartbeat()).json()["lastSeenAt"]

@@ -75,7 +75,7 @@ The field ``report`` is missing, because its permitted values depend on ``kind``
 """
 
 
-def test_every_field_is_here() -> None:
+def test_every_field_of_the_operations_has_a_test() -> None:
     assert set(BODIES) == set(OPERATIONS)
     named = {
         (name, field) for name, (request, _) in OPERATIONS.items() for field in _fields(request)
@@ -113,7 +113,7 @@ async def test_a_field_at_its_edges(service: RunningService, operation: str, fie
 
 
 @pytest.mark.parametrize("operation", BODIES)
-async def test_what_is_required_is_and_nothing_else(
+async def test_exactly_the_required_fields_are_required(
     service: RunningService, operation: str
 ) -> None:
     required = set(OPERATIONS[operation][0]["required"])

@@ -96,7 +96,9 @@ async def test_history_is_listed_newest_first_with_one_cursor(service: RunningSe
     validate(pages[0], DeviceDetailReply)
 
 
-async def test_a_cursor_stays_right_while_new_ones_come(service: RunningService) -> None:
+async def test_a_cursor_skips_and_repeats_nothing_when_requests_are_added(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     requests = [await device.create_request() for _ in range(4)]
     body = {"instanceId": device.instance_id}
@@ -206,7 +208,7 @@ async def test_old_challenges_are_swept(service: RunningService) -> None:
         ("xmaxpagesize=4", [2, 2, 1]),
     ],
 )
-async def test_a_page_is_as_long_as_the_caller_prefers(
+async def test_the_prefer_header_sets_the_page_size(
     service: RunningService, prefer: str | None, sizes: list[int]
 ) -> None:
     for _ in range(5):

@@ -132,7 +132,9 @@ async def test_a_payload_at_its_edges(service: RunningService, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_whatever_the_document_permits_is_taken(service: RunningService, kind: str) -> None:
+async def test_any_payload_that_the_document_permits_is_accepted(
+    service: RunningService, kind: str
+) -> None:
     device = await service.device().enrolled()
     for seed in range(DRAWN, DRAWN + 20):  # seeds that edges_of() does not use
         payload = made(KINDS[kind], random.Random(seed))

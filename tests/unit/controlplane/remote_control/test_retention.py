@@ -83,7 +83,7 @@ async def test_a_request_stays_as_long_as_its_report(service: RunningService) ->
     assert not {gone, expired} & requests
 
 
-async def test_it_goes_in_small_steps(
+async def test_old_reports_are_deleted_in_small_steps(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "ROWS_A_STEP", 2)

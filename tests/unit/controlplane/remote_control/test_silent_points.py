@@ -26,7 +26,7 @@ async def test_null_is_not_the_same_as_left_out(service: RunningService, field: 
 
 
 @pytest.mark.parametrize("report", ["text", 7, [], {}, APPLICATION])
-async def test_a_report_that_is_no_payload_of_its_kind_is_refused(
+async def test_a_report_that_is_not_a_payload_of_its_kind_is_refused(
     service: RunningService, report: Any
 ) -> None:
     device = await service.device().enrolled()
@@ -108,7 +108,7 @@ def test_a_reply_may_hold_a_longer_version_than_is_taken() -> None:
     assert decode(json.dumps(record).encode(), EnrollmentRecord).app_version == "1" * 200
 
 
-async def test_a_path_with_a_slash_at_its_end_is_another_path(service: RunningService) -> None:
+async def test_a_path_with_a_trailing_slash_returns_404(service: RunningService) -> None:
     answer = await service.post(f"{routes.LIST_DEVICES}/", host="elsewhere.example")
     assert answer.status_code == 404
     assert "location" not in answer.headers

@@ -96,7 +96,7 @@ async def test_a_report_sent_many_times_at_once_is_stored_once(service: RunningS
     assert len((await device.detail())["reports"]) == 1
 
 
-async def test_of_two_reports_for_one_request_one_wins(service: RunningService) -> None:
+async def test_only_one_of_two_reports_for_a_request_is_accepted(service: RunningService) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     replies = await asyncio.gather(*(device.submit(NETWORK, requestId=request) for _ in range(2)))

@@ -162,7 +162,7 @@ def codes(count: int) -> list[dict[str, str]]:
         {"variations": [{"default_price": {"value": 5.0, "currency_code": "AED"}}]},
     ],
 )
-async def test_what_is_just_inside_the_limits_is_taken(
+async def test_values_at_the_limits_are_accepted(
     company: Retailer, changes: dict[str, Any]
 ) -> None:
     reply = await company.create(body(**changes))
@@ -233,7 +233,7 @@ async def test_what_is_just_inside_the_limits_is_taken(
          "variations[0].codes[0].value"),
     ],
 )  # fmt: skip
-async def test_what_is_just_outside_the_limits_is_named(
+async def test_values_beyond_the_limits_are_refused_by_name(
     company: Retailer, changes: dict[str, Any], where: str
 ) -> None:
     reply = await company.create(body(**changes))
@@ -317,7 +317,7 @@ async def test_goods_of_another_company_do_not_exist(company: Retailer) -> None:
     assert (await company.get(routes.GOODS, other)).json() == {"cursor": None, "items": []}
 
 
-async def test_who_only_reads_creates_nothing(company: Retailer) -> None:
+async def test_a_read_only_key_cannot_create_a_good(company: Retailer) -> None:
     reader = await access_of(company.service, new_key(company.service, can_write=False))
     reply = await company.create(body(), reader)
     assert (reply.status_code, reply.content) == (403, b"")
@@ -337,7 +337,7 @@ async def test_another_method_is_refused(company: Retailer, method: str) -> None
     assert reply.headers["allow"] == "GET, POST"
 
 
-async def test_what_is_no_json_is_refused(company: Retailer) -> None:
+async def test_an_invalid_json_body_is_refused(company: Retailer) -> None:
     headers = {"authorization": f"Bearer {company.access}", "content-type": "application/json"}
     for content in (b"", b"{", b"[]", b'{"name": "a", "name": "b"}', b"\xff"):
         reply = await company.service.http.post(routes.GOODS, content=content, headers=headers)
@@ -433,6 +433,6 @@ def test_check_digits_are_those_of_real_codes(kind: str, value: str) -> None:
     assert check_digit(value[:-1]) == value[-1]
 
 
-def test_other_codes_are_free() -> None:
+def test_codes_without_a_check_digit_accept_any_value() -> None:
     assert mistake_in("sku", "anything") is None
     assert limits.CODES_MAX == 20

@@ -119,7 +119,7 @@ async def test_a_sale_has_every_documented_field(company: Retailer) -> None:
     assert second["discount_amount"] is None
 
 
-async def test_what_is_not_known_is_null(company: Retailer) -> None:
+async def test_unknown_values_of_a_sale_are_null(company: Retailer) -> None:
     add(company, a_sale(company.location, NOON, employee=None))
     add(company, a_sale(company.location, NOON, has_lines=True), {}, {"snapshot": 2})
     for sale in (await page(company)).items:
@@ -128,7 +128,7 @@ async def test_what_is_not_known_is_null(company: Retailer) -> None:
 
 
 @pytest.mark.parametrize("source", ["catalog", "manual_input", "custom_amount"])
-async def test_a_position_has_its_source(company: Retailer, source: str) -> None:
+async def test_a_position_is_returned_with_its_source(company: Retailer, source: str) -> None:
     def change(session: Any) -> None:
         session.execute(update(LineSnapshot).values(source=source))
 
@@ -275,7 +275,7 @@ async def test_a_wrong_parameter_is_named(
     assert list(reply.json()["errors"]) == [where]
 
 
-async def test_a_parameter_is_given_once(company: Retailer) -> None:
+async def test_a_repeated_parameter_is_refused(company: Retailer) -> None:
     reply = await company.service.http.get(
         routes.SALES + "?status=completed&status=completed",
         headers={"authorization": f"Bearer {company.access}"},
@@ -283,7 +283,7 @@ async def test_a_parameter_is_given_once(company: Retailer) -> None:
     assert reply.json()["errors"] == {"status": ["must be given once"]}
 
 
-async def test_a_cursor_is_good_where_it_came_from_for_a_day(company: Retailer) -> None:
+async def test_a_cursor_is_valid_for_a_day_and_its_own_query(company: Retailer) -> None:
     company.add_sales(21, NOON, MINUTE)
     cursor = (await page(company)).cursor
     assert cursor is not None

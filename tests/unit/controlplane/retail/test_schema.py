@@ -26,7 +26,7 @@ def problem(status: int, **changes: Any) -> httpx2.Response:
     return reply("/uoms", status, body, "application/problem+json")
 
 
-def test_right_replies_fit() -> None:
+def test_valid_replies_fit() -> None:
     require_fitting(reply("/uoms", 200, {"items": [UOM], "cursor": None}))
     require_fitting(reply("/uoms", 401, None))
     require_fitting(problem(400, code="validation_error", errors={"name": ["is required"]}))
@@ -53,6 +53,6 @@ def test_right_replies_fit() -> None:
         reply("/uoms", 400, PROBLEM | {"code": "invalid_request"}),
     ],
 )
-def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
+def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> None:
     with pytest.raises(NotFittingError):
         require_fitting(wrong)

@@ -73,7 +73,7 @@ async def test_keys_have_the_documents_form(service: RunningService, environment
 @pytest.mark.parametrize(
     "key", ["", "vck_" + "a" * 43, "venue_live_" + "A" * 64, "venue_live_short", "\x00", "x" * 256]
 )
-async def test_what_is_no_key_gets_nothing(service: RunningService, key: str) -> None:
+async def test_an_invalid_api_key_gets_no_tokens(service: RunningService, key: str) -> None:
     assert_unauthenticated(await exchange(service, key))
 
 
@@ -85,7 +85,9 @@ async def test_what_is_no_key_gets_nothing(service: RunningService, key: str) ->
         ({"api_key": "a", "more": 1}, {"more": ["is not known"]}),
     ],
 )
-async def test_a_wrong_body_is_named(service: RunningService, body: Any, errors: Any) -> None:
+async def test_an_invalid_token_request_names_its_fields(
+    service: RunningService, body: Any, errors: Any
+) -> None:
     reply = await post(service, routes.TOKENS, body)
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
     assert reply.json()["errors"] == errors
@@ -145,7 +147,7 @@ def forged(service: RunningService, **changes: Any) -> str:
         {"jti": None},
     ],
 )
-async def test_a_token_that_claims_otherwise_is_refused(
+async def test_a_token_with_wrong_claims_is_refused(
     service: RunningService, changes: dict[str, Any]
 ) -> None:
     await access_of(service, new_key(service))
@@ -235,7 +237,7 @@ async def test_a_refresh_token_runs_out(service: RunningService) -> None:
     assert rows == []
 
 
-async def test_what_was_refreshed_is_another_access_token(service: RunningService) -> None:
+async def test_a_refresh_returns_a_new_access_token(service: RunningService) -> None:
     tokens = (await exchange(service, new_key(service))).json()
     again = (await refresh(service, tokens["refresh_token"])).json()
     assert set(again) == set(tokens)

@@ -177,7 +177,7 @@ def test_a_program_that_others_may_change_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "venue-control"
     program.touch()
     tmp_path.chmod(0o777)
-    with pytest.raises(CommandError, match=r"other users than root can change|home directory"):
+    with pytest.raises(CommandError, match=r"users other than root can change|home directory"):
         require_safe_program(program, os.getuid())
 
 
@@ -226,7 +226,7 @@ def test_other_platforms_get_a_two_line_error(
     assert len(capsys.readouterr().err.splitlines()) == 2
 
 
-def test_the_unit_has_room_for_the_streams_of_a_fleet() -> None:
+def test_the_unit_permits_enough_open_files_for_a_fleet() -> None:
     (files,) = [
         int(line.partition("=")[2])
         for line in (RESOURCES / UNIT).read_text().splitlines()

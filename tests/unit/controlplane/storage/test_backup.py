@@ -140,7 +140,7 @@ def test_a_backup_is_complete_or_absent_and_private(tmp_path: Path) -> None:
     assert file.read_bytes() == b"whole"
 
 
-def test_another_kind_of_database_has_its_own_backups(capsys: pytest.CaptureFixture[str]) -> None:
+def test_backup_and_restore_refuse_postgresql(capsys: pytest.CaptureFixture[str]) -> None:
     for verb in ("backup", "restore"):
         assert main([verb, "x", "--database", "postgresql+psycopg:///venue"]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 2

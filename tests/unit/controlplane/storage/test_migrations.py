@@ -13,6 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, select, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from controlplane.cli.main import main
 from controlplane.devices.overview.summaries import sum_up_old
@@ -151,7 +152,7 @@ def test_there_is_one_step_for_each_layout() -> None:
     assert newest_first == list(reversed(migrations.LAYOUTS))
 
 
-def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
+def test_a_failed_upgrade_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     with sqlite3.connect(file) as connection:
         connection.executescript((DUMPS / "service-0.1.0.sqlite.sql").read_text())
@@ -159,10 +160,21 @@ def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None
         connection.execute("CREATE TABLE _alembic_tmp_devices (n INTEGER)")
     connection.close()
     url = f"sqlite:///{file}"
-    before = content(url)
+    before = (schema(url), content(url))
     with pytest.raises(Exception, match="_alembic_tmp_devices"):
         Database(url)
-    assert content(url) == before
+    assert (schema(url), content(url)) == before
+
+
+def test_a_table_of_another_program_is_not_changed(old_database: str) -> None:
+    engine = create_engine(old_database)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE users (n INTEGER)"))
+    engine.dispose()
+    before = schema(old_database), content(old_database)
+    with pytest.raises(SQLAlchemyError, match=r"users.* already exists"):
+        Database(old_database)
+    assert (schema(old_database), content(old_database)) == before
 
 
 def test_old_reports_are_summed_up_while_the_service_runs(old_database: str) -> None:

@@ -48,7 +48,9 @@ async def test_concurrent_confirmations_have_one_result(
     assert len(await desk.linked()) == ROUNDS
 
 
-async def test_of_two_organizations_one_gets_it(service: RunningService, desk: Desk) -> None:
+async def test_only_one_of_two_organizations_can_confirm_a_token(
+    service: RunningService, desk: Desk
+) -> None:
     keys = {HOME: service.make_key(), OTHER: service.make_key(organization_id=OTHER)}
     async with beside(service.database, service.core.settings, service.clock) as other:
         for _ in range(ROUNDS):

@@ -117,7 +117,7 @@ def test_channels_are_set_listed_and_removed(database: str, capsys: Capture) -> 
         ("support", "channels", "set", "phone", "1", "--hours", ""),
     ],
 )
-def test_words_are_short_and_of_one_line(
+def test_texts_of_support_links_must_be_short_and_of_one_line(
     database: str, capsys: Capture, words: tuple[str, ...]
 ) -> None:
     run_command(capsys, *words, code=2)
@@ -127,7 +127,9 @@ def test_words_are_short_and_of_one_line(
 @pytest.mark.parametrize(
     "words", [LINK, ["support", "list"], ["support", "channels", "set", "email", "a@b"]]
 )
-def test_no_database_is_made(tmp_path: Path, capsys: Capture, words: list[str]) -> None:
+def test_support_commands_do_not_create_a_database(
+    tmp_path: Path, capsys: Capture, words: list[str]
+) -> None:
     file = tmp_path / "none.db"
     assert "there is no database" in run_command(capsys, *words, "--database", str(file), code=2)
     assert not file.exists()

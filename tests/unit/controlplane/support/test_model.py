@@ -93,7 +93,9 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     max_examples=sizes.examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(calls=st.lists(CALLS, max_size=12))
-def test_a_token_goes_its_ways(tokens: Database, calls: list[tuple[str, str, str, int]]) -> None:
+def test_any_sequence_of_calls_with_a_token_behaves_as_the_model(
+    tokens: Database, calls: list[tuple[str, str, str, int]]
+) -> None:
     now = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
     def play(session: Session) -> None:

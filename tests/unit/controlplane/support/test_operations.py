@@ -58,7 +58,9 @@ async def test_a_token_is_inspected_confirmed_and_disconnected(
     assert inspection == ended.json() | {"organizations": []}
 
 
-async def test_the_same_again_gets_the_same_reply(service: RunningService, desk: Desk) -> None:
+async def test_repeated_confirmations_and_disconnections_get_the_same_reply(
+    service: RunningService, desk: Desk
+) -> None:
     token = desk.token()
     colleague = service.make_key()
     confirmed = await desk.confirm(token)
@@ -110,7 +112,9 @@ async def test_another_organization_is_refused_without_details(
     assert await desk.linked(other) == []
 
 
-async def test_what_others_linked_is_as_if_it_were_not(service: RunningService, desk: Desk) -> None:
+async def test_links_of_other_organizations_are_treated_as_unknown_tokens(
+    service: RunningService, desk: Desk
+) -> None:
     other = service.make_key(organization_id=OTHER)
     confirmed, ended = desk.token(), desk.token()
     for token in (confirmed, ended):
@@ -126,13 +130,13 @@ async def test_what_others_linked_is_as_if_it_were_not(service: RunningService, 
     assert desk.rows() == before
 
 
-async def test_an_unknown_token_is_not_there(desk: Desk) -> None:
+async def test_an_unknown_token_returns_404(desk: Desk) -> None:
     assert refused(await desk.ask(routes.INSPECT, token=UNKNOWN)) == (404, "token_not_found")
     assert refused(await desk.ask(routes.DISCONNECT, token=UNKNOWN)) == (404, "token_not_found")
     assert refused(await desk.confirm(UNKNOWN)) == (404, "token_not_found")
 
 
-async def test_who_may_not_confirm_learns_nothing_of_a_token(desk: Desk) -> None:
+async def test_callers_without_permission_cannot_distinguish_tokens(desk: Desk) -> None:
     token = desk.token()
     replies = [
         await desk.confirm(each, organization)
@@ -143,7 +147,7 @@ async def test_who_may_not_confirm_learns_nothing_of_a_token(desk: Desk) -> None
     assert all(words_of(each) == words_of(replies[0]) for each in replies)
 
 
-async def test_what_is_no_token_is_named_and_not_repeated(desk: Desk) -> None:
+async def test_an_invalid_token_is_refused_and_not_repeated(desk: Desk) -> None:
     for token in ("", "A" * 42, "A" * 44, "A" * 42 + "+", "A" * 43 + "\n", "é" * 43):
         for path in WITH_TOKEN:
             body = {"organizationId": HOME} if path == routes.CONFIRM else {}
@@ -189,7 +193,9 @@ async def test_contact_lists_the_channels_of_support(service: RunningService, de
     ]
 
 
-async def test_channels_are_few(service: RunningService, desk: Desk) -> None:
+async def test_the_number_of_support_channels_is_limited(
+    service: RunningService, desk: Desk
+) -> None:
     for number in range(CHANNELS_MAX):
         desk.reached_by("phone", str(number))
     desk.reached_by("phone", "0", "always")  # changes an existing channel
@@ -237,7 +243,9 @@ async def test_tokens_are_kept_nowhere_and_in_no_log(
     assert all(token != value for row in desk.rows() for value in row)
 
 
-async def test_what_is_over_is_forgotten_after_a_month(service: RunningService, desk: Desk) -> None:
+async def test_expired_and_ended_links_are_deleted_after_a_month(
+    service: RunningService, desk: Desk
+) -> None:
     ran_out, ended, confirmed = desk.token("a"), desk.token("b"), desk.token("c")
     for token in (ended, confirmed):
         assert (await desk.confirm(token)).status_code == 200

@@ -44,7 +44,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 @pytest.mark.parametrize("link", [WAITING, CONFIRMED, ENDED, DECLINED])
-def test_right_replies_fit(link: dict[str, Any]) -> None:
+def test_valid_replies_fit(link: dict[str, Any]) -> None:
     schema.require_fitting(reply("confirm", link))
     schema.require_fitting(reply("inspect", link | {"organizations": []}))
 
@@ -69,7 +69,7 @@ def test_right_replies_fit(link: dict[str, Any]) -> None:
         reply("contact", {"channels": [{"kind": "phone", "address": "1"}], "links": []}),
     ],
 )
-def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
+def test_replies_that_violate_the_schema_do_not_fit(wrong: httpx2.Response) -> None:
     with pytest.raises(schema.NotFittingError):
         schema.require_fitting(wrong)
 
@@ -92,7 +92,7 @@ def test_wrong_replies_do_not(wrong: httpx2.Response) -> None:
         ("confirm", {"token": UNKNOWN}, False),
     ],
 )
-def test_bodies_are_judged_as_the_service_judges_them(name: str, body: Any, fits: bool) -> None:
+def test_schema_and_service_accept_the_same_bodies(name: str, body: Any, fits: bool) -> None:
     assert (not list(schema.mistakes(name, body, is_request=True))) is fits
     model: type[Any] = ConfirmRequest if name == "confirm" else TokenRequest
     try:

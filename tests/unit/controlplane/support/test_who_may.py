@@ -65,7 +65,7 @@ async def test_keys_link_by_their_grant(
         assert (reply.status_code, ended.status_code) == (200, 200)
 
 
-async def test_who_sees_a_link_may_still_not_end_it(service: RunningService, desk: Desk) -> None:
+async def test_a_viewer_can_read_but_not_end_a_link(service: RunningService, desk: Desk) -> None:
     token = desk.token()
     assert (await desk.confirm(token)).status_code == 200
     make_user(service, role="viewer")
@@ -146,7 +146,7 @@ async def test_a_changed_role_counts_at_once(service: RunningService, desk: Desk
     assert await desk.linked() == ["telegram @venue"]
 
 
-async def test_pages_of_others_link_nothing(service: RunningService, desk: Desk) -> None:
+async def test_other_sites_cannot_confirm_a_token(service: RunningService, desk: Desk) -> None:
     make_user(service)
     browser = await browser_of(service)
     token = desk.token()

@@ -86,7 +86,7 @@ async def test_every_path_requires_a_key(service: RunningService, path: str) -> 
         assert problem_of(response).code == "unauthenticated"
 
 
-async def test_a_revoked_key_is_no_key(service: RunningService) -> None:
+async def test_a_revoked_key_returns_401(service: RunningService) -> None:
     key = service.make_key()
     key_id = service.caller(key).key_id
     service.database.write(lambda session: key_store.revoke_key(session, key_id, service.clock()))
@@ -175,11 +175,13 @@ class TestSmallBodies:
         response = await self.send(service, chunks())
         assert (response.status_code, problem_of(response).code) == (413, "body_too_large")
 
-    async def test_the_limit_itself_is_allowed(self, service: RunningService) -> None:
+    async def test_a_body_of_exactly_the_limit_is_accepted(self, service: RunningService) -> None:
         response = await service.post(routes.LIST_DEVICES, b"{}".ljust(100))
         assert response.status_code == 200
 
-    async def test_a_body_that_does_not_come_is_given_up(self, service: RunningService) -> None:
+    async def test_a_body_that_does_not_arrive_in_time_returns_408(
+        self, service: RunningService
+    ) -> None:
         never = asyncio.Event()
 
         async def chunks() -> AsyncIterator[bytes]:
@@ -301,7 +303,7 @@ async def test_the_log_names_the_key_by_its_id_only(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(path=st.sampled_from(WITH_BODY), body=st.binary(max_size=100))
-def test_no_body_is_a_fault(database: Database, path: str, body: bytes) -> None:
+def test_any_body_is_refused_with_400(database: Database, path: str, body: bytes) -> None:
     async def call() -> int:
         async with running_service(database, Settings(rate_per_s=0)) as service:
             return (await service.post(path, body)).status_code

@@ -71,7 +71,7 @@ class FlakyDatabase(Database):
         return 0, 0
 
 
-async def test_a_loop_outlives_a_bad_turn(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_background_loop_continues_after_an_error(caplog: pytest.LogCaptureFixture) -> None:
     loop, again = asyncio.get_running_loop(), asyncio.Event()
     database = FlakyDatabase(lambda: loop.call_soon_threadsafe(again.set))
     core = Core(database, Settings(sweep_interval_s=0.01), FakeClock())

@@ -140,7 +140,7 @@ names = st.sampled_from(
 
 
 @given(st.binary(max_size=200))
-def test_bytes_are_an_object_or_a_refusal(body: bytes) -> None:
+def test_any_bytes_are_parsed_as_an_object_or_refused(body: bytes) -> None:
     result = outcome_of(lambda: parse_json(body))
     assert isinstance(result, dict) or result.status == 400
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from http import HTTPStatus
 
@@ -14,8 +15,10 @@ import pytest
 
 from agent.wire import routes
 from controlplane.operation.body_reader import LARGE_BYTES, NICENESS, BodyReader
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
 from controlplane.settings import Settings
+from controlplane.web.admission import SHORT_BYTES, parse_charged
 from controlplane.web.background import poll_changes
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -51,7 +54,7 @@ async def test_the_duration_is_returned(reader: BodyReader) -> None:
     assert took_s > 0
 
 
-async def test_a_refusal_comes_back_whole(reader: BodyReader) -> None:
+async def test_a_refusal_of_the_parsing_process_is_returned_unchanged(reader: BodyReader) -> None:
     refusal, _ = await reader.read(refuse, b"is wrong")
     assert isinstance(refusal, Refusal)
     assert (refusal.status, refusal.code) == (HTTPStatus.BAD_REQUEST, "validation_error")
@@ -77,7 +80,7 @@ async def test_a_body_that_kills_its_reader_is_refused(reader: BodyReader) -> No
     assert (await reader.read(work, b""))[0] > 0
 
 
-async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -> None:
+async def test_sigint_and_sigterm_do_not_end_the_body_parser(reader: BodyReader) -> None:
     pid, _ = await reader.read(own_pid, b"")
     os.kill(pid, signal.SIGINT)
     os.kill(pid, signal.SIGTERM)
@@ -86,7 +89,6 @@ async def test_a_signal_to_the_whole_group_does_not_end_it(reader: BodyReader) -
 
 PARENT = """
 import asyncio, os
-from agent.wire import routes
 from controlplane.operation.body_reader import BodyReader
 from tests.unit.controlplane.web.body_parsers import own_pid
 if __name__ == "__main__":
@@ -97,7 +99,7 @@ if __name__ == "__main__":
 """
 
 
-def test_it_ends_with_a_service_that_is_killed() -> None:
+def test_the_body_parser_ends_with_a_killed_service() -> None:
     command = (sys.executable, "-c", PARENT)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -141,6 +143,22 @@ class TestService:
             released.set()
             await waiting
         assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
+
+    @pytest.mark.parametrize(
+        ("size", "is_at_once"),
+        [(SHORT_BYTES, True), (SHORT_BYTES + 1, False), (LARGE_BYTES, False)],
+    )
+    async def test_only_a_short_body_is_parsed_on_the_event_loop(
+        self, service: RunningService, size: int, is_at_once: bool
+    ) -> None:
+        caller = Caller(uuid.uuid4(), "org-0001", can_write=True)
+
+        def thread_of(_body: bytes) -> int:
+            return threading.get_ident()
+
+        thread = await parse_charged(service.core, caller, thread_of, b"x" * size)
+        assert (thread == threading.get_ident()) is is_at_once
+        assert not service.core.body_reader.is_running
 
     async def test_reports_that_come_together_take_turns(self, service: RunningService) -> None:
         device = await service.device().enrolled()

@@ -57,7 +57,7 @@ async def test_every_module_that_is_imported_is_served(service: RunningService) 
             assert f"/console/{name}" in PAGES
 
 
-async def test_the_page_is_only_read(service: RunningService) -> None:
+async def test_the_console_page_accepts_only_get_and_head(service: RunningService) -> None:
     assert (await service.http.head("/")).status_code == 200
     assert (await service.http.post("/")).status_code == 405
 

@@ -92,7 +92,7 @@ async def venue(service: RunningService) -> dict[str, SimulatedDevice]:
     return made
 
 
-async def test_what_is_broken_comes_first(service: RunningService) -> None:
+async def test_devices_with_problems_are_listed_first(service: RunningService) -> None:
     await venue(service)
     assert await listed(service) == ["gone", "never", "broken", "well", "revoked"]
 
@@ -120,7 +120,9 @@ async def test_what_is_broken_comes_first(service: RunningService) -> None:
     ],
     ids=str,
 )
-async def test_filters(service: RunningService, filters: Any, expected: list[str]) -> None:
+async def test_filters_select_devices(
+    service: RunningService, filters: Any, expected: list[str]
+) -> None:
     await venue(service)
     assert await listed(service, **filters) == expected
 
@@ -131,7 +133,7 @@ async def test_devices_are_searched_by_id_prefix(service: RunningService) -> Non
         assert await listed(service, search=word) == ["well"]
 
 
-async def test_what_another_organization_asks_of_its_own_device_does_not_show(
+async def test_requests_of_another_organization_are_hidden(
     service: RunningService,
 ) -> None:
     own = await enrolled(service, "till")
@@ -192,14 +194,16 @@ async def test_a_newer_report_takes_the_place_of_an_older(service: RunningServic
     assert (await ask(service, "summary"))["states"]["broken"] == 0
 
 
-async def test_a_device_that_returns_takes_its_place(service: RunningService) -> None:
+async def test_a_returning_device_is_sorted_among_the_online_devices(
+    service: RunningService,
+) -> None:
     made = await venue(service)
     await made["gone"].heartbeat()
     assert await listed(service, state="offline") == ["never"]
     assert await listed(service, state="online") == ["broken", "gone", "well"]
 
 
-async def test_only_what_the_key_may_see(service: RunningService) -> None:
+async def test_the_overview_lists_only_devices_of_the_key(service: RunningService) -> None:
     await venue(service)
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await listed(service, second) == ["gone", "broken"]
@@ -213,7 +217,7 @@ async def test_only_what_the_key_may_see(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("call", CALLS)
-async def test_each_call_wants_a_key(service: RunningService, call: str) -> None:
+async def test_each_console_call_requires_a_key(service: RunningService, call: str) -> None:
     reply = await service.post(f"/console/api/{call}", authorization="")
     assert reply.status_code == 401
     assert (await service.http.get(f"/console/api/{call}")).status_code == 405
@@ -233,13 +237,13 @@ async def test_each_call_wants_a_key(service: RunningService, call: str) -> None
     ],
     ids=str,
 )
-async def test_what_is_no_filter_is_refused(service: RunningService, body: Any) -> None:
+async def test_invalid_filters_are_refused(service: RunningService, body: Any) -> None:
     reply = await service.post("/console/api/overview", json.dumps(body))
     assert reply.status_code == 400
 
 
 @given(st.text(max_size=300))
-def test_any_words_are_a_search_or_refused(words: str) -> None:
+def test_any_search_text_is_accepted_or_refused(words: str) -> None:
     body = json.dumps({"search": words}).encode()
     if any(unicodedata.category(each) in {"Cc", "Cs"} for each in words):
         with pytest.raises(Refusal):
@@ -250,7 +254,9 @@ def test_any_words_are_a_search_or_refused(words: str) -> None:
     assert text.count("LIKE") == min(len(words.split()), WORDS_MAX)
 
 
-def test_a_report_is_not_lost_for_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_report_that_cannot_be_summarized_is_still_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(summaries, "headline_of", lambda _: 1 / 0)
     assert summary_of(bare_report()) == Summary("This report cannot be summarized.", "muted")
 
@@ -418,7 +424,7 @@ async def test_one_poll_serves_all_consoles(
     counted = Counted(service)
     feeds = ConsoleFeeds(counted)
     positions = service.database.read(
-        lambda session: session.scalars(select(Device.position)).all()
+        lambda session: session.scalars(select(Device.position).order_by(Device.position)).all()
     )
     callers = [
         service.caller(key) for key in (service.write_key, service.make_key(locations=["loc-0002"]))
@@ -462,7 +468,9 @@ async def test_consoles_outlast_a_database_that_is_away(service: RunningService)
         await feeds.finished()
 
 
-async def test_a_console_that_comes_as_the_last_one_goes_is_served(service: RunningService) -> None:
+async def test_a_console_that_connects_while_the_last_one_leaves_is_served(
+    service: RunningService,
+) -> None:
     await enrolled(service, "till")
     caller = service.caller(service.write_key)
     own = caller.organization_id, caller.key_id, (1,)
@@ -476,7 +484,7 @@ async def test_a_console_that_comes_as_the_last_one_goes_is_served(service: Runn
             assert len((await stream.next(TIMEOUT_S))[0]) == 1
 
 
-async def test_nothing_is_read_closely_that_is_what_it_was(
+async def test_unchanged_devices_are_not_read_again(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = await enrolled(service, "till")

@@ -30,7 +30,7 @@ def test_an_organization_has_its_own_limit() -> None:
     fairness.admit(caller("org-0002"))
 
 
-def test_a_key_that_is_refused_takes_nothing_from_its_organization() -> None:
+def test_refused_calls_do_not_count_for_the_limit_of_the_organization() -> None:
     settings = Settings(rate_per_s=1, burst=1, organization_rate_per_s=1, organization_burst=2)
     fairness, greedy = Fairness(settings, Monotonic()), caller()
     fairness.admit(greedy)
@@ -110,7 +110,7 @@ def test_streams_are_bounded_by_key_by_organization_and_in_all() -> None:
             again.enter_context(fairness.stream(greedy))
 
 
-def test_consoles_and_devices_of_a_key_do_not_shut_each_other_out() -> None:
+def test_command_and_console_streams_of_a_key_have_separate_limits() -> None:
     fairness, key = Fairness(Settings(key_streams_max=1, key_consoles_max=1), Monotonic()), caller()
     with fairness.stream(key), fairness.stream(key, of="console"):
         for of in ("commands", "console"):

@@ -24,7 +24,9 @@ async def test_the_document_is_served_without_a_key(
 
 
 @pytest.mark.parametrize(("path", "content"), DOCUMENTS)
-async def test_its_head_is_served(service: RunningService, path: str, content: bytes) -> None:
+async def test_head_requests_for_the_documents_are_served(
+    service: RunningService, path: str, content: bytes
+) -> None:
     response = await service.http.head(path)
     assert response.status_code == 200
     assert response.headers["content-length"] == str(len(content))

@@ -66,11 +66,13 @@ def everybodys_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip the check that the new user can read this program. Python may be in root's home
     directory, where other users cannot read it.
     """
-    monkeypatch.setattr(privileges, "_require_a_program", lambda directory, uid: None)
+    monkeypatch.setattr(privileges, "_require_readable_program", lambda directory, uid: None)
 
 
 @for_root
-def test_no_right_of_root_is_left(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_root_privilege_remains_after_step_down(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     everybodys_program(monkeypatch)
     os.chown(directory, OWNER, OWNER)
     (directory.parent / "roots").write_text("")
@@ -106,7 +108,7 @@ def test_no_right_of_root_is_left(directory: Path, monkeypatch: pytest.MonkeyPat
     }
 
 
-def test_nothing_is_given_up_for_a_directory_of_ones_own(directory: Path) -> None:
+def test_privileges_are_kept_if_the_directory_belongs_to_the_own_user(directory: Path) -> None:
     before = os.getuid(), os.environ.get("STATE_DIRECTORY")
     assert not step_down(directory)
     assert not step_down(directory / "none")

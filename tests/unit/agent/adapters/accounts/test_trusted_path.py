@@ -20,19 +20,21 @@ def place(tmp_path: Path) -> Path:
     return made
 
 
-def test_a_place_of_ones_own_is_trusted(place: Path) -> None:
+def test_a_directory_of_the_own_user_is_trusted(place: Path) -> None:
     assert weakness_of(place, MINE) is None
 
 
 @pytest.mark.parametrize(("mode", "who"), [(0o770, "its group"), (0o707, "everybody")])
-def test_who_may_write_the_place_is_named_with_the_fix(place: Path, mode: int, who: str) -> None:
+def test_a_directory_that_others_can_write_is_reported_with_the_fix(
+    place: Path, mode: int, who: str
+) -> None:
     place.chmod(mode)
     assert weakness_of(place, MINE) == Weakness(
         f"{who} may write {place} (mode {mode:04o})", f"`chmod go-w {place}`"
     )
 
 
-def test_who_may_rename_a_parent_may_put_another_in_its_place(place: Path) -> None:
+def test_a_parent_directory_that_others_can_write_is_a_weakness(place: Path) -> None:
     place.parent.chmod(0o777)
     weakness = weakness_of(place, MINE)
     assert weakness is not None
@@ -44,7 +46,7 @@ def test_the_sticky_bit_keeps_others_from_renaming(place: Path) -> None:
     assert weakness_of(place, MINE) is None
 
 
-def test_a_sticky_place_itself_is_still_written_by_everybody(place: Path) -> None:
+def test_a_sticky_directory_itself_is_not_trusted(place: Path) -> None:
     place.chmod(0o1777)
     assert weakness_of(place, MINE) is not None
 
@@ -74,7 +76,7 @@ def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
         weakness_of(tmp_path / "one", MINE)
 
 
-def test_a_group_of_one_may_write_a_directory_on_the_way(
+def test_a_private_group_can_write_a_parent_directory(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.parent.chmod(0o775)
@@ -108,7 +110,7 @@ def test_the_state_directory_is_refused_in_two_plain_lines(place: Path) -> None:
     ]
 
 
-def test_a_user_namespace_has_one_owner_for_all_outside(tmp_path: Path) -> None:
+def test_users_outside_of_a_user_namespace_have_the_overflow_uid(tmp_path: Path) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "sys/kernel").mkdir(parents=True)
     (tmp_path / "sys/kernel/overflowuid").write_text("65534\n")

@@ -32,12 +32,12 @@ from agent.adapters.service_manager.windows.rights import (
     TRUSTED_INSTALLER,
     Entry,
     Security,
-    who_else,
+    untrusted_account,
 )
+from agent.adapters.service_manager.windows.trusted_paths import prepare_directory
 from agent.adapters.service_manager.windows.trusted_paths import (
     require_safe_program as require_safe_windows_program,
 )
-from agent.adapters.service_manager.windows.trusted_paths import take_directory
 
 MINE = frozenset({0, os.geteuid()})
 USERS, MALLORY = "S-1-5-32-545", "S-1-5-21-1-2-3-1001"
@@ -61,21 +61,21 @@ def tree(root: Path) -> ServicePaths:
     )
 
 
-def test_an_own_tree_is_taken(tmp_path: Path) -> None:
+def test_files_of_the_own_user_are_accepted(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.write_text("")
     require_roots_configuration(paths, MINE)
     require_roots_state(paths, MINE)
 
 
-def test_nothing_is_taken_where_there_is_nothing_yet(tmp_path: Path) -> None:
+def test_missing_files_are_accepted_before_the_installation(tmp_path: Path) -> None:
     nothing = tmp_path / "none"
     paths = ServicePaths(nothing / "config.toml", nothing / "api-key", nothing / "state", True)
     require_roots_configuration(paths, MINE)
     require_roots_state(paths, MINE)
 
 
-def test_a_configuration_that_others_may_exchange_is_refused(tmp_path: Path) -> None:
+def test_a_configuration_that_others_can_replace_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     paths.config.parent.chmod(0o777)
     with pytest.raises(ServiceManagerError, match=r"check its content, then `chmod go-w"):
@@ -97,7 +97,7 @@ def test_a_link_in_place_of_the_key_is_refused(tmp_path: Path) -> None:
         require_roots_configuration(paths, MINE)
 
 
-def test_an_identity_that_was_laid_out_is_refused(tmp_path: Path) -> None:
+def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> None:
     paths = tree(tmp_path)
     (paths.state / "identity.pem").write_text("")
     (paths.state / "identity.pem").chmod(0o666)
@@ -117,7 +117,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-def test_a_program_of_ones_own_is_accepted(program: Path) -> None:
+def test_a_program_of_the_own_user_is_accepted(program: Path) -> None:
     require_safe_program((str(program),), MINE)
 
 
@@ -133,7 +133,7 @@ def test_homebrews_usr_local_is_refused_whoever_the_administrator_is(program: Pa
         require_safe_program((str(program),), {4711})
 
 
-def test_a_program_through_a_link_is_that_program(program: Path, tmp_path: Path) -> None:
+def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     link = tmp_path / "bin/venue-agent"
     link.symlink_to(program)
@@ -157,25 +157,25 @@ def test_environment_is_checked_with_its_import_directories() -> None:
 
 
 @pytest.mark.parametrize("owner", [SYSTEM, ADMINISTRATORS, TRUSTED_INSTALLER])
-def test_what_is_the_systems_is_trusted(owner: str) -> None:
-    assert who_else(Security(owner, CLOSED.entries)) is None
+def test_files_of_system_accounts_are_trusted(owner: str) -> None:
+    assert untrusted_account(Security(owner, CLOSED.entries)) is None
 
 
-def test_an_owner_may_always_give_himself_rights() -> None:
-    assert who_else(Security(MALLORY, CLOSED.entries)) == MALLORY
+def test_the_owner_of_a_file_counts_as_able_to_write_it() -> None:
+    assert untrusted_account(Security(MALLORY, CLOSED.entries)) == MALLORY
 
 
-def test_no_list_lets_everybody_in_and_an_empty_one_nobody() -> None:
-    assert who_else(Security(SYSTEM, None)) == "S-1-1-0"
-    assert who_else(Security(SYSTEM, ())) is None
+def test_a_missing_acl_permits_everyone_and_an_empty_acl_nobody() -> None:
+    assert untrusted_account(Security(SYSTEM, None)) == "S-1-1-0"
+    assert untrusted_account(Security(SYSTEM, ())) is None
 
 
 @pytest.mark.parametrize("mask", RIGHTS_TO_WRITE.values(), ids=list(RIGHTS_TO_WRITE))
 @pytest.mark.parametrize("kind", [0x00, 0x05, 0x09, 0x0B])
 def test_each_right_to_write_counts(mask: int, kind: int) -> None:
     security = Security(SYSTEM, (*(CLOSED.entries or ()), Entry(kind, 0, READ | mask, USERS)))
-    assert who_else(security) == USERS
-    on_the_way = who_else(security, is_on_the_way=True)
+    assert untrusted_account(security) == USERS
+    on_the_way = untrusted_account(security, is_parent=True)
     assert on_the_way == (USERS if mask in RIGHTS_TO_REPLACE.values() else None)
 
 
@@ -190,13 +190,13 @@ def test_each_right_to_write_counts(mask: int, kind: int) -> None:
     ],
     ids=["reads", "for-what-is-below", "denied", "creator-owner", "trusted-installer"],
 )
-def test_what_gives_nobody_else_a_right_is_accepted(entry: Entry) -> None:
-    assert who_else(Security(SYSTEM, (entry,))) is None
+def test_acl_entries_without_write_access_for_others_are_accepted(entry: Entry) -> None:
+    assert untrusted_account(Security(SYSTEM, (entry,))) is None
 
 
 def test_program_data_as_windows_makes_it_may_lie_on_the_way_but_not_be_the_place() -> None:
-    assert who_else(PROGRAM_DATA, is_on_the_way=True) is None
-    assert who_else(PROGRAM_DATA) == USERS
+    assert untrusted_account(PROGRAM_DATA, is_parent=True) is None
+    assert untrusted_account(PROGRAM_DATA) == USERS
 
 
 @dataclass
@@ -223,16 +223,16 @@ class FakeRights:
 
 def test_new_directory_is_created_with_restricted_rights(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: PROGRAM_DATA})
-    take_directory(rights, tmp_path / "venue-agent")
+    prepare_directory(rights, tmp_path / "venue-agent")
     assert rights.made == [tmp_path / "venue-agent"]
 
 
-def test_a_directory_of_an_earlier_installation_is_taken(tmp_path: Path) -> None:
+def test_a_directory_of_an_earlier_installation_is_accepted(tmp_path: Path) -> None:
     home = tmp_path / "venue-agent"
     home.mkdir()
     (home / "config.toml").write_text("")
     rights = FakeRights()
-    take_directory(rights, home)
+    prepare_directory(rights, home)
     assert (rights.made, rights.protected) == ([], [home])
 
 
@@ -246,7 +246,7 @@ def test_a_directory_of_an_earlier_installation_is_taken(tmp_path: Path) -> None
         (Security(SYSTEM, (Entry(0, 0, FULL, USERS),)), r"may be changed by BUILTIN\Users"),
     ],
 )
-def test_what_was_planted_is_refused(
+def test_planted_files_with_unsafe_permissions_are_refused(
     tmp_path: Path, planted: str, security: Security, message: str
 ) -> None:
     home = tmp_path / "venue-agent"
@@ -255,7 +255,7 @@ def test_what_was_planted_is_refused(
         (home / name).write_text("")
     rights = FakeRights({planted: security})
     with pytest.raises(ServiceManagerError) as caught:
-        take_directory(rights, home)
+        prepare_directory(rights, home)
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
     assert f"{planted} {message}" in lines[0]
@@ -266,7 +266,7 @@ def test_what_was_planted_is_refused(
 def test_a_parent_that_others_may_rename_is_refused(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, 0x1301BF, USERS),))})
     with pytest.raises(ServiceManagerError, match="may be changed by"):
-        take_directory(rights, tmp_path / "venue-agent")
+        prepare_directory(rights, tmp_path / "venue-agent")
     assert rights.made == []
 
 

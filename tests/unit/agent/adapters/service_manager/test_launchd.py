@@ -112,7 +112,7 @@ def test_stopping_a_service_that_stays_loaded_raises_an_error(tmp_path: Path) ->
         service.stop()
 
 
-def test_everything_may_be_done_twice(tmp_path: Path) -> None:
+def test_every_service_action_can_be_repeated(tmp_path: Path) -> None:
     launchd = FakeLaunchd()
     service = service_in(tmp_path, launchd)
     for action in (
@@ -124,7 +124,7 @@ def test_everything_may_be_done_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["install", "uninstall", "start", "stop"])
-def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+def test_service_actions_without_permission_change_nothing(tmp_path: Path, action: str) -> None:
     launchd = FakeLaunchd()
     with pytest.raises(NotPermitted, match="needs root"):
         getattr(service_in(tmp_path, launchd, is_root=False), action)()

@@ -115,7 +115,7 @@ def with_config(root: Path) -> None:
     (root / "etc/venue-agent/config.toml").touch()
 
 
-def test_the_whole_life_leaves_no_file(tmp_path: Path) -> None:
+def test_install_and_uninstall_leave_no_file(tmp_path: Path) -> None:
     systemd = FakeSystemd(tmp_path)
     service = service_in(systemd)
     with_config(tmp_path)
@@ -132,7 +132,7 @@ def test_the_whole_life_leaves_no_file(tmp_path: Path) -> None:
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
 
 
-def test_everything_may_be_done_twice(tmp_path: Path) -> None:
+def test_every_service_action_can_be_repeated(tmp_path: Path) -> None:
     systemd = FakeSystemd(tmp_path)
     service = service_in(systemd)
     with_config(tmp_path)
@@ -194,7 +194,7 @@ def test_purge_leaves_the_packages_user_to_the_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "has_backoff"), [(252, False), (254, True), (258, True)])
-def test_restarts_back_off_where_systemd_can(
+def test_restart_backoff_is_configured_if_systemd_supports_it(
     tmp_path: Path, version: int, has_backoff: bool
 ) -> None:
     service_in(FakeSystemd(tmp_path, version=version)).install()
@@ -203,7 +203,7 @@ def test_restarts_back_off_where_systemd_can(
 
 
 @pytest.mark.parametrize("action", ["install", "uninstall", "purge", "start", "stop", "restart"])
-def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+def test_service_actions_without_permission_change_nothing(tmp_path: Path, action: str) -> None:
     systemd = FakeSystemd(tmp_path)
     with pytest.raises(NotPermitted, match="needs root"):
         getattr(service_in(systemd, is_root=False), action)()
@@ -253,7 +253,7 @@ def test_any_output_of_systemctl_gives_a_state(text: str) -> None:
 
 
 @given(st.integers(0, 10**14))
-def test_absurd_numbers_of_systemctl_are_no_numbers(number: int) -> None:
+def test_invalid_numbers_of_systemctl_are_ignored(number: int) -> None:
     state = state_of({"LoadState": "loaded", "MainPID": str(number)})
     assert state.pid == (number or None if number < 10**11 else None)
 

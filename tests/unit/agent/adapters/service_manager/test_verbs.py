@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.adapters.service_manager.contract import ServicePaths, ServiceState
-from agent.adapters.service_manager.first_config import Answers, config_text
+from agent.adapters.service_manager.first_config import InstallOptions, config_text
 from agent.adapters.service_manager.last_exit import NAME, LastExit, parse_last_exit, read_last_exit
 from agent.cli.service import describe, install, show, uninstall
 from agent.cli.terminal.screen import Screen
@@ -68,18 +68,18 @@ class FakeService:
 
 
 @pytest.fixture
-def answers(tmp_path: Path) -> Answers:
+def options(tmp_path: Path) -> InstallOptions:
     key = tmp_path / "given-key"
     key.write_text("key-1\n")
-    return Answers(URL, LOCATION, key)
+    return InstallOptions(URL, LOCATION, key)
 
 
 @pytest.mark.parametrize("names_the_key_file", [True, False])
 def test_the_first_installation_writes_a_configuration_and_starts(
-    tmp_path: Path, answers: Answers, names_the_key_file: bool
+    tmp_path: Path, options: InstallOptions, names_the_key_file: bool
 ) -> None:
     service = FakeService(tmp_path, names_the_key_file)
-    assert install(service, answers) == 0
+    assert install(service, options) == 0
     paths = service.paths
     written = tomllib.loads(paths.config.read_text())["service"]
     assert (written["base_url"], written["location_id"]) == (URL, LOCATION)
@@ -92,25 +92,25 @@ def test_the_first_installation_writes_a_configuration_and_starts(
 
 
 def test_a_second_installation_changes_nothing(
-    tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, options: InstallOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service = FakeService(tmp_path)
-    install(service, answers)
+    install(service, options)
     service.paths.config.write_text("# mine")
     capsys.readouterr()
-    install(service, answers)
+    install(service, options)
     assert service.paths.config.read_text() == "# mine"
     assert "is kept" in capsys.readouterr().out
     assert service.calls[-2:] == ["install", "start"]
 
 
-def test_another_key_is_written_and_the_service_started_anew(
-    tmp_path: Path, answers: Answers
+def test_a_changed_key_is_written_and_the_service_restarted(
+    tmp_path: Path, options: InstallOptions
 ) -> None:
     service = FakeService(tmp_path)
-    install(service, answers)
+    install(service, options)
     (tmp_path / "given-key").write_text("key-2")
-    install(service, Answers(api_key_file=answers.api_key_file))
+    install(service, InstallOptions(api_key_file=options.api_key_file))
     assert service.paths.api_key.read_text() == "key-2\n"
     assert service.calls[-1] == "restart"
 
@@ -119,7 +119,7 @@ def test_without_a_configuration_it_is_installed_and_not_started(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service = FakeService(tmp_path)
-    assert install(service, Answers()) == 0
+    assert install(service, InstallOptions()) == 0
     assert service.calls == ["prepare", "install"]
     assert "--base-url, --location" in capsys.readouterr().out
 
@@ -135,23 +135,23 @@ def test_without_a_configuration_it_is_installed_and_not_started(
     ],
 )
 def test_wrong_answer_is_refused_before_anything_is_written(
-    tmp_path: Path, answers: Answers, change: dict[str, object], problem: str
+    tmp_path: Path, options: InstallOptions, change: dict[str, object], problem: str
 ) -> None:
     service = FakeService(tmp_path)
     given_values = {
-        "base_url": URL, "location_id": LOCATION, "api_key_file": answers.api_key_file, **change,
+        "base_url": URL, "location_id": LOCATION, "api_key_file": options.api_key_file, **change,
     }  # fmt: skip
     with pytest.raises(ConfigError, match=problem):
-        install(service, Answers(**given_values))  # type: ignore[arg-type]
+        install(service, InstallOptions(**given_values))  # type: ignore[arg-type]
     assert service.calls == ["prepare"]
     assert not service.paths.config.parent.exists()
 
 
 def test_uninstall_keeps_state_and_purge_deletes_it(
-    tmp_path: Path, answers: Answers, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, options: InstallOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     service = FakeService(tmp_path)
-    install(service, answers)
+    install(service, options)
     paths = service.paths
     paths.state.mkdir()
     (paths.state / "identity.key").touch()
@@ -170,11 +170,11 @@ def test_uninstall_keeps_state_and_purge_deletes_it(
     )
 
 
-def test_what_others_keep_beside_the_configuration_is_left(
-    tmp_path: Path, answers: Answers
+def test_purge_keeps_other_files_beside_the_configuration(
+    tmp_path: Path, options: InstallOptions
 ) -> None:
     service = FakeService(tmp_path)
-    install(service, answers)
+    install(service, options)
     beside = service.paths.config.with_name("ca.pem")
     beside.touch()
     assert uninstall(service, purge=True) == 0
@@ -185,13 +185,13 @@ def test_what_others_keep_beside_the_configuration_is_left(
 def test_any_location_comes_back_out_of_the_file_or_is_refused(location: str) -> None:
     paths = ServicePaths(Path("/c"), Path("/k"), Path("/s"), names_the_key_file=False)
     try:
-        text = config_text(Answers(URL, location), paths)
+        text = config_text(InstallOptions(URL, location), paths)
     except ConfigError:
         return
     assert tomllib.loads(text)["service"]["location_id"] == location
 
 
-def test_the_words_are_the_same_everywhere() -> None:
+def test_service_states_are_described_independently_of_the_platform() -> None:
     state = ServiceState(True, True, "running", 7, "idle", 2)
     assert describe(state, LastExit("watchdog", "ABRT")) == [
         ("service", "installed, starts at boot"),
@@ -231,7 +231,7 @@ def test_status_advises_what_to_do_if_the_service_does_not_run(
 
 
 @given(st.text(max_size=400), st.sampled_from([None, LastExit("oom-kill"), LastExit("x" * 90)]))
-def test_whatever_the_manager_passes_on_is_plain_and_fits_80_columns(
+def test_status_of_the_service_manager_is_plain_and_fits_80_columns(
     detail: str, last: LastExit | None
 ) -> None:
     output = status_text(

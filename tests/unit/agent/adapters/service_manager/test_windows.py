@@ -127,7 +127,7 @@ def test_service_starts_delayed_and_restarts_after_failures() -> None:
     assert settings[2]["Actions"] == [(1, 1_000), (1, 10_000), (1, 60_000)]
 
 
-def test_the_whole_life(tmp_path: Path) -> None:
+def test_a_windows_service_is_installed_started_stopped_and_removed(tmp_path: Path) -> None:
     control = FakeControl()
     service = service_in(tmp_path, control)
     service.install()
@@ -148,7 +148,7 @@ def test_the_whole_life(tmp_path: Path) -> None:
     assert service.paths.config.exists()
 
 
-def test_the_directory_of_the_key_is_closed_before_anything_lies_in_it(tmp_path: Path) -> None:
+def test_the_key_directory_is_protected_while_it_is_empty(tmp_path: Path) -> None:
     control = FakeControl()
     service = unpacked_in(tmp_path, control)
     service.prepare()
@@ -164,7 +164,9 @@ def unpacked_in(directory: Path, control: FakeControl) -> WindowsService:
     return WindowsService(control, (str(program),), directory / "data", lambda seconds: None)
 
 
-def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_program_owned_by_another_user_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
     control = FakeControl(owner="S-1-5-21-1-2-3-1001")
     service = unpacked_in(tmp_path, control)
     with pytest.raises(ServiceManagerError, match="belongs to S-1-5-21-1-2-3-1001"):
@@ -173,7 +175,7 @@ def test_what_others_own_is_refused_before_anything_is_written(tmp_path: Path) -
     assert not service.paths.state.exists()
 
 
-def test_it_has_stopped_when_its_process_is_gone(tmp_path: Path) -> None:
+def test_stop_returns_after_the_process_has_ended(tmp_path: Path) -> None:
     control = FakeControl(polls_until_gone=5)
     service = service_in(tmp_path, control)
     service.install()
@@ -237,7 +239,7 @@ def test_a_failed_end_is_a_failed_service(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["install", "uninstall", "start", "stop"])
-def test_without_rights_nothing_is_touched(tmp_path: Path, action: str) -> None:
+def test_service_actions_without_permission_change_nothing(tmp_path: Path, action: str) -> None:
     control = FakeControl(is_admin=False)
     with pytest.raises(NotPermitted, match="administrator"):
         getattr(service_in(tmp_path, control), action)()
@@ -275,7 +277,7 @@ class FakeScm:
         self.logged.append(text)
 
 
-def test_the_manager_has_its_answer_before_the_daemon_is_imported() -> None:
+def test_the_host_reports_its_status_before_it_imports_the_daemon() -> None:
     scm = FakeScm()
     statuses_at_import: list[tuple[Status, int]] = []
 
@@ -338,7 +340,7 @@ def test_a_wrong_configuration_is_an_end_with_an_error() -> None:
     assert "exit code 2" in scm.logged[0]
 
 
-def test_host_started_by_hand_raises_an_error() -> None:
+def test_a_windows_service_started_by_hand_raises_an_error() -> None:
     with pytest.raises(OSError, match="could not connect"):
         Host(FakeScm(is_scm=False), lambda on_ready: 0).run()
 
@@ -357,7 +359,7 @@ def test_a_log_that_has_grown_is_set_aside(tmp_path: Path) -> None:
     assert path.read_text() == "four\n"
 
 
-def test_a_log_that_cannot_be_set_aside_begins_anew(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_rotated_is_truncated(tmp_path: Path) -> None:
     path = tmp_path / "agent.log"
     (tmp_path / "agent.old.log" / "in the way").mkdir(parents=True)
     with BoundedLog(path, max_bytes=4) as log:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.adapters.storage.atomic_file import replace_patiently, write_atomically
+from agent.adapters.storage.atomic_file import replace_with_retries, write_atomically
 
 
 def test_a_new_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -13,7 +13,7 @@ def test_a_new_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
 
 
-def test_replacing_sets_the_mode_anew(tmp_path: Path) -> None:
+def test_replacing_a_file_sets_its_mode(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"one")
     (tmp_path / "a").chmod(0o666)
 
@@ -50,7 +50,7 @@ def test_replacing_is_retried_after_a_temporary_refusal(tmp_path: Path, refusals
             raise PermissionError(5, "Access denied")
         replaced.append((source, target))
 
-    replace_patiently("new", tmp_path, (0.1, 0.2, 0.4), pauses.append, replace)
+    replace_with_retries("new", tmp_path, (0.1, 0.2, 0.4), pauses.append, replace)
     assert pauses == [0.1, 0.2, 0.4][:refusals]
     assert replaced == [("new", tmp_path)]
 
@@ -61,5 +61,5 @@ def test_a_lasting_refusal_is_raised(tmp_path: Path) -> None:
 
     pauses: list[float] = []
     with pytest.raises(PermissionError):
-        replace_patiently("new", tmp_path, (0.1, 0.2), pauses.append, refuse)
+        replace_with_retries("new", tmp_path, (0.1, 0.2), pauses.append, refuse)
     assert pauses == [0.1, 0.2]

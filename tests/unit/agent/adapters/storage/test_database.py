@@ -52,7 +52,7 @@ def quarantine_file(state: StateDirectory) -> set[str]:
     return {path.name.split("-", 1)[1] for path in state.quarantine_path.iterdir()}
 
 
-def test_what_was_written_is_there_after_a_restart(state: StateDirectory) -> None:
+def test_database_rows_survive_a_restart(state: StateDirectory) -> None:
     filled(state)
 
     assert known(state) == (200, False)
@@ -65,7 +65,7 @@ def test_the_settings_survive_a_power_loss(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("durably", "within"), [(True, FULL), (False, NORMAL)])
-def test_what_need_not_survive_a_power_loss_waits_for_no_disk(
+def test_only_durable_transactions_wait_for_the_disk(
     database: Database, durably: bool, within: int
 ) -> None:
     with database.transaction(Failpoint.COUNTED, durably=durably) as connection:
@@ -99,7 +99,7 @@ def test_garbage_is_set_aside(state: StateDirectory, content: bytes) -> None:
     assert known(state) == (0, False)
 
 
-def test_an_empty_file_is_a_new_one(state: StateDirectory) -> None:
+def test_an_empty_file_becomes_a_new_database(state: StateDirectory) -> None:
     (state.path / NAME).write_bytes(b"")
 
     assert known(state) == (0, False)
@@ -148,7 +148,7 @@ def test_a_write_ahead_log_left_by_a_killed_agent_is_read(
     assert known(after_a_crash) == (1, False)
 
 
-def test_the_log_goes_aside_with_its_file(state: StateDirectory) -> None:
+def test_the_write_ahead_log_is_quarantined_with_its_database(state: StateDirectory) -> None:
     (state.path / NAME).write_bytes(b"garbage" * 1000)
     (state.path / f"{NAME}-wal").write_bytes(b"log")
 

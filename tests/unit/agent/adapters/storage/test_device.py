@@ -42,7 +42,9 @@ def start(
     return *device_at_start(config(**changes), file, identity, fingerprint), identity
 
 
-def test_a_record_is_read_as_it_was_written(file: DeviceRecordFile, state: StateDirectory) -> None:
+def test_a_saved_device_record_is_loaded_unchanged(
+    file: DeviceRecordFile, state: StateDirectory
+) -> None:
     assert file.load() is None
     assert file.peek() is None
     file.save(BOUND)
@@ -83,7 +85,7 @@ def call_the_host(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(platform, "node", lambda: name)
 
 
-def test_a_machine_is_called_as_its_host_was_at_the_first_start(
+def test_the_install_id_keeps_the_host_name_of_the_first_start(
     state: StateDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call_the_host(monkeypatch, "till-3")
@@ -104,7 +106,7 @@ def test_an_earlier_installation_keeps_what_the_service_knows(
 @pytest.mark.parametrize(
     ("host", "name"), [("till-9", "till-9"), ("install-1", r"install-1-\w{4}")]
 )
-def test_a_copied_disk_is_called_as_its_own_host(
+def test_a_copied_disk_is_named_after_its_new_host(
     state: StateDirectory, file: DeviceRecordFile, monkeypatch: pytest.MonkeyPatch,
     host: str, name: str,
 ) -> None:  # fmt: skip
@@ -173,7 +175,7 @@ def test_a_lost_record_keeps_the_key(state: StateDirectory) -> None:
 
 
 @pytest.mark.parametrize("change", [{"base_url": "http://127.0.0.1:10"}, {"location_id": "loc-2"}])
-def test_another_place_in_the_configuration_ends_the_binding(
+def test_a_changed_service_or_location_in_the_configuration_ends_the_binding(
     state: StateDirectory, file: DeviceRecordFile, change: dict[str, str]
 ) -> None:
     file.save(BOUND.model_copy(update={"is_revoked": True}))
@@ -214,10 +216,11 @@ def test_a_machine_id_is_hashed(tmp_path: Path) -> None:
     assert machine.fingerprint(path) != hashed
 
 
-def test_the_machine_is_named_in_the_words_of_the_contract() -> None:
+def test_platform_and_user_agent_have_the_form_of_the_contract() -> None:
     assert machine.service_platform() in {"linux", "macos", "windows"}
     environment = environment_here(LocalConfig())
-    assert environment.user_agent.startswith(f"venue-agent/{__version__} ({platform.system()} ")
+    start = re.escape(f"venue-agent/{__version__} ({platform.system()} ")
+    assert re.fullmatch(rf"{start}\S.*; \S.*\)", environment.user_agent)
 
 
 @pytest.mark.parametrize(

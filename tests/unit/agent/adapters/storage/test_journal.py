@@ -24,7 +24,7 @@ def spoil(database: Database, column: str, value: str) -> None:
         )
 
 
-def test_a_request_is_written_down_as_it_came(journal: Journal) -> None:
+def test_a_received_request_is_stored_unchanged(journal: Journal) -> None:
     assert journal.add(command(kind="application"), NOW)
 
     entry = journal.get(REQUEST)
@@ -56,7 +56,7 @@ def test_an_ended_request_is_known_too(journal: Journal) -> None:
     assert journal.unfinished() == ()
 
 
-def test_an_unknown_request_is_none(journal: Journal) -> None:
+def test_an_unknown_request_is_returned_as_none(journal: Journal) -> None:
     assert journal.get(UUID(int=99)) is None
 
 
@@ -100,7 +100,7 @@ def test_lists_are_in_the_order_of_receipt(journal: Journal) -> None:
     assert journal.in_state(State.RUNNING) == ()
 
 
-def test_that_the_service_knows_of_the_start_is_remembered(journal: Journal) -> None:
+def test_the_acknowledged_start_of_a_request_is_stored(journal: Journal) -> None:
     journal.add(command(), NOW)
 
     journal.note_running_acknowledged(REQUEST)
@@ -139,7 +139,7 @@ def test_a_row_that_cannot_be_read_is_set_aside(
     assert journal.add(command(1), NOW), "a request whose row was set aside must be accepted again"
 
 
-def test_old_tombstones_go_and_nothing_else(journal: Journal) -> None:
+def test_only_old_tombstones_are_deleted(journal: Journal) -> None:
     for number in (1, 2, 3):
         journal.add(command(number), NOW)
     first, second = journal.get(UUID(int=1)), journal.get(UUID(int=2))
@@ -179,19 +179,19 @@ def test_tombstones_are_bounded_in_number(journal: Journal, database: Database) 
     assert journal.get(UUID(int=6)) is None
 
 
-def test_it_is_pruned_while_it_grows(journal: Journal) -> None:
+def test_the_journal_is_pruned_while_it_grows(journal: Journal) -> None:
     journal.add(command(1), NOW)
     journal.move(journal.in_state(State.RECEIVED)[0], Event.REFUSED, NOW)
-    assert journal.waiting() == 0
+    assert journal.count_unfinished() == 0
 
     for number in range(2, PRUNED_EVERY + 1):
         journal.add(command(number), NOW + TOMBSTONE_AGE + timedelta(seconds=1))
 
     assert journal.get(REQUEST) is None
-    assert journal.waiting() == PRUNED_EVERY - 1
+    assert journal.count_unfinished() == PRUNED_EVERY - 1
 
 
-def test_only_moves_that_the_service_repeats_are_not_durable(
+def test_transitions_are_durable_unless_the_service_repeats_them(
     journal: Journal, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable: list[bool] = []

@@ -43,13 +43,13 @@ def numbers(reports: list[UUID]) -> list[int]:
     return [report_id.int - 0x4E0000 for report_id in reports]
 
 
-def test_an_empty_outbox(outbox: Outbox) -> None:
+def test_an_empty_outbox_has_no_oldest_report(outbox: Outbox) -> None:
     assert outbox.oldest() is None
     depth = outbox.depth()
     assert (depth.reports, depth.size_bytes, depth.oldest_at) == (0, 0, None)
 
 
-def test_the_oldest_goes_first(outbox: Outbox, ledger: Ledger) -> None:
+def test_the_oldest_report_is_sent_first(outbox: Outbox, ledger: Ledger) -> None:
     for number in (2, 1, 3):
         queue(ledger, number, 10, NOW + timedelta(seconds=number))
     sent = []
@@ -60,7 +60,7 @@ def test_the_oldest_goes_first(outbox: Outbox, ledger: Ledger) -> None:
     assert numbers(sent) == [1, 2, 3]
 
 
-def test_how_much_waits(outbox: Outbox, ledger: Ledger) -> None:
+def test_depth_counts_reports_bytes_and_the_oldest_time(outbox: Outbox, ledger: Ledger) -> None:
     queue(ledger, 1, 10, NOW)
     queue(ledger, 2, 20, NOW - DAY)
 
@@ -76,7 +76,7 @@ def test_a_report_is_queued_once(outbox: Outbox, ledger: Ledger) -> None:
     assert outbox.depth().size_bytes == 10
 
 
-def test_within_bounds_nothing_goes(outbox: Outbox, ledger: Ledger) -> None:
+def test_no_report_within_the_bounds_is_dropped(outbox: Outbox, ledger: Ledger) -> None:
     queue(ledger, 1, 10, NOW - DAY)
     queue(ledger, 2, 10)
 
@@ -100,7 +100,7 @@ def test_scheduled_reports_go_first_then_the_oldest(
     assert numbers([item.report_id for item in over]) == leaving
 
 
-def test_what_is_too_old_goes_and_makes_room(outbox: Outbox, ledger: Ledger) -> None:
+def test_a_report_that_is_too_old_is_dropped_to_free_space(outbox: Outbox, ledger: Ledger) -> None:
     """A requested report that is too old is dropped, and a new scheduled report is kept."""
     queue(ledger, 1, 10, NOW - DAY - timedelta(microseconds=1), UUID(int=1))
     queue(ledger, 2, 10, NOW)
@@ -182,7 +182,7 @@ def test_a_report_that_cannot_be_queued_leaves_the_request_running(
     assert journal.get(REQUEST) == entry
 
 
-def test_a_taken_report_closes_its_request(
+def test_an_accepted_report_closes_its_request(
     outbox: Outbox, ledger: Ledger, journal: Journal
 ) -> None:
     entry = running(journal)
@@ -215,7 +215,7 @@ def test_rejected_report_keeps_its_reason(outbox: Outbox, ledger: Ledger, journa
     assert (after.state, after.detail) == (State.REJECTED, "refused: 403")
 
 
-def test_another_seal_takes_the_place_of_the_first(outbox: Outbox, ledger: Ledger) -> None:
+def test_a_smaller_seal_replaces_the_queued_report(outbox: Outbox, ledger: Ledger) -> None:
     queue(ledger, 1, 10)
     item = outbox.oldest()
     assert item is not None
@@ -273,7 +273,7 @@ def test_a_report_that_cannot_be_read_is_set_aside(
 def test_reports_do_not_age_by_a_clock_that_is_set(outbox: Outbox, ledger: Ledger) -> None:
     queue(ledger, 1, 10, NOW)
 
-    outbox.keep_young(timedelta(0))
-    outbox.keep_young(timedelta(days=30))
+    outbox.shift_creation_times(timedelta(0))
+    outbox.shift_creation_times(timedelta(days=30))
 
     assert outbox.depth().oldest_at == NOW + timedelta(days=30)

@@ -19,7 +19,7 @@ def files(directory: Path) -> list[str]:
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
 
 
-def test_what_is_known_is_read_as_it_was_written(state: StateDirectory) -> None:
+def test_stored_printer_memory_is_loaded_unchanged(state: StateDirectory) -> None:
     memory = PrinterMemory(state)
     assert memory.load() == (NOTHING_LEARNED, None)
     memory.write(MEMORY)
@@ -27,7 +27,7 @@ def test_what_is_known_is_read_as_it_was_written(state: StateDirectory) -> None:
     assert (state.path / "printers.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_what_another_version_wrote_is_read(state: StateDirectory) -> None:
+def test_printer_memory_of_another_version_is_read(state: StateDirectory) -> None:
     content = {"version": 9, "printers": [{"id": "cups:bar", "colour": "red"}]}
     (state.path / "printers.json").write_text(json.dumps(content))
     assert PrinterMemory(state).load() == (Memory((LearnedPrinter("cups:bar"),)), None)

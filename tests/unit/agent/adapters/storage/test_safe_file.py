@@ -33,7 +33,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "state" / "file"
 
 
-def test_a_file_of_ones_own_is_opened(place: Path) -> None:
+def test_a_file_of_the_own_user_is_opened(place: Path) -> None:
     place.write_bytes(b"content")
     assert read_safely(place, 7) == b"content"
     assert read_start_safely(place, 3) == b"con"
@@ -41,7 +41,7 @@ def test_a_file_of_ones_own_is_opened(place: Path) -> None:
         read_safely(place, 6)
 
 
-def test_nothing_is_made_but_where_nothing_is(place: Path) -> None:
+def test_a_file_is_created_only_on_request_and_never_overwritten(place: Path) -> None:
     with pytest.raises(FileNotFoundError):
         open_safely(place, os.O_RDWR)
     os.close(open_safely(place, os.O_RDWR | os.O_CREAT))
@@ -59,7 +59,7 @@ def test_a_link_is_not_followed(place: Path, outside: Path, flags: int) -> None:
     assert outside.read_text() == "outside"
 
 
-def test_a_link_to_nothing_makes_nothing(place: Path, tmp_path: Path) -> None:
+def test_a_dangling_symbolic_link_creates_no_file(place: Path, tmp_path: Path) -> None:
     place.symlink_to(tmp_path / "new")
     with pytest.raises(UnsafeFile, match="is a symbolic link"):
         open_safely(place, os.O_RDWR | os.O_CREAT)
@@ -67,13 +67,13 @@ def test_a_link_to_nothing_makes_nothing(place: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_WRONLY, os.O_RDWR])
-def test_a_fifo_is_not_waited_for(place: Path, flags: int) -> None:
+def test_a_fifo_is_refused_without_waiting(place: Path, flags: int) -> None:
     os.mkfifo(place)
     with pytest.raises(UnsafeFile, match="is a FIFO"):
         open_safely(place, flags)
 
 
-def test_a_directory_and_a_socket_are_no_files(place: Path) -> None:
+def test_directories_and_sockets_are_refused_as_files(place: Path) -> None:
     place.mkdir()
     with pytest.raises(UnsafeFile, match="is a directory"):
         read_safely(place, 9)

@@ -64,7 +64,7 @@ def test_a_scheduled_report_stays_in_the_history(ledger: Ledger, state: StateDir
     assert (row.state, row.request_id) == ("submitted", None)
 
 
-def test_only_the_newest_are_kept(ledger: Ledger, state: StateDirectory) -> None:
+def test_only_the_newest_sent_reports_are_kept(ledger: Ledger, state: StateDirectory) -> None:
     for number in range(1, sent.KEPT_MAX + 4):
         send(ledger, number, 10, timedelta(seconds=number))
 
@@ -81,7 +81,7 @@ def test_no_more_than_the_bytes_are_kept(ledger: Ledger, state: StateDirectory) 
     assert kept(state) == []
 
 
-def test_what_is_old_is_forgotten(ledger: Ledger, state: StateDirectory) -> None:
+def test_old_sent_reports_are_deleted(ledger: Ledger, state: StateDirectory) -> None:
     ledger.sent.drop_old(NOW)  # before any report was sent
     send(ledger, 1, 10)
     send(ledger, 2, 10, DAY)
@@ -91,7 +91,7 @@ def test_what_is_old_is_forgotten(ledger: Ledger, state: StateDirectory) -> None
     assert kept(state) == [2]
 
 
-def test_a_report_that_cannot_be_kept_is_sent_all_the_same(
+def test_a_report_that_cannot_be_archived_is_still_sent(
     ledger: Ledger, journal: Journal, outbox: Outbox, monkeypatch: pytest.MonkeyPatch,
     state: StateDirectory,
 ) -> None:  # fmt: skip
@@ -115,7 +115,7 @@ def test_a_report_that_cannot_be_kept_is_sent_all_the_same(
     assert find_reports(state, ALL) == ()
 
 
-def test_an_earlier_version_still_opens_the_file(
+def test_the_schema_version_stays_readable_for_earlier_agents(
     ledger: Ledger, database: Database, state: StateDirectory
 ) -> None:
     send(ledger, 1, 10)

@@ -55,7 +55,7 @@ def test_a_second_holder_is_refused_with_the_first_ones_pid(state: StateDirector
         pytest.fail("held twice")
 
 
-def test_another_process_holds_it_until_it_ends(state: StateDirectory) -> None:
+def test_a_state_directory_is_locked_until_its_process_ends(state: StateDirectory) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(state.path)],
         stdin=subprocess.PIPE,
@@ -91,7 +91,7 @@ def test_a_killed_holder_leaves_nothing_behind(state: StateDirectory) -> None:
         assert read_pid(state.path) == os.getpid()
 
 
-def test_nobody_holds_what_was_never_held(tmp_path: Path) -> None:
+def test_a_state_directory_that_was_never_locked_has_no_holder(tmp_path: Path) -> None:
     assert StateDirectory(tmp_path).holder() is None
     assert StateDirectory(tmp_path / "none").holder() is None
 
@@ -115,7 +115,7 @@ def test_lock_file_that_cannot_be_opened_raises_an_error(state: StateDirectory) 
         pytest.fail("held a directory")
 
 
-def test_wreckage_is_kept_together_and_bounded(state: StateDirectory) -> None:
+def test_a_quarantined_database_keeps_its_files_together(state: StateDirectory) -> None:
     (state.path / "agent.db").write_text("main")
     (state.path / "agent.db-wal").write_text("wal")
 
@@ -132,7 +132,9 @@ def test_wreckage_is_kept_together_and_bounded(state: StateDirectory) -> None:
     assert state.quarantine_path.stat().st_mode & 0o777 == 0o700
 
 
-def test_wreckage_is_bounded_in_bytes_and_the_newest_stays(state: StateDirectory) -> None:
+def test_the_quarantine_is_bounded_in_bytes_and_keeps_the_newest_file(
+    state: StateDirectory,
+) -> None:
     for name in ("a", "b", "c"):
         with (state.path / name).open("wb") as file:
             file.truncate(QUARANTINE_MAX_BYTES // 2 + 1)  # a sparse file, which needs no disk space

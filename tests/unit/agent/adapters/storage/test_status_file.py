@@ -32,7 +32,7 @@ STATUS = DaemonStatus(
 )  # fmt: skip
 
 
-def test_a_status_is_read_as_it_was_written(state: StateDirectory) -> None:
+def test_a_written_status_is_read_unchanged(state: StateDirectory) -> None:
     file = StatusFile(state)
     assert file.read() is None
 
@@ -43,7 +43,7 @@ def test_a_status_is_read_as_it_was_written(state: StateDirectory) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b"[1]"])
-def test_a_broken_status_is_none(state: StateDirectory, content: bytes) -> None:
+def test_a_damaged_status_file_is_read_as_none(state: StateDirectory, content: bytes) -> None:
     (state.path / "status.json").write_bytes(content)
 
     assert StatusFile(state).read() is None
@@ -79,7 +79,7 @@ def test_notifier_sends_status_to_the_service_manager(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "environment", [{}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "5", "WATCHDOG_PID": "1"}]
 )
-def test_without_a_manager_nothing_happens(environment: dict[str, str]) -> None:
+def test_the_notifier_does_nothing_without_a_service_manager(environment: dict[str, str]) -> None:
     notifier = Notifier(environment)
 
     notifier.ready()

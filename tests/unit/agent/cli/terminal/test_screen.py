@@ -35,7 +35,7 @@ def test_a_table_wraps_its_last_column() -> None:
     assert all(len(line) <= 40 for line in lines)
 
 
-def test_a_column_that_would_have_no_room_stands_below() -> None:
+def test_a_column_without_enough_space_is_printed_below() -> None:
     out = io.StringIO()
     start = ("2026-11-20 19:00 UTC", "none"), ("application", "none")
     rows = [(*start, ("word " * 12, "quiet")), (*start, ("short", "quiet"))]
@@ -48,7 +48,7 @@ def test_a_column_that_would_have_no_room_stands_below() -> None:
     assert all(len(line) <= 50 for line in lines)
 
 
-def test_two_parts_stand_below_each_other_where_there_is_no_room_beside() -> None:
+def test_parts_are_printed_below_each_other_on_a_narrow_screen() -> None:
     for width, lines in ((80, ["2 problems  " + "word " * 11 + "word"]), (50, 3)):
         out = io.StringIO()
         Screen(out, width).beside(("2 problems", "bad"), ("word " * 11 + "word", "quiet"))

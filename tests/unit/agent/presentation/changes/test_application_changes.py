@@ -39,7 +39,7 @@ NOISE: Changes = {
 }  # fmt: skip
 
 
-def test_what_is_measured_wobbles() -> None:
+def test_small_changes_of_measured_values_are_not_reported() -> None:
     names = {field.key for field in healthy("linux-till").snapshot.fields}
     noise = {
         key: value for key, value in NOISE.items() if key.split(" ")[-1] in names or " " in key
@@ -67,7 +67,7 @@ def test_what_is_measured_wobbles() -> None:
          "The service systemd-timesyncd is inactive; it was active.", "muted"),
     ],
 )  # fmt: skip
-def test_what_the_machine_runs(
+def test_changes_of_installed_software_are_reported(
     key: str, before: str | bool, after: str | bool, sentence: str, severity: str
 ) -> None:
     names = {"service.timeSync.name": "systemd-timesyncd"} if "timeSync" in key else {}
@@ -104,7 +104,7 @@ def after_s(seconds: float) -> str:
     return f"2026-11-16T04:{int(1 + seconds // 60):02}:{seconds % 60:09.6f}Z"
 
 
-def test_a_program_was_restarted_from_ten_seconds_on() -> None:
+def test_a_start_time_that_changes_by_ten_seconds_is_a_restart() -> None:
     assert summary(program(True), program(True, after_s(STARTED_MOVED_S - 0.001))) == []
     assert summary(program(True), program(True, after_s(STARTED_MOVED_S))) == [
         (
@@ -146,7 +146,7 @@ def disk(used: float, free: int = 500 * GIB) -> Changes:
 
 
 @pytest.mark.parametrize("level", DISK_LEVELS)
-def test_a_disk_passes_a_level(level: float) -> None:
+def test_a_change_of_the_level_of_a_disk_is_reported(level: float) -> None:
     below = level - DISK_MOVED
     displayed = f"{level * 100:.0f} %", f"{below * 100:.0f} %"
     assert summary(disk(below), disk(level)) == [
@@ -171,7 +171,7 @@ def test_a_disk_that_is_full_is_reported_once() -> None:
     assert summary(full, disk(0.985, GIB // 2)) == []
 
 
-def test_memory_was_taken_out_from_a_tenth_on() -> None:
+def test_a_decrease_of_memory_by_a_tenth_is_reported() -> None:
     def fitted(size: float) -> Changes:
         return {"hardware.memoryBytes": int(size)}
 
@@ -185,7 +185,7 @@ def test_memory_was_taken_out_from_a_tenth_on() -> None:
     ]
 
 
-def test_a_certificate_was_renewed_from_a_day_on() -> None:
+def test_an_expiry_time_that_changes_by_a_day_is_a_renewal() -> None:
     key = "network.service.tlsExpiresAt"
     assert summary({key: "2027-11-20T00:00:01Z"}, {key: "2027-11-21T00:00:00Z"}) == []
     assert RENEWED_S == 86400
@@ -209,7 +209,7 @@ def test_queues_and_name_servers_come_and_go() -> None:
     ]
 
 
-def test_what_could_not_be_read_was_not_checked() -> None:
+def test_unreadable_print_queues_are_reported_as_not_checked() -> None:
     changes = changes_between(
         changed({"printqueue.queues": ("bar",)}), changed({"printqueue.queues": BROKEN})
     )
@@ -217,7 +217,7 @@ def test_what_could_not_be_read_was_not_checked() -> None:
     assert changes.not_compared == ("Print queues were not checked this time.",)
 
 
-def test_a_finding_about_what_could_not_be_read_is_not_over() -> None:
+def test_a_finding_about_unreadable_facts_is_not_resolved() -> None:
     unread: Changes = {"disk./.usedFraction": BROKEN, "disk./.freeBytes": BROKEN}
     full = changed(disk(0.98, GIB))
     (change,) = changes_between(full, changed(unread)).changes
@@ -228,7 +228,7 @@ def test_a_finding_about_what_could_not_be_read_is_not_over() -> None:
     assert (change.severity, change.sentence[:5]) == ("bad", "New, ")
 
 
-def test_links() -> None:
+def test_changes_of_network_links_are_reported() -> None:
     wifi: Changes = {"enp1s0 interface.type": "wifi", "enp1s0 interface.wifiSsid": "Venue"}
     assert summary(wifi, {**wifi, "enp1s0 interface.wifiSsid": "Guests"}) == [
         ("warn", "The interface enp1s0 is on the Wi-Fi Guests; it was on Venue.")
@@ -241,7 +241,7 @@ def test_links() -> None:
     )
 
 
-def test_a_till_printer_that_was_unplugged_is_changes() -> None:
+def test_an_unplugged_usb_printer_is_reported_as_a_change() -> None:
     whole = healthy("linux-till")
     things = whole.snapshot.peripherals
     printer = next(t for t in things if any(f.value == "printer" for f in t.fields))
@@ -256,7 +256,7 @@ def test_a_till_printer_that_was_unplugged_is_changes() -> None:
     assert reported(whole, whole.model_copy(update={"snapshot": replugged})) == []
 
 
-def test_a_snapshot_that_was_cut_makes_nothing_go() -> None:
+def test_a_truncated_snapshot_reports_nothing_as_removed() -> None:
     whole = changed({"printqueue.queues": ("bar",)})
     snapshot = changed({"printqueue.queues": ABSENT}).snapshot.model_copy(
         update={"truncated": True, "peripherals": ()}

@@ -56,14 +56,14 @@ def reported(before: NetworkPayload, after: NetworkPayload) -> Changes:
     return changes_between(before, after)
 
 
-def test_nothing_changed_between_a_report_and_itself() -> None:
+def test_a_report_has_no_changes_compared_with_itself() -> None:
     changes = reported(small_venue(), small_venue())
     assert (changes.changes, changes.not_compared) == ((), ())
     assert (changes.verdict, changes.severity) == ("Nothing changed.", "muted")
     assert changes.since == "2026-11-20T19:04:12.120Z"
 
 
-def test_two_kinds_are_not_compared() -> None:
+def test_reports_of_different_kinds_are_not_compared() -> None:
     with pytest.raises(ValueError, match="cannot be compared"):
         changes_between(small_venue(), healthy("linux-till"))
 
@@ -118,7 +118,7 @@ def test_two_kinds_are_not_compared() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_printer_is_otherwise(
+def test_changes_of_a_printer_are_reported(
     before: Printer, after: Printer, sentence: str, severity: str
 ) -> None:
     (change,) = reported(healthy_network((before,)), healthy_network((after,))).changes
@@ -133,7 +133,7 @@ def test_a_printer_is_otherwise(
         printer(matched_endpoint="[fd00::52]:9100"),
     ],
 )
-def test_another_proof_of_the_same_printer_is_no_change(after: Printer) -> None:
+def test_different_evidence_for_the_same_printer_is_not_a_change(after: Printer) -> None:
     assert sentences(healthy_network((printer(),)), healthy_network((after,))) == []
 
 
@@ -158,7 +158,7 @@ def test_a_printer_that_a_partial_report_lacks_was_not_checked() -> None:
     )
 
 
-def test_what_a_printer_complains_of_is_a_finding() -> None:
+def test_changes_of_reported_printer_states_are_listed() -> None:
     expected_text = printer(reason="Reachable on port 631; the printer reports: out of paper")
     new = "New: The printer bar needs attention: out of paper."
     gone = "Resolved: The printer bar needs attention: out of paper."
@@ -179,7 +179,7 @@ def test_a_host_comes_and_goes() -> None:
     ]
 
 
-def test_telephones_and_the_nameless_are_counted_only() -> None:
+def test_phones_and_hosts_without_a_name_are_only_counted() -> None:
     guests = tuple(
         host(200 + n, None).model_copy(update={"mac_address": f"02:11:22:33:44:{n:02x}"})
         for n in range(3)
@@ -211,7 +211,7 @@ def test_another_device_at_an_address_is_not_the_same_host() -> None:
     ]
 
 
-def test_another_router_at_the_gateways_address_is_changes() -> None:
+def test_another_router_at_the_gateway_address_is_reported() -> None:
     (change,) = reported(venue(), venue(hosts=instead(1, mac_address="00:26:ab:99:99:99"))).changes
     assert change.severity == "warn"
     assert change.sentence == (
@@ -223,7 +223,7 @@ def services(*ports: int) -> tuple[MapService, ...]:
     return tuple(MapService(port=port, source="tcp", reachable=True) for port in ports)
 
 
-def test_an_open_port_is_changes() -> None:
+def test_a_newly_opened_port_is_reported_as_a_change() -> None:
     opened = venue(hosts=instead(41, services=services(22, 80, 443)))
     (change,) = reported(venue(), opened).changes
     assert change.severity == "warn"
@@ -241,7 +241,7 @@ def test_a_port_that_was_not_queried_before_is_not_newly_open() -> None:
     assert sentences(venue(bounds=fewer), venue(hosts=opened)) == []
 
 
-def test_latency_and_what_announces_are_no_changes() -> None:
+def test_changed_latency_and_sources_of_a_host_are_not_reported() -> None:
     normal = instead(40, latency_ms=250.0, sources=("tcp", "mdns"))
     assert sentences(venue(), venue(hosts=normal)) == []
 
@@ -262,7 +262,7 @@ def _scan_failed(actual: NetworkMap) -> dict[str, object]:
         lambda actual: {"interfaces": (link("eth0", "192.168.1.20"), link("eth1", "10.9.9.9"))[:1]},
     ],
 )
-def test_hosts_are_not_gone_where_nobody_checked(
+def test_hosts_of_unchecked_networks_are_not_reported_as_missing(
     cut: Callable[[NetworkMap], dict[str, object]],
 ) -> None:
     actual = venue().network_map
@@ -280,7 +280,7 @@ def test_hosts_are_not_gone_where_nobody_checked(
 
 
 @pytest.mark.parametrize("completeness", ["partial", "limited"])
-def test_a_report_that_is_less_than_complete_makes_nothing_go(completeness: str) -> None:
+def test_an_incomplete_report_reports_no_missing_hosts(completeness: str) -> None:
     cut = {
         "completeness": completeness,
         "limitations": ("only half of the network was asked",),
@@ -292,7 +292,7 @@ def test_a_report_that_is_less_than_complete_makes_nothing_go(completeness: str)
     assert changes.not_compared == ("1 host of the earlier report was not checked this time.",)
 
 
-def test_a_machine_that_is_always_limited_can_report_what_went() -> None:
+def test_missing_hosts_are_reported_if_both_reports_have_the_same_limitation() -> None:
     def limited(payload: NetworkPayload, count: int) -> NetworkPayload:
         lines = (f"{count} addresses are excluded by the configuration",)
         return payload.model_copy(update={"completeness": "limited", "limitations": lines})
@@ -302,7 +302,7 @@ def test_a_machine_that_is_always_limited_can_report_what_went() -> None:
     ]
 
 
-def test_what_is_announced_only_is_missed_where_nobody_received() -> None:
+def test_an_announced_host_is_not_missing_if_mdns_failed() -> None:
     actual = venue().network_map
     assert actual
     speaker = host(90, "Bar speaker", 7000, mdns="_raop._tcp", sources=("mdns",))
@@ -335,19 +335,19 @@ def test_gateway_and_own_address_are_changes() -> None:
     ]
 
 
-def test_addresses_that_change_by_themselves_are_no_change() -> None:
+def test_changed_temporary_ipv6_addresses_are_not_reported() -> None:
     before, after = eth0("192.168.1.20", "fd00::a:1"), eth0("192.168.1.20", "fd00::b:2")
     assert sentences(before, after) == []
 
 
-def test_a_gateway_that_could_not_be_read_is_not_gone() -> None:
+def test_an_unreadable_gateway_is_not_reported_as_a_change() -> None:
     hidden = eth0("192.168.1.20", gateways=()).model_copy(
         update={"unavailable": Unavailable(gateway="the sandbox hides it")}
     )
     assert sentences(eth0("192.168.1.20"), hidden) == []
 
 
-def test_on_another_network_hosts_are_not_compared() -> None:
+def test_hosts_of_different_networks_are_not_compared() -> None:
     away = venue(interfaces=(link("eth0", "10.0.0.20", gateways=("192.168.1.1",)),), hosts=())
     changes = reported(venue(interfaces=(link("eth0", "192.168.1.20"),)), away)
     network = next(each for each in changes.changes if each.code == "network")
@@ -358,7 +358,7 @@ def test_on_another_network_hosts_are_not_compared() -> None:
     assert changes.not_compared == ("Hosts were not compared: the machine is on another network.",)
 
 
-def test_a_source_that_works_again_is_good_news() -> None:
+def test_a_source_that_works_again_is_reported_as_resolved() -> None:
     actual = venue().network_map
     assert actual
     failed = venue(sources=actual.sources.model_copy(update={"mdns": FAILED}))

@@ -40,7 +40,7 @@ NO_QUEUES = {"printqueue.queues": GONE}
 NAMELESS = Missing("not-applicable", "no name server is set")
 SILENT = Missing("collection-failed", "the mount does not answer")
 SHAKEN = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
-NOBODY = Missing("collection-failed", "no kiosk browser listens there")
+NOBODY = Missing("collection-failed", "no browser listens at kiosk_debug_url")
 
 CASES = (
     Case(
@@ -428,7 +428,7 @@ CASES = (
         "kiosk-silent",
         {"kiosk.crashed": NOBODY},
         {"kiosk.crashed": Missing("not-applicable", "no kiosk browser is configured")},
-        "The kiosk's browser does not answer: no kiosk browser listens there.",
+        "The kiosk's browser does not answer: no browser listens at kiosk_debug_url.",
     ),
     Case(
         "kiosk-crashed",
@@ -533,7 +533,7 @@ def test_the_worst_comes_first_and_many_things_of_a_rule_are_counted() -> None:
     assert [finding.severity for finding in findings] == ["bad", "bad", "muted"]
 
 
-def test_what_another_finding_explains_is_not_changes() -> None:
+def test_findings_explained_by_another_finding_are_left_out() -> None:
     offline: Changes = {
         "enp1s0 interface.up": False,
         "wlo1 interface.addresses": ("169.254.8.1/16",),
@@ -551,13 +551,13 @@ def test_what_another_finding_explains_is_not_changes() -> None:
     assert [finding.code for finding in findings_of(changed(down))] == ["no-network"]
 
 
-def test_no_rule_is_explained_by_one_that_there_is_not() -> None:
+def test_rules_are_explained_only_by_existing_rules() -> None:
     for rules in (APPLICATION_RULES, NETWORK_RULES):
         codes = {rule.code for rule in rules}
         assert all(codes.issuperset(rule.explained_by) for rule in rules)
 
 
-def test_the_till_of_the_sample_report() -> None:
+def test_findings_of_the_sample_snapshot() -> None:
     assert [finding.code for finding in findings_of(application_snapshot())] == [
         "print-queue-stuck",
         "disk-full",
@@ -566,7 +566,7 @@ def test_the_till_of_the_sample_report() -> None:
     ]
 
 
-def test_strangers_words_stay_plain_and_short() -> None:
+def test_findings_of_hostile_snapshots_are_plain_and_short() -> None:
     for finding in findings_of(hostile_application()):
         for sentence in finding.sentences:
             assert sentence == plain(sentence)
@@ -586,7 +586,7 @@ VALUES = (
 
 @given(st.dictionaries(KEYS, VALUES, max_size=12))
 @settings(max_examples=examples(60))
-def test_any_value_of_any_fact_is_judged(facts: dict[str, object]) -> None:
+def test_rules_accept_any_value_of_any_fact(facts: dict[str, object]) -> None:
     known = {key: value for key, value in facts.items() if not key.startswith("browser.")}
     for finding in findings_of(changed(known)):  # type: ignore[arg-type]
         assert all(finding.sentences)

@@ -14,14 +14,14 @@ PLATFORMS = {"linux-till": "linux", "mac": "darwin", "windows-back-office": "win
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_nothing_is_result_at_a_healthy_machine(name: str) -> None:
+def test_a_healthy_machine_has_no_findings(name: str) -> None:
     assert findings_of(healthy(name)) == ()
     headline = headline_of(healthy(name))
     assert (headline.verdict, headline.severity) == ("No problem was found.", "good")
 
 
 @pytest.mark.parametrize("name", HEALTHY)
-def test_the_snapshots_are_whole(name: str) -> None:
+def test_snapshots_of_healthy_machines_have_every_key(name: str) -> None:
     payload = healthy(name)
     reported = {field.key for field in payload.snapshot.fields}
     sources = sources_for(PLATFORMS[name], ApplicationJob(5))
@@ -31,11 +31,11 @@ def test_the_snapshots_are_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("payload", [healthy_network(), healthy_network(printers=())])
-def test_nothing_is_result_in_a_healthy_network(payload: NetworkPayload) -> None:
+def test_a_healthy_network_has_no_findings(payload: NetworkPayload) -> None:
     assert findings_of(payload) == ()
 
 
-def test_a_network_that_was_not_checked_is_not_judged() -> None:
+def test_an_unchecked_network_has_no_findings() -> None:
     """A report has no network findings if scanning is disabled or limited to this machine."""
     payload = healthy_network()
     actual = payload.network_map

@@ -179,13 +179,13 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
-def test_each_rule(case: Case) -> None:
+def test_each_rule_creates_its_finding(case: Case) -> None:
     (finding,) = findings_of(case.seen)
     assert (finding.code, finding.sentences) == (case.code, (case.sentence,))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
-def test_what_a_rule_does_not_speak_of(case: Case) -> None:
+def test_no_rule_creates_a_finding_below_its_threshold(case: Case) -> None:
     assert case.code not in {finding.code for finding in findings_of(case.not_seen)}
 
 
@@ -206,7 +206,7 @@ def test_twenty_printers_are_five_sentences_and_a_count() -> None:
     assert (len(finding.sentences), finding.more) == (5, 15)
 
 
-def test_strangers_words_stay_plain() -> None:
+def test_findings_of_hostile_network_reports_are_plain_text() -> None:
     for finding in findings_of(hostile_network()):
         for sentence in finding.sentences:
             assert sentence == plain(sentence)
@@ -222,7 +222,7 @@ def test_any_reason_is_read(before: str, expected_text: str) -> None:
 
 
 @pytest.mark.parametrize("words", STATE_WORDS.values())
-def test_each_word_of_a_printer_is_one_complaint_or_none(words: str) -> None:
+def test_each_reported_printer_state_causes_at_most_one_finding(words: str) -> None:
     """The finding contains the collector's words unchanged. Harmless words cause no finding."""
     findings = findings_of(with_printer("reachable", f"Reachable; the printer reports: {words}"))
     summary = [sentence for finding in findings for sentence in finding.sentences]

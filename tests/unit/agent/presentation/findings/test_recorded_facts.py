@@ -60,7 +60,7 @@ def test_a_windows_till_with_a_worn_disk_and_an_empty_printer() -> None:
     assert "spooler-stopped" not in actual
 
 
-def test_a_windows_clock_that_follows_itself() -> None:
+def test_a_windows_clock_without_a_time_source_is_a_finding() -> None:
     status = "Leap Indicator: 0(no warning)\nStratum: 1\nSource: Local CMOS Clock\n"
     assert list(judged(time_service.clock_reading(status))) == ["clock-not-synchronised"]
     assert judged(time_service.clock_reading(decode(fixture("windows/w32tm.txt")))) == {}
@@ -117,7 +117,7 @@ def test_a_kernel_that_accounts_for_pressure(tmp_path: Path) -> None:
     }
 
 
-def test_a_clock_that_nobody_keeps_and_one_that_is_off(tmp_path: Path) -> None:
+def test_findings_of_an_unsynchronised_and_of_a_wrong_clock(tmp_path: Path) -> None:
     unsynchronised, kept = 0x0040, 0x2000
     alone = clock.read_clock(NOW, tmp_path, lambda: (5, figures(unsynchronised, 0)))
     assert list(judged(alone)) == ["clock-not-synchronised"]
@@ -125,7 +125,7 @@ def test_a_clock_that_nobody_keeps_and_one_that_is_off(tmp_path: Path) -> None:
     assert judged(off) == {"clock-off": ("The clock is off by 2.5 s.",)}
 
 
-def test_an_update_that_waits_and_a_watchdog_that_bit(tmp_path: Path) -> None:
+def test_findings_of_a_pending_restart_and_a_watchdog_reset(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {"run/reboot-required": "", "sys/class/watchdog/watchdog0/bootstatus": "32\n"},
@@ -133,7 +133,7 @@ def test_an_update_that_waits_and_a_watchdog_that_bit(tmp_path: Path) -> None:
     fields = (operating_system.pending_reboot(root), operating_system.boot_reason(root))
     actual = judged(Reading((*fields, available("os.uptimeSeconds", "test", 7200))))
     assert actual["unclean-start"] == (
-        "The machine started 2 h ago after a reset by the watchdog, because it hung.",
+        "The machine started 2 h ago after a reset by the watchdog, because the machine hung.",
     )
     assert "restart-pending" in actual
 
@@ -170,12 +170,12 @@ def test_services_of_systemd() -> None:
     assert list(judged(again)) == ["service-restarting"]
 
 
-def test_a_watched_program_that_is_not_there() -> None:
+def test_a_missing_watched_program_is_a_finding() -> None:
     none = processes.read_processes(NOW, ("pos-till",), table=lambda _: (), wait=lambda _: None)
     assert judged(none) == {"program-missing": ("The program pos-till is not running.",)}
 
 
-def test_a_weak_signal_of_the_kernel() -> None:
+def test_a_weak_signal_read_from_the_kernel_is_a_finding() -> None:
     reported = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
     (signal,) = links.parse_signals(reported).values()
     fields = wireless_fields(Wireless("Venue", signal))
@@ -184,7 +184,7 @@ def test_a_weak_signal_of_the_kernel() -> None:
     assert actual == {"wifi-weak": ("The Wi-Fi signal at wlan0 is weak: -82 dBm.",)}
 
 
-def test_a_service_that_is_down() -> None:
+def test_a_service_that_refuses_connections_is_reported() -> None:
     url = f"https://127.0.0.1:{closed_port()}"
     assert judged(service_probe.read_service(NOW, url)) == {
         "service-unreachable": ("The service cannot be reached: Connection refused.",)
@@ -211,8 +211,8 @@ def test_a_resolver_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_a_certificate_that_nobody_trusts(tls_service: int) -> None:
-    read = service_probe.read_service(Deadline.after(5), f"https://localhost:{tls_service}/")
+def test_an_untrusted_certificate_is_a_finding(tls_service: int) -> None:
+    read = service_probe.read_service(Deadline.after(60), f"https://localhost:{tls_service}/")
     (sentence,) = judged(read)["certificate-untrusted"]
     assert sentence.endswith("certificate: Nosy Middlebox Ltd, Inspecting CA \u2603.")
 
@@ -227,13 +227,13 @@ def test_a_page_that_does_not_respond() -> None:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-frozen"]
 
 
-def test_a_page_of_the_browsers_own() -> None:
+def test_an_error_page_of_the_browser_is_a_finding() -> None:
     answer = answer_with(page_values(), url="chrome-error://chromewebdata/")
     with devtools_port({"A": answer}) as port:
         assert list(judged(read_kiosk_page(Deadline.after(5), port.url))) == ["kiosk-error-page"]
 
 
-def test_a_white_page_that_may_reach_nothing() -> None:
+def test_findings_of_a_blank_page_without_local_network_permission() -> None:
     answer = answer_with(
         page_values(
             drawing={"value": False},
@@ -249,7 +249,7 @@ def test_a_white_page_that_may_reach_nothing() -> None:
         ]
 
 
-def test_what_a_printer_complains_of_is_changes_in_the_collectors_words() -> None:
+def test_printer_states_have_the_same_text_in_both_reports() -> None:
     """The rule for print queues describes a problem with the same text as the network report."""
     for reason in ("media-empty", "media-jam", "cover-open", "toner-empty", "output-area-full"):
         queue = Reading((available("printqueue.bar.reasons", "CUPS", (f"{reason}-error",)),))

@@ -29,14 +29,14 @@ from tests.fixtures.payloads import host
         ("<script>", (), "\x1b[31m", "unknown"),
     ],
 )
-def test_evidence(
+def test_names_ports_and_announcements_determine_the_kind_of_a_host(
     name: str | None, ports: tuple[int, ...], announced: str | None, kind: HostKind
 ) -> None:
     actual = host(7, name, *ports, mdns=announced)
     assert kind_of(actual, is_matched=False, is_gateway=False) == kind
 
 
-def test_what_is_known_outranks_what_is_guessed() -> None:
+def test_known_roles_take_precedence_over_guesses() -> None:
     printer_like = host(7, "x", 9100)
     assert kind_of(printer_like, is_matched=False, is_gateway=True) == "router"
     local = host(7, "x", 9100, sources=("local", "tcp"))
@@ -44,7 +44,7 @@ def test_what_is_known_outranks_what_is_guessed() -> None:
     assert kind_of(host(7, "x", 22), is_matched=True, is_gateway=False) == "printer"
 
 
-def test_a_port_that_refused_is_no_evidence() -> None:
+def test_a_refused_port_does_not_determine_the_kind_of_a_host() -> None:
     actual = host(7, None, 9100)
     refused = actual.services[0].model_copy(update={"reachable": False})
     silent = actual.model_copy(update={"services": (refused,)})
@@ -71,12 +71,12 @@ def endpoint(
     )
 
 
-def test_a_web_server_alone_is_no_server() -> None:
+def test_a_web_port_alone_does_not_make_a_host_a_server() -> None:
     for ports in ((80,), (443,), (80, 443), (8080,), (8043, 8443)):
         assert judged(host(7, None, *ports)) == "unknown"
 
 
-def test_who_shares_a_queue_is_no_printer() -> None:
+def test_a_host_with_a_shared_queue_is_a_server() -> None:
     shares = host(7, "till", 631, mdns="_ipp._tcp")
     shared = endpoint(631, model="Brother HL (shared queue)")
     assert judged(shares, shared) == "server"
@@ -115,7 +115,9 @@ def test_who_shares_a_queue_is_no_printer() -> None:
         ("_androidtvremote2._tcp", None, "screen"),
     ],
 )
-def test_roles_and_models(announced: str, model: str | None, kind: HostKind) -> None:
+def test_announced_roles_and_models_determine_the_kind_of_a_host(
+    announced: str, model: str | None, kind: HostKind
+) -> None:
     actual = host(7, "Android.local", 5000, mdns=announced)
     assert judged(actual, endpoint(5000, model=model, by=("mdns",))) == kind
 
@@ -133,21 +135,21 @@ def test_roles_and_models(announced: str, model: str | None, kind: HostKind) -> 
         ("Sprint results", "unknown"),
     ],
 )
-def test_pages(label: str, kind: HostKind) -> None:
+def test_the_title_of_a_web_page_determines_the_kind_of_a_host(label: str, kind: HostKind) -> None:
     assert judged(host(7, None, 80), endpoint(80, label)) == kind
 
 
-def test_a_name_that_a_user_announces_is_no_page() -> None:
+def test_an_announced_name_is_not_used_as_a_page_title() -> None:
     actual = host(7, None, 80, mdns="_http._tcp")
     assert judged(actual, endpoint(80, "Camera and printer shop", by=("mdns", "scan"))) == "unknown"
 
 
-def test_every_role_that_decides_is_one_that_collectors_report() -> None:
+def test_every_role_that_determines_a_kind_is_reported_by_collectors() -> None:
     assert set(ROLES) <= COLLECTED_ROLES
     assert SHARED_QUEUE in COLLECTED_ROLES
 
 
-def test_every_kind_has_words_an_icon_and_a_colour() -> None:
+def test_every_kind_has_a_label_an_icon_and_a_colour() -> None:
     templates = Path(presentation.__file__).parent / "page/templates"
     icons, styles = (templates / "map.html").read_text(), (templates / "report.css").read_text()
     assert set(KIND_LABELS) == set(HOST_KINDS) == set(NEAREST_FIRST)

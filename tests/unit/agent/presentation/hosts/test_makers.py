@@ -40,17 +40,17 @@ NAMES = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]
         ("0026ab4c1120", ""),
     ],
 )
-def test_makers(mac: str, maker: str) -> None:
+def test_the_maker_of_a_mac_address_is_returned(mac: str, maker: str) -> None:
     assert maker_of(mac) == maker
 
 
-def test_the_list_expected_of_which_day_it_is() -> None:
+def test_the_makers_list_has_its_date() -> None:
     assert datetime.date.fromisoformat(registry().date) >= DATE
 
 
 @given(st.dictionaries(DIGITS, NAMES, max_size=40), st.sampled_from((6, 7, 9)))
 @settings(max_examples=examples(60))
-def test_every_block_is_result_from_its_first_address_to_its_last(
+def test_each_block_of_the_registry_covers_its_first_and_last_address(
     makers: dict[str, str], length: int
 ) -> None:
     blocks = {digits[:length]: name for digits, name in makers.items()}

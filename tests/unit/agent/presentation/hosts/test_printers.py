@@ -6,7 +6,7 @@ from tests.fixtures.payloads import host, small_venue
 from tests.unit.agent.presentation.hosts.test_rows import endpoint, venue, with_mac
 
 
-def test_printers_that_are_seen_are_named() -> None:
+def test_discovered_printers_are_named() -> None:
     def printer(tail: int, model: str | None, name: str | None = None) -> tuple[MapHost, Endpoint]:
         return with_mac(host(tail, name, 9100), None), endpoint(9100, "x", model, ("scan",), tail)
 
@@ -36,7 +36,7 @@ def test_an_address_is_only_shortened_in_its_own_network(elsewhere: str) -> None
     assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {elsewhere}.")
 
 
-def test_what_is_set_up_is_what_counts() -> None:
+def test_the_printers_verdict_counts_configured_printers() -> None:
     payload = small_venue()
     assert printers_verdict(payload)[0] == "3 printers: 1 unreachable, 1 moved, 1 reachable."
     not_checked = payload.model_copy(update={"printers": None})

@@ -48,7 +48,7 @@ def test_hosts_know_their_printers_matched_or_expected() -> None:
     assert by_address["192.168.1.1"].kind == "router"
 
 
-def test_a_host_is_called_what_people_call_it() -> None:
+def test_a_host_is_named_by_its_friendly_name() -> None:
     actual = host(7, "fuchsia-1a2b.local", 8009, mdns="_googlecast._tcp.local.")
     row = row_of(actual, endpoint(8009, "Menu board", "Chromecast (screen)"))
     assert (row.name, row.hostname) == ("Menu board", "fuchsia-1a2b")
@@ -68,13 +68,13 @@ def test_a_host_is_called_what_people_call_it() -> None:
         ("192.168.1.7", "Login", ("scan",), ""),
     ],
 )
-def test_names(
+def test_a_host_has_the_best_of_its_names(
     hostname: str | None, label: str, by: tuple[DiscoverySource, ...], name: str
 ) -> None:
     assert row_of(host(7, hostname, 80), endpoint(80, label, by=by)).name == name
 
 
-def test_a_computer_is_not_called_by_what_it_shares() -> None:
+def test_a_computer_is_not_named_after_its_shared_queue() -> None:
     shared = endpoint(631, "Brother HL @ till", "Brother HL (shared queue)")
     row = row_of(host(7, "till", 631, mdns="_ipp._tcp"), shared)
     assert (row.name, row.model, row.kind) == ("till", "", "server")
@@ -91,7 +91,7 @@ def test_a_role_is_reported_once() -> None:
     assert row_of(actual, endpoint(5000, "Plug", "thermostat")).model == "thermostat"
 
 
-def test_a_page_that_shows_what_a_host_is_is_for_its_model() -> None:
+def test_a_page_title_with_a_model_is_the_model_of_the_host() -> None:
     row = row_of(host(7, None, 80), endpoint(80, "NETGEAR R7000P", by=("scan",)))
     assert row.what == ("network device", "NETGEAR R7000P", "Seiko Epson")
     assert row.services == ("web page (80)",)
@@ -109,12 +109,12 @@ def test_a_maker_that_the_model_names_is_not_repeated() -> None:
     assert (row.maker, row.what) == ("Seiko Epson", ("printer", "EPSON TM-T20III"))
 
 
-def test_how_old_the_list_of_makers_is_is_changes_where_it_shows_one() -> None:
+def test_the_date_of_the_makers_list_is_displayed_if_a_maker_is_displayed() -> None:
     assert registry().date in makers_note(host_rows(small_venue()))
     assert makers_note(host_rows(venue(with_mac(host(7, "x"), "02:00:00:00:00:01")))) == ""
 
 
-def test_what_shows_a_user_which_device_it_is() -> None:
+def test_a_name_or_a_registered_mac_makes_a_host_recognisable() -> None:
     def is_reported(name: str | None, mac: str | None) -> bool:
         return row_of(with_mac(host(7, name), mac)).is_recognisable
 
@@ -140,7 +140,7 @@ def test_this_machine_is_called_as_its_installation_is(install_id: str, name: st
     assert [row.name for row in rows] == [name, ""]
 
 
-def test_what_a_reader_needs_comes_first() -> None:
+def test_recognisable_hosts_are_listed_first() -> None:
     unknown = (with_mac(host(n, None), None) for n in range(100, 140))
     made, named = host(60, None), host(50, "till")
     hosts = [*unknown, made, named, host(51, None, 9100), host(52, "x", sources=("local",))]
@@ -155,7 +155,7 @@ def test_what_a_reader_needs_comes_first() -> None:
     )
 
 
-def test_endpoints_of_hosts_that_the_map_has_no_room_for_are_hosts() -> None:
+def test_endpoints_of_hosts_beyond_the_map_are_listed_as_hosts() -> None:
     payload = small_venue().model_copy(update={"network_map": None})
     rows = {row.address: row for row in host_rows(payload)}
     assert len(rows) == len({e.address for e in payload.endpoints})

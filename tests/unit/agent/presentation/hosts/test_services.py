@@ -40,7 +40,7 @@ def test_services_with_descriptions(services: tuple[MapService, ...], words: str
     assert ", ".join(describe_services(services)) == words
 
 
-def test_what_a_port_is_called_is_beside_it_where_it_expected_more() -> None:
+def test_an_informative_port_label_is_displayed_beside_the_port() -> None:
     web = (opened(80, "HTTP"), opened(443, "HTTPS"))
     titled = (endpoint(80, "RouterOS"), endpoint(443, "HTTPS"))
     assert describe_services(web, titled) == ("web page “RouterOS” (80)", "web page (443)")
@@ -59,7 +59,7 @@ def test_what_a_port_is_called_is_beside_it_where_it_expected_more() -> None:
     )  # fmt: skip
 
 
-def test_what_a_device_is_there_for_comes_first() -> None:
+def test_the_main_service_of_a_host_is_listed_first() -> None:
     services = (opened(80, "HTTP"), announced("_till-sync._tcp"), announced("_ipp._tcp", 631))
     assert describe_services(services) == (
         "prints by IPP (631)",
@@ -74,13 +74,13 @@ def test_services_beyond_the_bound_are_counted() -> None:
     assert displayed[-1] == f"and {100 - SERVICES_LISTED_MAX} more"
 
 
-def test_everything_that_is_requested_has_words() -> None:
+def test_every_browsed_service_type_has_a_description() -> None:
     for kind in SERVICE_TYPES:
         plain = kind.removeprefix("_").removesuffix("._tcp")
         assert describe_services((announced(kind),)) != (f"{plain} (1234)",), kind
 
 
-def test_the_usual_ports_of_a_venue_have_words() -> None:
+def test_known_ports_have_a_description() -> None:
     as_they_are = {"Kerberos", "Windows RPC", "MySQL", "PostgreSQL"}
     for port in (*range(1, 10_200), 62078):
         name = port_names.port_name(port)

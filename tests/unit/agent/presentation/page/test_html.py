@@ -97,7 +97,9 @@ class Page(HTMLParser):
 
 
 @pytest.mark.parametrize("payload", EVERY_PAYLOAD)
-def test_only_our_elements_and_attributes(payload: NetworkPayload | ApplicationPayload) -> None:
+def test_a_report_page_contains_only_permitted_elements_and_attributes(
+    payload: NetworkPayload | ApplicationPayload,
+) -> None:
     page = Page(report_page(payload))
     assert page.elements <= ELEMENTS
     assert page.attributes <= ATTRIBUTES
@@ -120,7 +122,7 @@ def test_hostile_strings_are_displayed_as_text(
         assert plain(hostile) in text
 
 
-def test_nothing_is_evaluated() -> None:
+def test_template_syntax_in_reports_is_not_evaluated() -> None:
     assert "{{ 7 * 7 }}" in report_page(hostile_network())
 
 
@@ -133,7 +135,7 @@ def test_the_policy_allows_exactly_the_style_sheet() -> None:
     )
 
 
-def test_nothing_is_loaded_from_anywhere() -> None:
+def test_a_report_page_loads_nothing() -> None:
     page = Page(report_page(large_venue()))
     assert not page.attributes & {"src", "srcset", "style", "action", "data"}
     assert "url(" not in page.style
@@ -149,7 +151,7 @@ def test_printers_come_first_with_their_reasons() -> None:
     assert "Moved to 192.168.1.61 (same MAC 00:26:ab:90:7e:03)" in page
 
 
-def test_what_a_reader_needs_is_displayed_and_the_rest_is_folded() -> None:
+def test_a_page_of_a_large_venue_folds_less_important_hosts() -> None:
     page = report_page(large_venue(121))
     folded = page.partition("<h2>Hosts")[2].partition("<details>")[2]
     assert "<summary>81 further hosts</summary>" in folded
@@ -164,7 +166,7 @@ def test_a_host_is_displayed_with_its_model_maker_and_services() -> None:
         assert displayed in text.partition("Menu board made")[2][:100]
 
 
-def test_the_map_is_left_out_where_there_is_none() -> None:
+def test_a_report_without_a_map_has_no_map_on_its_page() -> None:
     assert "<svg" not in report_page(bare_report())
     assert "<svg" in report_page(small_venue())
 

@@ -67,13 +67,13 @@ def test_without_a_gateway_this_machine_is_the_centre() -> None:
     assert diagram.centre.host.kind == "machine"
 
 
-def test_without_either_the_first_host_is() -> None:
+def test_without_gateway_and_machine_the_first_host_is_the_centre() -> None:
     diagram = drawn(with_hosts(host(2, "first"), host(3, "second")))
     assert diagram.centre.label == ("first",)
 
 
 @pytest.mark.parametrize("payload", [empty_report(), bare_report()])
-def test_no_hosts_no_drawing(payload: NetworkPayload) -> None:
+def test_a_report_without_hosts_has_no_diagram(payload: NetworkPayload) -> None:
     assert network_diagram(payload) is None
 
 
@@ -83,14 +83,14 @@ def test_up_to_sixty_hosts_have_labels() -> None:
     assert diagram.dots == ()
 
 
-def test_beyond_only_what_matters_has() -> None:
+def test_in_a_large_network_only_important_hosts_have_labels() -> None:
     diagram = drawn(large_venue(250))
     assert len(diagram.boxes) == IMPORTANT_MAX
     assert len(diagram.boxes) + len(diagram.dots) + 1 == 250
     assert all(node.label == () and node.tooltip for node in diagram.dots)
 
 
-def test_what_is_not_drawn_is_counted() -> None:
+def test_hosts_that_are_not_drawn_are_counted() -> None:
     hosts = tuple(
         host(number % 250, f"h{number}", network=f"10.0.{number // 250}")
         for number in range(DOTS_MAX + 500)

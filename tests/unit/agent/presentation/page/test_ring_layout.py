@@ -41,7 +41,7 @@ def _assert_boxes_are_apart(layout: Layout, boxes: int) -> None:
 
 @given(st.integers(0, 60), st.integers(1, 600))
 @settings(max_examples=examples(40))
-def test_no_dot_touches_another_or_a_box(boxes: int, dots: int) -> None:
+def test_dots_overlap_neither_dots_nor_boxes(boxes: int, dots: int) -> None:
     layout = lay_out(boxes, dots)
     assert len(layout.dots) == dots
     assert _nearest_pair(layout.dots) >= DOT_DIAMETER
@@ -54,7 +54,7 @@ def test_no_dot_touches_another_or_a_box(boxes: int, dots: int) -> None:
 
 @given(st.integers(0, 120), st.integers(0, 2000))
 @settings(max_examples=examples(40))
-def test_everything_lies_on_the_sheet(boxes: int, dots: int) -> None:
+def test_the_layout_fits_its_page(boxes: int, dots: int) -> None:
     layout = lay_out(boxes, dots)
     for point in (CENTRE, *layout.boxes):
         assert abs(point.x) + BOX_WIDTH / 2 <= layout.width / 2

@@ -35,5 +35,5 @@ def test_labels_of_the_map(text: str, lines: tuple[str, ...]) -> None:
     assert wrap(text, 109, 12.5) == lines
 
 
-def test_the_end_that_shows_addresses_apart_is_kept() -> None:
+def test_a_shortened_address_keeps_its_end() -> None:
     assert fit("fe80::1c4a:7dff:fe11:9a2f", 106, 11, keep_end=6).endswith("1:9a2f")

@@ -57,7 +57,7 @@ def test_no_line_is_wider_than_the_terminal(payload: NetworkPayload | Applicatio
 
 @pytest.mark.parametrize("width", [50, 60, 200])
 @pytest.mark.parametrize("payload", [small_venue(), application_snapshot(), hostile_network()])
-def test_other_widths_are_kept_too(
+def test_a_report_fits_every_terminal_width(
     payload: NetworkPayload | ApplicationPayload, width: int
 ) -> None:
     assert max(cell_len(line) for line in displayed(payload, width=width).splitlines()) <= width
@@ -96,7 +96,7 @@ def test_colours_are_those_of_the_terminals_theme() -> None:
     assert {"31", "32"} <= used
 
 
-def test_markup_of_strangers_is_displayed_as_it_is() -> None:
+def test_untrusted_markup_is_displayed_as_text() -> None:
     output = "".join(displayed(hostile_network(), width=300).split())
     assert "[boldred]markup[/boldred]" in output
     assert ":smile:" in output
@@ -124,7 +124,7 @@ def test_findings_stand_above_all_facts(width: int) -> None:
     assert order == sorted(order)
 
 
-def test_what_is_not_for_this_machine_is_one_line() -> None:
+def test_facts_that_do_not_apply_are_summarized_in_one_line() -> None:
     output = displayed(application_snapshot())
     assert "2 facts do not apply to this machine" in output
     assert "no battery" not in output
@@ -135,7 +135,7 @@ def test_every_host_is_listed() -> None:
     assert all(f"10.0.0.{tail} " in output for tail in range(2, 202))
 
 
-def test_a_host_is_two_lines() -> None:
+def test_a_host_is_displayed_in_two_lines() -> None:
     lines = [line.rstrip() for line in displayed(small_venue()).splitlines()]
     at = lines.index("192.168.1.30       Menu board · screen or kiosk · Chromecast · Seiko Epson")
     assert lines[at + 1] == "00:26:ab:00:00:1e  plays casts (8008) · 9.4 ms"

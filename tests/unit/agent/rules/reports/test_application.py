@@ -149,5 +149,7 @@ def test_browser_fields_beyond_the_contract_are_reported(
         (replace(CLEAN, fields=(facts.Field("k", "s", "not-applicable"),)), "complete"),
     ],
 )
-def test_how_complete_a_snapshot_is(collected: facts.ApplicationFacts, judged: str) -> None:
+def test_completeness_of_an_application_report(
+    collected: facts.ApplicationFacts, judged: str
+) -> None:
     assert application_report(collected, (), CONTEXT).completeness == judged

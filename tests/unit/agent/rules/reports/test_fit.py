@@ -15,7 +15,7 @@ BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069
 @example("🖨" * 2048, 1)
 @example("🖨" * 2048, 2)
 @example("\ud83d" + "x" * 2000, 1024)
-def test_what_is_clipped_fits_and_is_harmless(text: str, maximum: int) -> None:
+def test_clipped_text_fits_and_contains_no_control_characters(text: str, maximum: int) -> None:
     clipped = clip(text, maximum)
 
     assert utf16_length(clipped) <= maximum
@@ -33,7 +33,7 @@ def test_text_that_fits_and_is_harmless_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", LONG)
-def test_a_cut_is_marked_and_wastes_no_room(text: str) -> None:
+def test_clipped_text_ends_with_an_ellipsis_and_has_the_maximum_length(text: str) -> None:
     clipped = clip(text, 100)
 
     if clipped != " ":
@@ -59,7 +59,7 @@ def test_clipping_to_four_units(text: str, clipped: str) -> None:
     assert clip(text, 4) == clipped
 
 
-def test_what_must_not_be_empty_is_not() -> None:
+def test_an_empty_id_is_replaced_with_its_default() -> None:
     assert clip_id("", "unknown") == "unknown"
     assert clip_id("x", "unknown") == "x"
     assert clip_id("\x00", "unknown") != ""

@@ -111,7 +111,7 @@ def test_endpoints_beyond_the_contract_are_counted(count: int, kept: int, omitte
 
 
 @pytest.mark.parametrize("port", [-1, 0, 65536, 2**60])
-def test_an_endpoint_of_no_port_is_counted_too(port: int) -> None:
+def test_endpoints_with_an_invalid_port_are_omitted_and_counted(port: int) -> None:
     payload = network_report(
         replace(CLEAN, endpoints=(endpoint(1, port), endpoint(2, 65535))), JOB, CONTEXT
     )
@@ -173,7 +173,7 @@ UNABLE = facts.SourceState("unsupported", "not here")
         (replace(CLEAN, mdns_source=UNABLE, scan_source=BROKE), "partial"),
     ],
 )
-def test_how_complete_a_report_is(collected: facts.NetworkFacts, judged: str) -> None:
+def test_completeness_of_a_network_report(collected: facts.NetworkFacts, judged: str) -> None:
     assert completeness(collected) == judged
     payload = network_report(collected, JOB, CONTEXT)
     assert payload.completeness == judged
@@ -200,7 +200,7 @@ def test_source_state_is_in_discovery_and_in_the_network_map() -> None:
     }
 
 
-def test_a_discovery_that_could_not_be_tried_at_all_is_null() -> None:
+def test_discovery_is_null_if_neither_mdns_nor_scan_was_possible() -> None:
     collected = replace(CLEAN, mdns_source=UNABLE, scan_source=UNABLE)
 
     payload = network_report(collected, JOB, CONTEXT)
@@ -227,7 +227,7 @@ def test_a_source_that_broke_is_among_the_failures_once() -> None:
     ]
 
 
-def test_what_could_not_be_tried_beside_what_was_is_no_failure() -> None:
+def test_one_unsupported_discovery_source_is_no_failure_of_the_report() -> None:
     payload = network_report(replace(CLEAN, mdns_source=UNABLE), JOB, CONTEXT)
 
     assert payload.failures == ()
@@ -245,7 +245,7 @@ def test_a_latency_that_is_no_number_is_left_out(latency: float) -> None:
     assert "latencyMs" not in to_plain(payload.network_map.hosts[0])
 
 
-def test_an_id_is_never_empty_and_a_name_may_be() -> None:
+def test_an_empty_printer_id_becomes_unknown() -> None:
     collected = replace(CLEAN, printers=(facts.Printer("", "", "usb", "unknown"),))
 
     payload = network_report(collected, JOB, CONTEXT)

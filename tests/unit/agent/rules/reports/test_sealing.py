@@ -148,7 +148,7 @@ def test_the_last_tier_has_no_payload_and_is_small(large: ReportPayload) -> None
     assert message(sealed)["failureReason"] == "collection-failed"
 
 
-def test_what_the_network_tiers_drop_is_counted() -> None:
+def test_each_tier_of_a_network_report_counts_what_it_drops() -> None:
     whole = LARGE["network"]
     assert whole.version == 2
     assert whole.network_map is not None
@@ -169,7 +169,7 @@ def test_what_the_network_tiers_drop_is_counted() -> None:
         assert len(cut.limitations) <= 128
 
 
-def test_what_the_application_tiers_drop_is_counted() -> None:
+def test_each_tier_of_an_application_report_counts_what_it_drops() -> None:
     whole = LARGE["application"]
     assert whole.version == 1
     one, two, three = (shrink(whole, tier) for tier in (1, 2, 3))

@@ -48,7 +48,7 @@ class Service:
         return [later - sooner for sooner, later in itertools.pairwise(times)]
 
 
-async def test_an_answer_is_returned(home: Harness) -> None:
+async def test_a_successful_call_returns_its_answer(home: Harness) -> None:
     service = Service(home)
 
     assert await home.breaker.call("heartbeat", service.ask) == "answer"
@@ -59,7 +59,9 @@ async def test_an_answer_is_returned(home: Harness) -> None:
 @pytest.mark.parametrize(
     "error", [Refused(403, None, "no"), BodyRejected(400, "no"), BodyTooLarge("no")]
 )
-async def test_a_refusal_is_an_answer(home: Harness, error: ServiceError) -> None:
+async def test_a_refusal_shows_that_the_service_is_reachable(
+    home: Harness, error: ServiceError
+) -> None:
     with pytest.raises(type(error)):
         await home.breaker.call("heartbeat", Service(home, error).ask)
 
@@ -127,7 +129,7 @@ class Probe:
         return "answer"
 
 
-async def test_who_waited_behind_the_one_goes_on_at_once(home: Harness) -> None:
+async def test_callers_that_waited_for_the_probe_continue_at_once(home: Harness) -> None:
     probe, hold = Probe(), asyncio.Event()
 
     async def slow() -> str:
@@ -135,14 +137,14 @@ async def test_who_waited_behind_the_one_goes_on_at_once(home: Harness) -> None:
         return "slow"
 
     trouble = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
-    await asyncio.wait_for(probe.holds.wait(), 5)
+    await asyncio.wait_for(probe.holds.wait(), 60)
     first = asyncio.create_task(home.breaker.call("heartbeat", slow))
     second = asyncio.create_task(home.breaker.call("heartbeat", Service(home).ask))
     await settle()
     assert not second.done()
     probe.let_go.set()
 
-    assert await asyncio.wait_for(second, 5) == "answer"
+    assert await asyncio.wait_for(second, 60) == "answer"
     hold.set()
     assert await first == "slow"
     await trouble
@@ -208,7 +210,7 @@ async def test_missing_key_is_polled(home: Harness, content: bytes | None) -> No
     assert service.called_at[-1] - appeared_at <= 5
 
 
-async def test_the_first_refusal_after_an_outage_is_the_first(home: Harness) -> None:
+async def test_a_refusal_after_an_outage_resets_the_retry_delay(home: Harness) -> None:
     service = Service(home, *[DOWN] * 20, NO_KEY, DOWN)
 
     await home.breaker.call("heartbeat", service.ask)
@@ -264,17 +266,17 @@ async def test_flapping_between_two_troubles_is_bounded_too(home: Harness) -> No
         assert len([t for t in service.called_at if minute * 60 <= t < minute * 60 + 60]) <= 30
 
 
-async def test_a_caller_that_is_cancelled_leaves_the_probe_to_the_next(home: Harness) -> None:
+async def test_a_cancelled_probe_is_taken_over_by_the_next_caller(home: Harness) -> None:
     probe = Probe()
     probing = asyncio.create_task(home.breaker.call("heartbeat", probe.ask))
-    await asyncio.wait_for(probe.holds.wait(), 5)
+    await asyncio.wait_for(probe.holds.wait(), 60)
     waiting = asyncio.create_task(home.breaker.call("heartbeat", Service(home).ask))
     await settle()
     assert not waiting.done()
 
     probing.cancel()
 
-    assert await asyncio.wait_for(waiting, 5) == "answer"
+    assert await asyncio.wait_for(waiting, 60) == "answer"
     with pytest.raises(asyncio.CancelledError):
         await probing
 
@@ -319,7 +321,7 @@ async def _ask_for_ever(home: Harness, service: Service) -> None:
         await home.clock.sleep(0.1)
 
 
-async def test_a_call_that_fails_alone_may_be_put_off(home: Harness) -> None:
+async def test_a_single_failing_call_raises_after_its_maximum_of_attempts(home: Harness) -> None:
     failing = Service(home, *[DOWN] * 99)
     others = asyncio.create_task(_ask_for_ever(home, Service(home)))
 
@@ -367,7 +369,9 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("error", REFUSALS, ids=lambda e: type(e).__name__)
-async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: ServiceError) -> None:
+async def test_a_refused_operation_does_not_delay_other_operations(
+    home: Harness, error: ServiceError
+) -> None:
     failing, fine = Service(home, *[error] * 99), Service(home)
     calling = asyncio.create_task(home.breaker.call("submitResult", failing.ask))
     await until(lambda: len(failing.called_at) == 1)
@@ -386,7 +390,7 @@ async def test_a_refusal_holds_up_its_operation_alone(home: Harness, error: Serv
     assert home.codes() == set(), "the condition must end with the last call"
 
 
-async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> None:
+async def test_a_timeout_delays_other_operations_once(home: Harness) -> None:
     """After a time-out, the whole service might be down, so all operations wait. One successful
     call of a different operation shows that the service is up.
     """
@@ -403,7 +407,7 @@ async def test_a_silent_operation_holds_the_others_up_once(home: Harness) -> Non
     assert all(w >= b / 4 for w, b in zip(failing.waits()[1:], bounds, strict=False))
 
 
-async def test_an_outage_has_one_caller_whatever_the_operations(home: Harness) -> None:
+async def test_only_one_operation_calls_the_service_during_an_outage(home: Harness) -> None:
     home.clock.limit_s = 180
     service = Service(home, *[DOWN] * 999)
     operations: tuple[Operation, ...] = (
@@ -444,7 +448,7 @@ async def test_waits_for_contact_are_as_long_as_a_large_fleet_needs(home: Harnes
     assert max(service.waits()) - min(service.waits()) > 20
 
 
-async def test_a_heartbeat_leaves_the_tries_to_others_and_follows_them(home: Harness) -> None:
+async def test_a_heartbeat_is_sent_again_after_another_operation_succeeded(home: Harness) -> None:
     home.breaker.note_reconnect_over(40)
     heartbeat, query = Service(home, DOWN), Service(home, *[DOWN] * 2)
 
@@ -456,7 +460,7 @@ async def test_a_heartbeat_leaves_the_tries_to_others_and_follows_them(home: Har
     assert 0 < heartbeat.called_at[-1] - query.called_at[-1] <= 40
 
 
-async def test_a_heartbeat_tries_by_itself_where_nobody_else_does(home: Harness) -> None:
+async def test_a_heartbeat_is_retried_if_no_other_operation_is_called(home: Harness) -> None:
     home.breaker.note_reconnect_over(40)
     heartbeat = Service(home, *[DOWN] * 3)
 

@@ -35,7 +35,7 @@ async def test_a_heartbeat_without_a_binding_is_a_bug(stranger: Harness) -> None
     assert stranger.client.calls == []
 
 
-async def test_who_waits_for_a_recheck_goes_on_when_it_is_done(home: Harness) -> None:
+async def test_tasks_that_wait_for_a_recheck_continue_after_it(home: Harness) -> None:
     waiting = [asyncio.create_task(home.session.recheck_binding()) for _ in range(2)]
     await home.session.wait_for_recheck()
     await settle()

@@ -34,7 +34,7 @@ async def restarted(home: Harness) -> None:
     home.binding_state._is_bound.clear()
 
 
-async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
+async def test_an_unbound_device_enrolls_and_is_bound(stranger: Harness) -> None:
     async with running(stranger.enrollment.run):
         bound = await stranger.binding_state.wait_until_bound()
 
@@ -51,7 +51,7 @@ async def test_a_stranger_enrolls_and_may_work(stranger: Harness) -> None:
     assert saved.binding.record == bound
 
 
-async def test_what_is_signed_is_the_nonce(stranger: Harness) -> None:
+async def test_the_signature_of_an_enrollment_signs_the_nonce(stranger: Harness) -> None:
     await sign_up(
         stranger.enrollment.config,
         key := stranger.identity.load_or_create(),
@@ -121,7 +121,7 @@ async def test_a_key_with_the_grant_is_tried_at_once(stranger: Harness) -> None:
     assert stranger.codes() == set()
 
 
-async def test_a_challenge_that_ran_out_is_taken_anew(stranger: Harness) -> None:
+async def test_an_expired_challenge_is_replaced_by_a_new_one(stranger: Harness) -> None:
     stranger.client.script["enroll"].append(Refused(410, None, "the challenge ran out"))
 
     async with running(stranger.enrollment.run):
@@ -276,7 +276,7 @@ async def test_name_longer_than_the_report_limit_sets_a_condition(
     assert stranger.codes() == codes
 
 
-async def test_a_binding_that_is_gone_stops_the_work(home: Harness) -> None:
+async def test_an_unknown_binding_is_treated_as_revoked(home: Harness) -> None:
     await restarted(home)
     home.client.always["current"] = None
     home.clock.limit_s = 3600
@@ -295,7 +295,9 @@ async def test_a_binding_that_is_gone_stops_the_work(home: Harness) -> None:
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
-async def test_a_refused_current_at_start_is_no_verdict(home: Harness, error: ServiceError) -> None:
+async def test_a_refused_current_at_start_keeps_the_binding(
+    home: Harness, error: ServiceError
+) -> None:
     await restarted(home)
     home.client.always["current"] = error
 
@@ -324,7 +326,7 @@ async def test_a_refused_current_in_a_recheck_is_a_revocation(
     assert home.codes() == set()
 
 
-async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> None:
+async def test_a_recheck_with_an_unchanged_binding_changes_nothing(home: Harness) -> None:
     async with running(home.enrollment.run):
         await settle()
         await home.session.recheck_binding()
@@ -335,7 +337,7 @@ async def test_a_recheck_that_finds_nothing_changes_nothing(home: Harness) -> No
     assert home.clock.slept == []
 
 
-async def test_a_recheck_asks_after_it_was_wanted(home: Harness) -> None:
+async def test_a_recheck_calls_current_after_it_was_requested(home: Harness) -> None:
     """If a recheck is requested during a `current` call, the result of that call may be outdated.
     Therefore the agent calls `current` again.
     """
@@ -362,7 +364,7 @@ async def test_a_recheck_during_the_revocation_ends_at_once(home: Harness) -> No
     assert not home.binding_state.is_bound
 
 
-async def test_a_revoked_device_asks_slowly_and_comes_back(home: Harness) -> None:
+async def test_a_revoked_device_polls_slowly_until_it_is_bound_again(home: Harness) -> None:
     home.client.script["current"].extend([None] * 5)
 
     async with running(home.enrollment.run):
@@ -376,7 +378,7 @@ async def test_a_revoked_device_asks_slowly_and_comes_back(home: Harness) -> Non
     assert home.codes() == set()
 
 
-async def test_a_device_revoked_before_the_start_is_not_at_work(home: Harness) -> None:
+async def test_a_device_that_was_revoked_before_the_start_stays_revoked(home: Harness) -> None:
     home.binding_state.revoke()
     home.client.record = record(instance_id=UUID(int=99))
     home.client.always["heartbeat"] = NO
@@ -388,7 +390,7 @@ async def test_a_device_revoked_before_the_start_is_not_at_work(home: Harness) -
     assert "revoked" in home.codes()
 
 
-async def test_a_revoked_device_may_enroll_anew(tmp_path: Path) -> None:
+async def test_a_revoked_device_may_enroll_again(tmp_path: Path) -> None:
     with harness(tmp_path, on_revoked="reenroll") as home:
         before = home.identity.load_or_create().instance_id
         home.client.always["current"] = None
@@ -415,7 +417,7 @@ async def test_sign_up_raises_each_error(stranger: Harness) -> None:
         )
 
 
-async def test_the_command_line_asks_once(stranger: Harness) -> None:
+async def test_sign_up_on_the_command_line_does_not_retry(stranger: Harness) -> None:
     stranger.client.script["challenge"].append(ServiceUnavailable("timeout", "silence"))
     key = stranger.identity.load_or_create()
 

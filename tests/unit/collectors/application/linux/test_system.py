@@ -57,7 +57,9 @@ def test_pending_reboot(tmp_path: Path) -> None:
         ({"sys/class/watchdog/watchdog0/bootstatus": "99999999999999999999\n"}, None),
     ],
 )
-def test_boot_reason(tmp_path: Path, files: dict[str, str | bytes], reason: str | None) -> None:
+def test_the_reason_of_the_last_boot_is_determined(
+    tmp_path: Path, files: dict[str, str | bytes], reason: str | None
+) -> None:
     assert operating_system.boot_reason(plant(tmp_path, files)).value == reason
 
 
@@ -74,7 +76,7 @@ def test_assignments_take_any_text(text: str) -> None:
         assert name.isidentifier()
 
 
-def test_machine(tmp_path: Path) -> None:
+def test_machine_facts_are_read(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {
@@ -94,7 +96,7 @@ def test_machine(tmp_path: Path) -> None:
     assert "LINUXSERIAL1" not in repr(reading)
 
 
-def test_cpu_model() -> None:
+def test_the_model_of_the_processor_is_parsed() -> None:
     arm = decode(fixture("linux/cpuinfo-arm.txt"))
     assert hardware.parse_cpu_model(arm) == "ARM Cortex-A72"
     pi_3 = arm.replace("0xd08", "0xd03").replace("Pi 4 Model B Rev 1.5", "Pi 3 Model B Plus")
@@ -150,7 +152,7 @@ def test_a_machine_without_sensors(tmp_path: Path) -> None:
         assert field.status == "not-applicable"
 
 
-def test_pressure(tmp_path: Path) -> None:
+def test_pressure_stall_information_is_read(tmp_path: Path) -> None:
     text = "some avg10=1.00 avg60=12.50 avg300=0.00 total=9\nfull avg10=0 avg60=99.0 avg300=0\n"
     root = plant(tmp_path, {"proc/pressure/cpu": text, "proc/pressure/io": "nonsense"})
     fields = by_key(pressure.read_pressure(NOW, root))
@@ -182,7 +184,7 @@ def test_synchronised_clock_has_an_offset(tmp_path: Path) -> None:
     assert facts["os.clockOffsetMilliseconds"] == 2.0
 
 
-def test_a_clock_nobody_keeps(tmp_path: Path) -> None:
+def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
     fields = by_key(clock.read_clock(NOW, tmp_path, lambda: (5, figures(0x0040, 0))))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "not-applicable"
@@ -192,7 +194,7 @@ def denied() -> tuple[int, clock.Timex]:
     raise PermissionError(1, os.strerror(1))
 
 
-def test_a_sandbox_that_protects_the_clock(tmp_path: Path) -> None:
+def test_clock_facts_without_permission_have_a_status(tmp_path: Path) -> None:
     for field in clock.read_clock(NOW, tmp_path, denied).fields:
         assert field.status == "permission-denied"
     plant(tmp_path, {"run/systemd/timesync/synchronized": ""})

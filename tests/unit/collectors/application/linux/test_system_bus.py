@@ -36,7 +36,7 @@ NOW = Deadline.after(3600)
         (b"\xff\xfe", "collection-failed"),
     ],
 )
-def test_complaints(stderr: bytes, status: str) -> None:
+def test_errors_of_busctl_have_a_status(stderr: bytes, status: str) -> None:
     assert system_bus.refusal(1, stderr).status == status
 
 
@@ -58,12 +58,12 @@ def test_replies_are_read_or_refused(data: bytes) -> None:
             continue
 
 
-def test_unit_object() -> None:
+def test_the_object_path_of_a_unit_is_escaped() -> None:
     path = system_bus.unit_object("systemd-timesyncd.service")
     assert path == "/org/freedesktop/systemd1/unit/systemd_2dtimesyncd_2eservice"
 
 
-def test_services() -> None:
+def test_facts_about_services_are_read() -> None:
     def states(_: object, __: Deadline) -> dict[str, UnitState]:
         return system_bus.parse_unit_states(fixture("linux/units.json"))
 
@@ -93,7 +93,7 @@ def test_a_unit_with_any_properties(value: object) -> None:
         assert field.value is not None or field.reason
 
 
-def test_bluetooth() -> None:
+def test_bluetooth_facts_are_read() -> None:
     objects = system_bus.parse_objects(fixture("linux/bluez.json"))
     reading = bluetooth.read_bluetooth(NOW, lambda _: objects)
     assert values(reading.fields) == {
@@ -134,7 +134,7 @@ def test_network_manager_takes_any_ssid(value: object) -> None:
     )
 
 
-def test_restarts_of_a_service(tmp_path: Path) -> None:
+def test_restarts_of_the_service_of_a_process_are_counted(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
         {
@@ -157,7 +157,9 @@ def test_cgroups_take_any_text(text: str) -> None:
     services.parse_service(text)
 
 
-def test_a_bus_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_busctl_is_killed_if_the_system_bus_never_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A real socket accepts connections and never answers. The program that replaces busctl waits
     for its answer.
     """

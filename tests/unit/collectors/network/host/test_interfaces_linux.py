@@ -121,7 +121,7 @@ def test_any_bytes_are_parsed_or_left_out(data: bytes) -> None:
 
 
 @given(data=st.data())
-def test_a_spoilt_dump_is_parsed_or_left_out(data: st.DataObject) -> None:
+def test_a_damaged_netlink_dump_is_parsed_or_ignored(data: st.DataObject) -> None:
     recorded = json.loads(DUMPS.read_text("ascii"))
     name = data.draw(st.sampled_from(sorted(recorded)))
     datagram = bytearray.fromhex(recorded[name][0])

@@ -99,7 +99,7 @@ def test_other_systems_refuse_the_windows_call() -> None:
         read_neighbours_windows()
 
 
-def test_this_machine_has_a_table() -> None:
+def test_the_neighbour_table_of_this_machine_can_be_read() -> None:
     assert all(entry.address for entry in read_neighbour_table())
 
 

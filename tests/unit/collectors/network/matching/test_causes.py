@@ -241,14 +241,14 @@ def test_cause_of_the_machine_is_reported_once_and_with_the_printers_that_it_exp
     assert both.reason().startswith("Reachable on port 9100, matched by address and port; eth0 and")
 
 
-def test_a_queue_is_resumed_by_a_command_that_no_name_can_turn_into_another():
+def test_the_command_that_resumes_a_queue_quotes_its_name():
     named = replace(queue(), id="cups:kitchen;reboot", stopped=True)
     assert "resume it: `cupsenable 'kitchen;reboot'`" in Venue(named).reason()
     on_windows = replace(named, id="windows:Kitchen", source="windows")
     assert "Pause Printing" in Venue(on_windows).reason()
 
 
-def test_words_of_strangers_are_no_template():
+def test_untrusted_text_is_not_used_as_a_format_template():
     evidence = (Evidence(AT, 80, title="{s.printer.__class__} {0}"),)
     there = Venue(hosts=(host(opened=(80,), refused_ports=(9100,)),), evidence=evidence)
     assert "the device there is {s.printer.__class__} {0}" in there.reason()
@@ -267,7 +267,7 @@ symptoms = st.builds(
 
 
 @given(symptoms, st.builds(MachineSymptoms, isolated_on=st.text(max_size=4)))
-def test_any_symptoms_are_put_into_words(seen: Symptoms, machine: MachineSymptoms):
+def test_any_symptoms_are_explained(seen: Symptoms, machine: MachineSymptoms):
     assert all(isinstance(each, str) for each in explain(seen, machine))
 
 

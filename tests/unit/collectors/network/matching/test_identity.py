@@ -65,7 +65,7 @@ def test_the_last_bytes_in_default_host_names():
 @pytest.mark.parametrize(
     "text", [None, "", "0", "00000000", "000001", "0.00", "12345678", "1234567890", "XXXX", "N/A"]
 )
-def test_what_firmware_fills_in_is_no_serial_number(text: str | None):
+def test_placeholders_of_firmware_are_not_used_as_serial_numbers(text: str | None):
     assert real_serial(text) is None
 
 

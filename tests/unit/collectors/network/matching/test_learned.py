@@ -57,7 +57,7 @@ def test_two_identical_printers_that_were_swapped_are_both_named_by_mac():
     assert "Moved to 192.168.1.50:9100 (same MAC)" in (bar.reason or "")
 
 
-def test_without_anything_learned_the_swap_is_not_seen():
+def test_swapped_printers_are_not_detected_without_learned_details():
     swapped = seen(("192.168.1.51", KITCHEN_MAC), ("192.168.1.50", BAR_MAC))
     assert {p.status for p in match([KITCHEN, BAR], swapped).printers} == {"reachable"}
 
@@ -70,7 +70,7 @@ def test_a_printer_that_dhcp_has_moved_is_named_by_mac():
     )
 
 
-def test_it_is_reachable_again_once_it_is_back():
+def test_a_printer_that_returns_is_reachable_again():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, FIRST)
     assert matches.printers[0].status == "reachable"
@@ -94,13 +94,13 @@ def test_stranger_at_the_old_address_is_reported_and_never_reachable():
     )
 
 
-def test_what_another_queue_prints_to_has_replaced_nothing():
+def test_the_printer_of_another_queue_is_not_a_replacement():
     known = with_learned([KITCHEN, BAR], match([KITCHEN, BAR], FIRST).learned)
     matches = match(known, seen(("192.168.1.50", BAR_MAC)))
     kitchen, bar = matches.printers
     assert bar.matched_endpoint == "192.168.1.50:9100"
     assert (kitchen.status, matches.strangers) == ("unknown", ())
-    assert "it is the printer bar (same MAC) that has this address now" in (kitchen.reason or "")
+    assert "the printer bar (same MAC) has this address now" in (kitchen.reason or "")
     assert "forget" not in (kitchen.reason or "")
 
 
@@ -130,13 +130,13 @@ def test_reason_of_a_replaced_printer_has_the_date():
     assert "since 2026-11-20 it is a different device" in (kitchen.reason or "")
 
 
-def test_what_is_at_another_address_by_its_mac_is_learned_there():
+def test_a_printer_moved_by_mac_is_learned_with_its_new_address():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     (learned,) = match(known, seen(("192.168.1.77", KITCHEN_MAC))).learned
     assert (learned.address, learned.mac_address) == ("192.168.1.77", KITCHEN_MAC)
 
 
-def test_of_a_queue_that_was_set_up_anew_nothing_is_known():
+def test_a_reconfigured_queue_has_no_learned_printer():
     learned = match([KITCHEN], FIRST).learned
     anew = replace(KITCHEN, host="192.168.1.60", addresses=("192.168.1.60",))
     assert [p.learned for p in with_learned([anew, KITCHEN], learned)] == [None, *learned]
@@ -149,7 +149,7 @@ def answer(address: str, serial: str, uuid: str | None = None) -> Evidence:
 UUID = "d4d1e202-baff-3fff-46ff-3ab6db000001"
 
 
-def test_where_no_mac_is_seen_serial_number_and_uuid_do():
+def test_a_printer_without_a_visible_mac_is_matched_by_serial_number_and_uuid():
     device = answer("192.168.1.50", "X3B7001", UUID)
     first = seen(("192.168.1.50", None), evidence=(device,))
     moved = replace(device, address="192.168.1.77")
@@ -160,7 +160,7 @@ def test_where_no_mac_is_seen_serial_number_and_uuid_do():
 @pytest.mark.parametrize(
     ("serial", "uuid", "by"), [("X3B7001", None, "serial number"), ("", UUID, "UUID")]
 )
-def test_one_of_them_may_be_anothers_too(serial: str, uuid: str | None, by: str):
+def test_one_matching_identity_alone_is_no_match_but_a_hint(serial: str, uuid: str | None, by: str):
     message = answer("192.168.1.50", serial, uuid)
     first = seen(("192.168.1.50", None), evidence=(message,))
     moved = replace(message, address="192.168.1.77")
@@ -191,7 +191,7 @@ def test_one_uuid_or_serial_number_does_not_outweigh_another_mac(uuid: str | Non
     assert kitchen.matched_endpoint is None
 
 
-def test_a_printer_whose_uuid_another_queue_has_too_is_named_by_mac():
+def test_a_printer_that_shares_its_uuid_is_named_by_mac():
     uuid = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
     kitchen, bar = (replace(each, uuid=uuid) for each in (KITCHEN, BAR))
     moved = seen(("192.168.1.77", KITCHEN_MAC), evidence=(answer("192.168.1.77", "", uuid),))
@@ -199,7 +199,7 @@ def test_a_printer_whose_uuid_another_queue_has_too_is_named_by_mac():
     assert "Moved to 192.168.1.77:9100 (same MAC)" in (printer.reason or "")
 
 
-def test_what_two_devices_have_is_no_identity():
+def test_a_serial_number_or_mac_of_two_devices_is_not_learned():
     addresses = (("192.168.1.50", KITCHEN_MAC), ("192.168.1.51", KITCHEN_MAC))
     both = tuple(answer(address, "SN77777B") for address, _ in addresses)
     (learned,) = match([KITCHEN], seen(*addresses, evidence=both)).learned
@@ -207,7 +207,7 @@ def test_what_two_devices_have_is_no_identity():
     assert learned.model == "EPSON TM-m30"
 
 
-def test_a_name_is_printed_to_wherever_the_device_is_that_had_it():
+def test_a_queue_by_name_names_the_device_that_last_had_the_name():
     named = replace(
         KITCHEN, address=None, host=None, addresses=(), port=None, dns_sd_name="Kitchen"
     )
@@ -242,5 +242,5 @@ def test_learned_printer_keeps_address_and_identity():
     )
 
 
-def test_of_what_is_not_reachable_nothing_is_learned():
+def test_an_unreachable_printer_is_not_learned():
     assert match([KITCHEN], seen(("192.168.1.51", BAR_MAC))).learned == ()

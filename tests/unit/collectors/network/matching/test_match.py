@@ -75,7 +75,7 @@ def judged(printer: KnownPrinter, observed: Observations) -> Printer:
     return output
 
 
-def test_by_uuid_before_the_address():
+def test_a_match_by_uuid_is_preferred_to_a_match_by_address():
     observed = correlate(
         scanned=opened("192.168.1.50", 631),
         services=[announced(uuid=UUID)],
@@ -125,7 +125,7 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
 @pytest.mark.parametrize(
     "printer", [replace(QUEUE, dns_sd_name="Kitchen"), replace(QUEUE, name="Kitchen")]
 )
-def test_a_device_of_its_name_may_be_the_printer(printer: KnownPrinter):
+def test_a_device_with_the_name_of_a_lost_printer_is_a_hint(printer: KnownPrinter):
     observed = correlate(
         scanned=[host("192.168.1.61", MAC, opened=(631,))],
         services=[announced("192.168.1.61", uuid=UUID)],
@@ -139,7 +139,7 @@ def test_a_device_of_its_name_may_be_the_printer(printer: KnownPrinter):
     )
 
 
-def test_the_old_address_is_another_device_now():
+def test_a_moved_printer_is_matched_although_another_device_has_its_address():
     observed = correlate(
         scanned=[
             host("192.168.1.50", "aa:aa:aa:aa:aa:aa", opened=(80,)),
@@ -152,7 +152,7 @@ def test_the_old_address_is_another_device_now():
     assert "192.168.1.50 is another device now" in (result.reason or "")
 
 
-def test_what_the_neighbour_table_remembers_is_not_the_printer():
+def test_a_mac_that_is_only_in_the_neighbour_table_is_not_a_match():
     silent = host("192.168.1.50", MAC, silent=(631,))
     observed = correlate(
         scanned=[silent, host("192.168.1.61", MAC, opened=(631,))],
@@ -164,7 +164,7 @@ def test_what_the_neighbour_table_remembers_is_not_the_printer():
     )
 
 
-def test_by_address_port_and_queue():
+def test_a_printer_is_matched_by_address_port_and_queue():
     observed = correlate(scanned=opened("192.168.1.50", 631), services=[announced()])
     result = judged(QUEUE, observed)
     assert result.reason == "Reachable on port 631, matched by address, port and queue"
@@ -183,7 +183,7 @@ def test_different_uuid_at_the_address_is_reported():
     )
 
 
-def test_by_host_name_whether_or_not_it_ends_in_local():
+def test_a_printer_is_matched_by_host_name_with_or_without_local():
     observed = correlate(
         scanned=opened("192.168.1.50", 9100),
         services=[announced(host="Till.local")],
@@ -195,7 +195,7 @@ def test_by_host_name_whether_or_not_it_ends_in_local():
         assert result.reason == "Reachable on port 9100, matched by host name"
 
 
-def test_refused_and_what_is_open_instead():
+def test_a_refused_printer_port_is_reported_with_the_open_ports():
     observed = correlate(
         scanned=[host("192.168.1.50", MAC, opened=(9100, 80), refused=(631,))],
         scanned_networks=LAN,
@@ -208,7 +208,7 @@ def test_refused_and_what_is_open_instead():
     )
 
 
-def test_no_answer_on_one_port_of_a_device_that_answers():
+def test_a_printer_whose_port_does_not_answer_is_reported_as_present():
     observed = correlate(
         scanned=[host("192.168.1.50", MAC, refused=(80,), silent=(631,))],
         scanned_networks=LAN,
@@ -219,7 +219,7 @@ def test_no_answer_on_one_port_of_a_device_that_answers():
     )
 
 
-def test_no_answer_at_all():
+def test_a_printer_without_any_answer_is_unreachable():
     result = judged(QUEUE, correlate(scanned_networks=LAN))
     assert result.status == "unreachable"
     assert result.reason == "No answer from 192.168.1.50: is it switched on and connected?"
@@ -248,7 +248,7 @@ def test_address_that_was_not_scanned_is_unknown():
     assert (blind.status, blind.reason) == ("unknown", "The network was not examined")
 
 
-def test_announced_and_not_contacted_is_unknown():
+def test_a_printer_that_is_only_announced_has_an_unknown_status():
     result = judged(replace(QUEUE, uuid=UUID), correlate(services=[announced(uuid=UUID)]))
     assert result.status == "unknown"
     assert result.matched_endpoint == "192.168.1.50:631"
@@ -262,7 +262,7 @@ def test_a_port_that_was_not_tried_is_unknown():
     assert "port 4000 was not tried" in (result.reason or "")
 
 
-def test_a_name_that_nobody_announces():
+def test_a_queue_by_a_name_that_is_not_announced_is_unreachable():
     result = judged(replace(NAMED, dns_sd_name="Kitchen"), correlate(scanned_networks=LAN))
     assert result.status == "unreachable"
     assert result.reason == (
@@ -385,7 +385,7 @@ def test_one_mac_with_many_addresses_is_no_single_device():
     assert judged(by_mac, observed).matched_endpoint == "192.168.1.50:631"
 
 
-def test_the_best_port_is_chosen_where_none_is_given():
+def test_the_best_open_port_is_matched_for_a_printer_without_a_port():
     observed = correlate(scanned=opened("192.168.1.50", 80, 515, 9100))
     printer = replace(QUEUE, port=None, queue=None)
     assert judged(printer, observed).matched_endpoint == "192.168.1.50:9100"
@@ -476,7 +476,7 @@ def test_every_printer_is_judged_with_a_reason_and_matches_are_real(
         assert printer_ids
 
 
-def test_who_answers_counts_more_than_who_announces_the_same():
+def test_a_host_that_answers_is_preferred_to_one_that_only_announces():
     lies = [announced("192.168.1.66", uuid=UUID), announced("192.168.1.50", uuid=UUID)]
     by_uuid = replace(NAMED, uuid=UUID)
     by_name = replace(NAMED, dns_sd_name="Kitchen")
@@ -510,7 +510,7 @@ def test_the_mac_that_answers_counts_more_than_a_host_name_made_of_it():
     assert judged(replace(NAMED, mac_address=MAC), observed).matched_endpoint == "192.168.1.50:631"
 
 
-def test_hearsay_with_the_uuid_of_a_device_is_no_evidence():
+def test_announcements_of_others_with_the_uuid_of_a_device_are_no_evidence():
     lie = replace(announced("192.168.1.70", port=80, uuid=UUID, name="X"), is_hearsay=True)
     own = announced("192.168.1.50", uuid=UUID)
     contacts = [*opened("192.168.1.70", 80), *opened("192.168.1.50", 631)]

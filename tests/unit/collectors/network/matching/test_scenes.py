@@ -129,7 +129,7 @@ def test_a_placeholder_is_no_serial_number(serial: str):
         "ippusb://Canon%20TR150%20series._ipp._tcp.local/",
     ],
 )
-def test_what_ipp_usb_shows_is_a_usb_printer(uri: str):
+def test_a_queue_of_ipp_usb_is_a_usb_printer(uri: str):
     canon = UsbPrinter("1-4", "Canon", "TR150 series")
     result = plugged(queue(uri), canon)
     assert (result.transport, result.status) == ("usb", "reachable")
@@ -141,7 +141,7 @@ def test_what_ipp_usb_shows_is_a_usb_printer(uri: str):
 # ------------------------------------------------------------------ a different device answers
 
 
-def test_a_printer_that_another_queue_holds_is_never_pointed_at():
+def test_a_hint_never_names_the_printer_of_another_queue():
     kitchen = queue("socket://192.168.1.50", info="Kitchen")
     bar = queue("socket://192.168.1.61", "bar", "Bar")
     hosts = (scanned("192.168.1.61", OTHER_MAC, 631, 9100),)
@@ -180,7 +180,7 @@ def test_the_device_at_the_address_of_another_queue_is_never_pointed_at():
     assert "61" not in (result.reason or "")
 
 
-def test_a_printer_that_took_anothers_address_is_not_that_one():
+def test_a_printer_at_the_address_of_another_queue_is_not_matched_to_that_queue():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue("socket://192.168.1.61", "bar")
     result, its = judged(
@@ -192,12 +192,12 @@ def test_a_printer_that_took_anothers_address_is_not_that_one():
     assert result.matched_endpoint == "192.168.1.61:631"
     assert its.status == "unknown"
     assert its.reason == (
-        "192.168.1.61 answers on port 9100, but it is the printer kitchen (same UUID) that has this"
-        " address now: give the printer a fixed address, or set it up again if it was replaced"
+        "192.168.1.61 answers on port 9100, but the printer kitchen (same UUID) has this address"
+        " now: give the printer a fixed address, or set it up again if it was replaced"
     )
 
 
-def test_a_uuid_elsewhere_moves_no_printer_whose_address_answers():
+def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     """Some makers give many devices the same UUID. Only a MAC address is unique."""
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
     hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
@@ -249,14 +249,14 @@ def test_a_printer_of_another_model_is_not_called_reachable(model: str, other: s
 
 
 @pytest.mark.parametrize(("mac", "status"), [("00:1b:a9:7f:e5:58", "reachable"), (MAC, "unknown")])
-def test_a_name_that_leads_to_another_mac_than_its_own_is_doubted(mac: str, status: str):
+def test_a_host_name_with_the_mac_of_another_device_is_unknown(mac: str, status: str):
     known = replace(queue("socket://hp7fe558.lan"), addresses=("192.168.1.50",))
     (result,) = judged(known, hosts=(scanned("192.168.1.50", mac, 9100),))
     assert result.status == status
     assert ("it has another MAC" in (result.reason or "")) is (status == "unknown")
 
 
-def test_what_has_the_address_now_is_named():
+def test_the_device_that_now_has_the_address_is_named():
     (result,) = judged(
         queue("socket://192.168.1.50"),
         hosts=(scanned("192.168.1.50", MAC, 8008, refused=(9100,)),),
@@ -290,7 +290,7 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
     assert result.status == "unknown"
 
 
-def test_of_two_addresses_the_same_one_is_named_in_every_report():
+def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
     hosts = (scanned("192.168.1.51", OTHER_MAC, 631), scanned("192.168.1.50", MAC, 631))
     services = tuple(service(each.address, "Kitchen", "kitchen.local", uuid=UUID) for each in hosts)
     known = queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}")
@@ -394,7 +394,7 @@ def test_reachable_printer_is_matched(uri: str, mac: str, host: str, name: str):
         ("file:///dev/usb/lp0", "usb"),
     ],
 )
-def test_a_backend_that_nothing_here_reads_is_listed(uri: str, transport: str):
+def test_queue_of_an_unsupported_backend_is_listed_with_unknown_status(uri: str, transport: str):
     (result,) = judged(*with_usb([queue(uri, name := "q")], [])[:1])
     assert result.name == name
     assert (result.status, result.transport) == ("unknown", transport)
@@ -403,10 +403,10 @@ def test_a_backend_that_nothing_here_reads_is_listed(uri: str, transport: str):
     assert "secret" not in repr(result)
 
 
-def test_a_device_that_such_a_queue_may_use_is_not_called_unused():
+def test_a_usb_printer_that_an_unsupported_queue_may_use_is_not_reported_as_unused():
     known = with_usb([queue("gutenprint53+usb://canon-cp800/1234")], [STAR])
     assert known[1].presence_reason == (
-        "plugged in by USB; it is not known which queue of this machine uses it"
+        "plugged in by USB; it is not known whether a queue of this machine uses it"
     )
 
 

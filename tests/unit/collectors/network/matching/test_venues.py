@@ -20,7 +20,7 @@ _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
 
 @settings(max_examples=examples(VENUES))
 @given(venues())
-def test_nothing_is_reachable_or_moved_that_is_another_thing(venue: Venue):
+def test_no_other_device_is_reported_as_reachable_or_moved(venue: Venue):
     printers = match(venue.known(), venue.observed()).printers
     for queue, message in zip(venue.queues, printers, strict=True):
         visible = _visible_device(venue, message)
@@ -56,7 +56,7 @@ def test_learned_identity_separates_otherwise_equal_devices(venue: Venue):
 
 @settings(max_examples=examples(200))
 @given(venues())
-def test_what_another_queue_leads_to_replaces_no_printer(venue: Venue):
+def test_no_replacement_is_the_printer_of_another_queue_in_any_venue(venue: Venue):
     known = with_learned(venue.known(), match(venue.known(), venue.before().observed()).learned)
     matches = match(known, venue.observed())
     addresses = {printer.id: printer.addresses for printer in known}
@@ -68,7 +68,7 @@ def test_what_another_queue_leads_to_replaces_no_printer(venue: Venue):
 
 @settings(max_examples=examples(100))
 @given(venues())
-def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
+def test_a_learned_printer_is_named_at_its_new_address_in_any_venue(venue: Venue):
     before = venue.whole()
     known = list(with_learned(venue.known(), match(venue.known(), before.observed()).learned))
     printers = match(known, venue.observed()).printers
@@ -87,7 +87,7 @@ def test_a_printer_set_up_by_its_address_is_named_wherever_it_is(venue: Venue):
 @pytest.mark.parametrize("remembers", [False, True])
 @settings(max_examples=examples(VENUES))
 @given(venue=venues())
-def test_nobody_is_pointed_at_what_another_queue_holds(venue: Venue, remembers: bool):
+def test_no_hint_names_the_printer_of_another_queue_in_any_venue(venue: Venue, remembers: bool):
     known = venue.known()
     if remembers:
         known = list(with_learned(known, match(known, venue.before().observed()).learned))
@@ -128,5 +128,5 @@ def _visible_device(venue: Venue, matched: Printer) -> Device | None:
 def _without_denials(reason: str) -> str:
     """Remove the parts of a reason which only state that a device may be a different one."""
     clauses = reason.split("; ")
-    denials = ("another", "mbiguous", "that has this address now")
+    denials = ("another", "mbiguous", "has this address now")
     return "; ".join(each for each in clauses if not any(word in each for word in denials))

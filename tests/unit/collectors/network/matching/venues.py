@@ -122,9 +122,11 @@ class Queue:
 class Venue:
     """The devices and queues of a venue.
 
-    Args: devices: The current devices: printers, to which the queues print, and other devices.
-    queues: The print queues of this machine. first: The devices when the queues were created. Some
-    were off. Only the identities of the devices that were on can be learned.
+    Args:
+        devices: The current devices: printers, to which the queues print, and other devices.
+        queues: The print queues of this machine.
+        first: The devices when the queues were created. Some were off. Only the identities of the
+            devices that were on can be learned.
     """
 
     devices: tuple[Device, ...]

@@ -64,7 +64,9 @@ def test_own_announcements_of_devices_are_unchanged() -> None:
         service("Lie", LIAR, HONEST),
     ],
 )
-def test_a_stranger_is_not_believed_against_the_device_itself(lie: MdnsService) -> None:
+def test_an_announcement_of_another_host_does_not_replace_the_device_itself(
+    lie: MdnsService,
+) -> None:
     message = select(lie, KITCHEN)
     assert message.services == (KITCHEN,)
     (text,) = message.limitations
@@ -77,7 +79,7 @@ def test_other_announcer_of_the_same_name_is_listed_separately() -> None:
     assert [each for each in report.services if HONEST in each.addresses] == [KITCHEN]
 
 
-def test_what_nobody_knows_better_is_listed_last_and_as_hearsay() -> None:
+def test_a_service_announced_by_another_host_is_listed_last_as_hearsay() -> None:
     shared = service("AirPrint", OTHER, HONEST, port=9100)
     first, second = select(shared, KITCHEN).services
     assert first == KITCHEN
@@ -92,13 +94,13 @@ def test_addresses_of_one_mac_are_those_of_one_device() -> None:
     assert select(both, link=link).services == (both,)
 
 
-def test_behind_proxy_arp_nobody_speaks_for_another() -> None:
+def test_announcements_for_other_hosts_are_ignored_behind_proxy_arp() -> None:
     link = LinkLayer({f"192.168.1.{n}": LIAR_MAC for n in range(1, 80)}, (), LINK.networks)
     result = select(service("Kitchen", LIAR, OTHER), KITCHEN, link=link)
     assert result.services == (KITCHEN,)
 
 
-def test_addresses_of_other_networks_are_left_out_where_there_is_one_of_ours() -> None:
+def test_announced_addresses_of_other_networks_are_left_out_if_a_local_one_exists() -> None:
     result = select(service("Server", HONEST, HONEST, "172.17.0.1", "fe80::9"))
     assert listed(result) == {("Server", HONEST), ("Server", "fe80::9")}
     passed_on = select(service("Reflected", HONEST, "10.20.0.5"))
@@ -124,13 +126,13 @@ def test_services_and_hosts_of_one_announcer_are_bounded() -> None:
     assert len(listed(select(*many))) == SERVICES_PER_ANNOUNCER_MAX
 
 
-def test_strangers_at_the_address_of_a_device_take_no_room_of_its_own() -> None:
+def test_announcements_of_others_do_not_displace_services_of_the_device_itself() -> None:
     lies = [service(f"Lie {n}", LIAR, HONEST, port=2000 + n) for n in range(500)]
     own = [service(f"Queue {n}", HONEST, HONEST, port=1 + n) for n in range(40)]
     assert {(f"Queue {n}", HONEST) for n in range(40)} <= listed(select(*lies, *own))
 
 
-def test_all_together_are_bounded_in_turns() -> None:
+def test_all_announcers_share_the_limit_of_listed_services() -> None:
     lies = [
         service(f"Lie {source} {n}", source, *(f"10.{k}.{number}.{n % 8}" for k in range(8)))
         for number in range(200)
@@ -152,7 +154,7 @@ def test_addresses_that_answer_no_arp_are_one_announcer() -> None:
     )
 
 
-def test_what_printers_are_recognised_by_is_kept_to_the_last() -> None:
+def test_announcements_that_identify_known_printers_are_cut_last() -> None:
     uuid = "12345678-1234-1234-1234-123456789abc"
     printers = (
         KnownPrinter("a", "Front desk", "network", "config"),
@@ -171,7 +173,7 @@ def test_what_printers_are_recognised_by_is_kept_to_the_last() -> None:
     assert {(each.instance, each.addresses[0]) for each in needed} <= kept
 
 
-def test_only_the_worst_are_named() -> None:
+def test_only_the_announcers_of_most_services_are_named() -> None:
     lies = [
         service(f"Lie {number} {n}", f"192.168.1.{number}", f"192.168.1.{number}", port=n + 1)
         for number in range(20)

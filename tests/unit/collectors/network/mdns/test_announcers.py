@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import (
-    NOBODY,
+    NO_HOST,
     QUESTIONS_MAX,
     READ_MAX_BYTES,
     SOURCES_MAX,
@@ -57,7 +57,7 @@ def test_records_of_a_stranger_do_not_change_a_service() -> None:
     assert {(s.announcer, s.port) for s in listed(records)} == {(HONEST, 631), (LIAR, 80)}
 
 
-def test_many_addresses_for_the_name_of_another_host_take_no_room_of_its_own() -> None:
+def test_forged_addresses_do_not_displace_the_address_of_a_host() -> None:
     records = link()
     records.add(LIAR, [AddressRecord("h.local", f"10.0.1.{n}") for n in range(200)])
     records.add(HONEST, a_service("Kitchen", HONEST))
@@ -133,7 +133,7 @@ def test_addresses_without_an_arp_answer_are_one_announcer() -> None:
         records.add(f"10.0.1.{n}", a_service(f"Only {n}", f"10.0.1.{n}"))
     records.add(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
-    assert records.describe(NOBODY) == NOBODY
+    assert records.describe(NO_HOST) == NO_HOST
 
 
 def test_addresses_of_other_networks_are_one_announcer() -> None:
@@ -148,7 +148,7 @@ def test_addresses_of_other_networks_are_one_announcer() -> None:
     assert any(label.startswith("Only") for label, *_ in services_of(records))
 
 
-def test_excess_addresses_give_way_to_one_that_answers() -> None:
+def test_an_address_that_answers_arp_replaces_an_excess_address() -> None:
     records = link(limit=5000)
     records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):
@@ -171,7 +171,7 @@ def test_packets_are_read_of_each_in_turn() -> None:
     assert not records.has_unread
 
 
-def test_a_flood_is_not_read_beyond_its_share_and_leaves_room_for_others() -> None:
+def test_a_flood_of_one_announcer_does_not_displace_packets_of_others() -> None:
     records = link()
     packet = bytes(8700)
     for _ in range(3 * READ_MAX_BYTES // len(packet)):
@@ -239,9 +239,9 @@ def test_direct_answers_replace_earlier_records_of_an_address() -> None:
     records = link(limit=5)
     for n in range(5):
         records.add(HONEST, a_service(f"False {n}", HONEST))  # forged source address
-    records.add_proved(HONEST, a_service("Kitchen", HONEST)[:2])
+    records.add_verified(HONEST, a_service("Kitchen", HONEST)[:2])
     assert [question.type for question in lacking(records, HONEST)] == ["A", "AAAA", "TXT"]
-    records.add_proved(HONEST, a_service("Kitchen", HONEST)[2:])
+    records.add_verified(HONEST, a_service("Kitchen", HONEST)[2:])
     assert services_of(records) == {("Kitchen", (HONEST,), HONEST)}
     assert lacking(records, HONEST) == []
     assert lacking(records, LIAR) == []
@@ -251,14 +251,14 @@ def test_direct_answers_are_stored_beside_many_forged_addresses() -> None:
     records = link(limit=SOURCES_MAX)
     for n in range(SOURCES_MAX):
         records.add(f"fe80::{n:x}", a_service(f"Six {n}", f"fe80::{n:x}"))
-    records.add_proved(HONEST, a_service("Kitchen", HONEST))
+    records.add_verified(HONEST, a_service("Kitchen", HONEST))
     assert ("Kitchen", (HONEST,), HONEST) in services_of(records)
 
 
 def test_direct_queries_per_host_are_bounded() -> None:
     records = link(limit=1000)
     pointers = (PointerRecord("_ipp._tcp.local", f"P{n}._ipp._tcp.local") for n in range(500))
-    records.add_proved(HONEST, pointers)
+    records.add_verified(HONEST, pointers)
     assert len(lacking(records, HONEST)) == LACKING_MAX
 
 

@@ -121,7 +121,7 @@ def test_enumerated_types_are_queried():
     assert [each.type for each in findings.services] == ["_odd._tcp"]
 
 
-def test_asks_in_one_packet_for_what_did_not_come_along():
+def test_missing_records_are_queried_in_one_packet():
     pointers, rest = [], {}
     for number in range(20):
         records = service_records(f"P{number}", "_ipp._tcp", 631, f"h{number}", "127.0.0.9")
@@ -136,7 +136,7 @@ def test_asks_in_one_packet_for_what_did_not_come_along():
     assert len(responder.questions) < 12
 
 
-def test_gives_up_on_what_nobody_answers():
+def test_queries_for_unanswered_records_end():
     (pointer, *_) = service_records("Ghost", "_ipp._tcp", 631, "h", "127.0.0.9")
     with Responder({IPP: [response(pointer)]}) as responder:
         findings = browse_loopback(responder)
@@ -216,8 +216,8 @@ def test_missing_records_are_queried_again_after_a_loss():
 
 
 def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
-    """A busy machine may suspend the process for longer than it waits for packets. The process must
-    then read the packets that have arrived before it ends.
+    """A busy machine may suspend the process for longer than it waits for packets. Before
+    the process ends, it must then read the packets that have arrived.
     """
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
 
@@ -239,8 +239,8 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
     assert [each.instance for each in findings.services] == ["Kitchen"]
 
 
-def test_each_missing_record_has_its_time_to_be_answered():
-    """A record has this time even if other questions have delayed its first question."""
+def test_repeated_question_is_timed_from_its_first_sending():
+    """A question is repeated a fixed time after it was first sent, even if it was sent late."""
     records = LinkRecords("eth0", Quota(1000))
     names = (f"P{n}._ipp._tcp.local" for n in range(RESOLVE_PER_TURN))
     records.add("10.0.0.9", [PointerRecord("_ipp._tcp.local", each) for each in names])
@@ -286,8 +286,10 @@ def test_overloaded_link_is_queried_host_by_host():
     )
 
 
-@pytest.mark.parametrize("is_called", [True, False])
-def test_silent_link_is_queried_host_by_host_only_for_a_printer_called_by_name(is_called: bool):
+@pytest.mark.parametrize("has_mdns_name", [True, False])
+def test_silent_link_is_queried_host_by_host_only_if_a_printer_has_an_mdns_name(
+    has_mdns_name: bool,
+):
     queries: list[int] = []
 
     def neighbours() -> list[LinkNeighbour]:
@@ -300,12 +302,12 @@ def test_silent_link_is_queried_host_by_host_only_for_a_printer_called_by_name(i
             NetworkJob(max_services=10),
             time.monotonic() + 60,
             FakeRun(),
-            wanted=lambda: Wanted(is_called=is_called),
+            wanted=lambda: Wanted(has_mdns_name=has_mdns_name),
             open_link=to_responder(responder),
             read_neighbours=neighbours,
             schedule=QUICK,
         )
-    assert bool(queries) == is_called
+    assert bool(queries) == has_mdns_name
     assert findings.unicast_only == ()
 
 
@@ -341,7 +343,7 @@ def test_packets_from_beyond_the_link_are_ignored():
     assert findings.services == ()
 
 
-def test_noise_is_survived():
+def test_invalid_mdns_packets_are_ignored():
     noise = [b"\xff" * 40, b"\0" * 12, response(b"\xc0\x0c" * 30), b"x" * 8990]
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [*noise, packet]}) as responder:
@@ -407,7 +409,7 @@ def test_taken_port_is_reported_and_replaced():
             link.close()
 
 
-def test_the_built_in_types_hold_what_a_venue_has():
+def test_the_browsed_service_types_are_distinct_and_include_all_printer_types():
     printing = {"_ipp._tcp", "_ipps._tcp", "_printer._tcp", "_pdl-datastream._tcp"}
     assert printing <= set(SERVICE_TYPES)
     assert len(set(SERVICE_TYPES)) == len(SERVICE_TYPES)

@@ -38,7 +38,9 @@ def service(kind: str, instance: str = "Kitchen", **txt: str) -> MdnsService:
         ("_http._tcp", {"rp": "printers/x", "ci": "5"}, None),
     ],
 )
-def test_roles(kind: str, txt: dict[str, str], role: str | None) -> None:
+def test_the_role_of_an_announced_service_is_determined(
+    kind: str, txt: dict[str, str], role: str | None
+) -> None:
     assert role_of(service(kind, **txt)) == role
     assert role is None or role in ROLES
 
@@ -59,7 +61,7 @@ def test_names_that_people_gave(announcement: MdnsService, name: str) -> None:
     assert friendly_name(announcement) == name
 
 
-def test_models() -> None:
+def test_models_in_announcements_are_parsed() -> None:
     synology = service("_http._tcp", vendor="Synology", model="DS418play")
     assert txt_model(synology) == "Synology DS418play"
     assert txt_model(service("_raop._tcp", am="AppleTV6,2")) == "AppleTV6,2"
@@ -89,7 +91,7 @@ def test_models_without_their_drivers(model: str, expected: str | None) -> None:
     assert display_model(model) == expected
 
 
-def test_names_made_of_numbers() -> None:
+def test_technical_names_are_recognised() -> None:
     for name in ("sonos02005e0010aa", "02:00:5e:00:10:aa@fe80::1", "amzn.dmgr:1:x", "RINCON_1"):
         assert is_technical(name)
     for name in ("Kitchen", "EPSON TM-m30", "BRN30055C", "till-2", "Café 12"):
@@ -104,7 +106,7 @@ def test_names_made_of_numbers() -> None:
         st.text(max_size=40),
     ),
 )
-def test_anything_announced_is_read(kind: str, instance: str, txt: dict[str, str]) -> None:
+def test_any_announced_service_is_described(kind: str, instance: str, txt: dict[str, str]) -> None:
     result = service(kind, instance, **txt)
     role = role_of(result)
     assert role is None or role in ROLES

@@ -63,7 +63,7 @@ def browse_hosts(
     return answered, select_services([records], records.quota)[0]
 
 
-def test_what_a_host_answers_is_its_own() -> None:
+def test_the_answer_to_a_direct_query_belongs_to_the_queried_host() -> None:
     with Host(response(*KITCHEN)) as host:
         answered, (result,) = browse_hosts(host, "127.0.0.8", HOST)
     assert answered == 1
@@ -78,7 +78,7 @@ def test_missing_records_are_queried_once_more() -> None:
     assert name("Kitchen", "_ipp", "_tcp", "local") + b"\x00\x21" in host.questions[1]
 
 
-def test_an_answer_with_another_number_is_nobodys() -> None:
+def test_an_answer_with_a_different_id_is_ignored() -> None:
     with Host(response(*KITCHEN), number=b"\0\0") as host:
         # By chance, the query has the same id as this answer in one of 65,536 runs.
         answered, findings = browse_hosts(host)
@@ -92,7 +92,7 @@ def test_a_flood_of_answers_is_read_to_its_bound() -> None:
     assert 0 < len(findings) <= ANSWERS_MAX
 
 
-def test_a_cancelled_run_asks_nobody() -> None:
+def test_a_cancelled_run_queries_no_host() -> None:
     with Host(response(*KITCHEN)) as host:
         assert browse_hosts(host, run=FakeRun(cancelled=True)) == (0, [])
     assert host.questions == []

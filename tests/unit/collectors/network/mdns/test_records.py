@@ -40,7 +40,7 @@ def a_book(limit: int = 10) -> OneDeviceRecords:
     return OneDeviceRecords("eth0", Quota(limit))
 
 
-def test_puts_records_together_whatever_their_order_and_case():
+def test_records_are_joined_regardless_of_order_and_case():
     book = a_book()
     addresses = [AddressRecord("BRN1.local", "fe80::1"), AddressRecord("brn1.local", "10.0.0.9")]
     assert book.receive(addresses)
@@ -75,7 +75,7 @@ def test_asks_only_for_what_is_missing():
     assert list(missing(book)) == []
 
 
-def test_the_allowance_is_shared_and_counts_what_it_drops():
+def test_interfaces_share_the_quota_and_count_dropped_records():
     quota = Quota(1)
     first, second = OneDeviceRecords("eth0", quota), OneDeviceRecords("wlan0", quota)
     first.receive([PointerRecord("_ipp._tcp.local", FULL)])

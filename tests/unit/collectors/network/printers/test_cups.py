@@ -33,7 +33,7 @@ def parse_cups_reply(data: bytes) -> tuple[KnownPrinter, ...]:
     return queue_printers(decode_response(data))
 
 
-def test_queues_of_a_real_spooler_are_read():
+def test_queues_of_a_recorded_spooler_are_parsed():
     bar, kitchen, till, usb = parse_cups_reply(QUEUES)
     assert (bar.id, bar.name, bar.uuid) == ("cups:bar", "Bar printer", UUID)
     assert (bar.dns_sd_name, bar.address) == ("Kitchen 4.2 printer", None)
@@ -44,7 +44,7 @@ def test_queues_of_a_real_spooler_are_read():
     assert not any(each.stopped or each.state_reasons for each in (bar, kitchen, till, usb))
 
 
-def test_a_stopped_queue_and_its_reasons():
+def test_a_stopped_queue_is_parsed_with_its_reasons():
     data = message(
         queue(
             item(0x42, "printer-name", b"till"),
@@ -82,7 +82,7 @@ def test_not_found_reply_means_no_queues():
     assert parse_cups_reply(message(status=0x0406)) == ()
 
 
-def test_asks_over_its_socket(tmp_path: Path):
+def test_the_spooler_is_queried_over_its_socket(tmp_path: Path):
     path = tmp_path / "cups.sock"
     with spooler(path, http(QUEUES)) as request:
         known = read_cups_printers(soon(), {"CUPS_SERVER": str(path)})
@@ -116,7 +116,7 @@ def test_a_spooler_that_answers_badly_is_a_failure_with_a_reason(
     assert failure.reason.startswith("CUPS does not answer: ")
 
 
-def test_a_socket_that_was_left_behind_is_a_failure(
+def test_a_leftover_cups_socket_is_reported_as_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(tmp_path),))  # contains no lpstat
@@ -137,7 +137,7 @@ def test_a_spooler_with_queues_that_does_not_run_is_a_failure_until_it_does(tmp_
     assert failure.reason == NOT_RUNNING
 
 
-def test_no_spooler_is_no_failure(tmp_path: Path):
+def test_a_missing_spooler_is_not_a_failure(tmp_path: Path):
     known = read_cups_printers(soon(), {"CUPS_SERVER": str(tmp_path / "none.sock")})
     assert known.printers == known.failures == known.limitations == ()
 
@@ -193,13 +193,13 @@ def test_lpstat_in_the_language_of_a_mac(line: str):
     assert parse_lpstat(line.format("till-1", uri)) == {"till-1": uri}
 
 
-def test_an_instance_is_no_second_printer():
+def test_an_instance_of_a_cups_queue_is_not_listed_separately():
     text = "device for till: usb://A/B\ndevice for till/duplex: usb://A/B\n"
     assert parse_lpstat(text) == {"till": "usb://A/B"}
 
 
 @pytest.mark.parametrize("device", ["/dev/null", "///dev/null", "file:/dev/null", "/tmp/out"])
-def test_a_queue_that_leads_to_a_file_is_no_printer(device: str):
+def test_a_queue_that_prints_to_a_file_is_ignored(device: str):
     ((name, uri),) = parse_lpstat(f"device for pdf: {device}").items()
     assert queue_printer(name, "", uri, None) is None
 

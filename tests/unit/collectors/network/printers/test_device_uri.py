@@ -92,7 +92,7 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
         ("ipp://host:99999/", DeviceUri("", "unknown")),
     ],
 )
-def test_every_form_that_spoolers_write(uri: str, expected: DeviceUri):
+def test_every_form_of_device_uri_is_parsed(uri: str, expected: DeviceUri):
     assert parse_device_uri(uri) == expected
 
 
@@ -193,7 +193,7 @@ def test_the_queue_of_any_backend_is_listed(scheme: str, rest: str):
     assert (printer is None) == (parse_device_uri(uri).kind == "virtual")
 
 
-def test_transports():
+def test_each_scheme_has_its_transport():
     uris = ("usb://A/B", "bluetooth://001BA9123456", "serial:/dev/ttyS0", "socket://h", "dnssd://x")
     transports = [parse_device_uri(uri).transport for uri in uris]
     assert transports == ["usb", "ble", "serial", "network", "network"]
@@ -221,7 +221,9 @@ def test_any_uri_is_read_and_its_texts_are_clean(scheme: str, joint: str, rest: 
         ("ipp://192.168.1.5/printers/a@b", ("192.168.1.5", 631, "printers/a@b")),
     ],
 )
-def test_a_password_is_no_address(uri: str, address: tuple[str, int, str | None]) -> None:
+def test_a_password_in_a_uri_is_not_read_as_the_address(
+    uri: str, address: tuple[str, int, str | None]
+) -> None:
     device = parse_device_uri(uri)
     assert (device.host, device.port, device.queue) == address
 

@@ -122,7 +122,7 @@ def test_serial_ports_of_receipt_printers(tmp_path: Path):
     assert read_serial_printers(tmp_path / "none") == ()
 
 
-def test_whether_a_serial_port_is_there(tmp_path: Path):
+def test_serial_printers_are_present_if_their_port_exists(tmp_path: Path):
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/ttyS0").touch()
     entries = [

@@ -138,7 +138,7 @@ def test_shares_of_other_machines():
     assert (printer.host, printer.address) == ("SRV", r"\\SRV\HP")
 
 
-def test_ports_that_are_files_are_no_printers():
+def test_ports_that_are_files_are_not_listed_as_printers():
     names = (
         *("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "", "TS001", "CPW2:", "FOXIT_PDF:"),
         *("PDFCreator:", r"Documents\*.pdf", r"C:\Users\a\out.prn", r"\\.\pipe\writer"),
@@ -182,7 +182,7 @@ def test_reads_the_structures_of_winspool():
     assert read_printer_info(None, 0) == ()
 
 
-def test_other_systems_have_neither():
+def test_winspool_and_the_registry_are_unavailable_on_other_systems():
     assert read_key(TCP_PORTS) is None
     (failure,) = read_windows_printers(read_spooler, REGISTRY).failures
     assert "no Windows spooler" in failure.reason

@@ -33,7 +33,7 @@ class Lossy:
             self._at_once -= 1
 
 
-async def test_a_lost_syn_costs_no_second(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_syn_is_repeated_without_a_long_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     lossy = Lossy()
     monkeypatch.setattr(connection, "AGAIN_S", 0.02)
     monkeypatch.setattr(connection, "_attempt", lossy.attempt)
@@ -63,7 +63,7 @@ async def test_a_print_port_is_tried_by_one_socket_only(monkeypatch: pytest.Monk
     assert (lossy.begun, lossy.most_at_once) == (1, 1)
 
 
-async def test_who_refuses_is_not_tried_again() -> None:
+async def test_a_refused_connection_is_not_retried() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(ConnectionRefusedError):
@@ -71,7 +71,7 @@ async def test_who_refuses_is_not_tried_again() -> None:
                 pass
 
 
-async def test_a_question_that_is_over_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cancelled_query_closes_its_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
     ended: list[int] = []
 

@@ -110,7 +110,7 @@ def test_only_the_title_of_the_page_itself(page: str) -> None:
     assert parse_title(reply(page)) == "Yes"
 
 
-def test_a_title_only_in_a_picture_or_script_is_none() -> None:
+def test_titles_in_pictures_and_scripts_are_ignored() -> None:
     assert parse_title(reply("<svg><title>logo</title></svg>")) is None
     assert parse_title(reply("<script>var t='<title>x</title>'")) is None
 
@@ -132,7 +132,7 @@ def test_error_pages_may_name_the_device() -> None:
         ("Negotiate", None),
     ],
 )
-def test_realms(header: str, realm: str | None) -> None:
+def test_realms_are_parsed_from_www_authenticate(header: str, realm: str | None) -> None:
     assert parse_realm(reply(status=401, www_authenticate=header)) == realm
 
 
@@ -164,7 +164,7 @@ def test_any_reply_is_read(body: bytes, charset: str, realm: str) -> None:
         assert text is None or (text and len(text) <= 255 and "\x1b" not in text)
 
 
-def test_a_large_page_of_openings_is_read_in_time() -> None:
+def test_a_page_with_thousands_of_unclosed_tags_is_parsed_quickly() -> None:
     assert parse_title(reply(b"<script" * 9000)) is None
     assert parse_title(reply(b"<!--" * 16000)) is None
     assert parse_title(reply(b"<svg></sv" * 7000)) is None

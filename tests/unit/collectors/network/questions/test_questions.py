@@ -83,7 +83,7 @@ def test_only_allowed_ports_are_queried():
     assert len(hosts.queries) == len(result.evidence) == 6
 
 
-def test_what_prints_or_pays_is_not_allowed():
+def test_ports_of_printers_and_payment_terminals_are_not_queried():
     assert not set(PRINTS_OR_PAYS) & set(ALLOWED)
     assert all(ALLOWED.get(port) is None for port in PRINTS_OR_PAYS)
     assert [ALLOWED.get(port) for port in (631, 80, 443)] == ["ipp", "web", "web-tls"]
@@ -191,7 +191,7 @@ def test_printer_is_queried_once_its_queues_are_known():
     assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
 
 
-def test_a_printer_is_left_alone_for_a_second_after_the_scan(monkeypatch: pytest.MonkeyPatch):
+def test_queries_of_a_printer_wait_after_the_scan(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(questions, "PRINTER_PAUSE_S", 0.4)
     queried_s: dict[int, float] = {}
 
@@ -275,7 +275,7 @@ def test_printer_is_queried_at_once_over_the_connection_of_the_scan(
         assert connection.fileno() == -1
 
 
-def test_no_connection_stays_open_where_there_is_no_time_to_ask_or_too_much(
+def test_connections_of_unqueried_ports_are_closed(
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(questions, "PORTS_MAX", 2)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.sockets import ConnectResult, Happened
+from collectors.network.scan.sockets import ConnectResult, NetworkEvents
 from collectors.shared.addresses import PRINT_PORTS
 
 _TURN_S = 1e-5  # each `wait` advances the clock by at least this time
@@ -100,7 +100,7 @@ class SimulatedLan:
     def drop(self, address: str, port: int) -> None:
         self._open.pop((address, port), None)
 
-    def wait(self, timeout_s: float) -> Happened:
+    def wait(self, timeout_s: float) -> NetworkEvents:
         end = self._now + max(timeout_s, _TURN_S)
         if self._events and self._events[0][0] <= end:
             end = max(self._now, self._events[0][0])
@@ -114,7 +114,7 @@ class SimulatedLan:
                 neighbours.append(event)
             elif (event.address, event.port) in self._open:
                 contacts.append(event)
-        return Happened(tuple(neighbours), tuple(contacts))
+        return NetworkEvents(tuple(neighbours), tuple(contacts))
 
     @property
     def open_sockets(self) -> int:

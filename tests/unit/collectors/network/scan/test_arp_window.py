@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from collectors.network.scan.arp_window import (
     SETTLE_S,
     SLOT_S,
-    UNRESOLVED_LEAST,
-    UNRESOLVED_MOST,
+    UNRESOLVED_MAX,
+    UNRESOLVED_MIN,
     ArpWindow,
     TableRoom,
 )
@@ -44,7 +44,7 @@ def test_slots_are_freed_without_an_answer() -> None:
     assert ask_all(window, SLOT_S) == 1
 
 
-def test_it_settles_after_the_last_answer_can_come() -> None:
+def test_the_arp_window_is_settled_after_the_last_possible_answer() -> None:
     window = ArpWindow(targets(2))
     assert window.settles_at() is None
     ask_all(window, 5.0)
@@ -55,7 +55,7 @@ def test_it_settles_after_the_last_answer_can_come() -> None:
     assert window.is_settled(5.0)
 
 
-def test_an_address_resolves_once_and_strangers_never() -> None:
+def test_an_address_is_resolved_once_and_unknown_addresses_are_ignored() -> None:
     window = ArpWindow(targets(1))
     assert window.resolved("10.0.0.1") == targets(1)[0]
     assert window.resolved("10.0.0.1") is None
@@ -102,18 +102,20 @@ def test_the_limit_holds_whatever_happens(steps: list[tuple[str, int]]) -> None:
     [
         (1024, 0, 614),
         (1024, 100, 514),
-        (8192, 100, UNRESOLVED_MOST),
+        (8192, 100, UNRESOLVED_MAX),
         (256, 10, 143),
-        (128, 100, UNRESOLVED_LEAST),
-        (0, 0, UNRESOLVED_LEAST),
+        (128, 100, UNRESOLVED_MIN),
+        (0, 0, UNRESOLVED_MIN),
     ],
 )
-def test_a_share_of_the_table_is_taken(entries_max: int, occupied: int, unresolved: int) -> None:
+def test_unresolved_addresses_use_a_share_of_the_neighbour_table(
+    entries_max: int, occupied: int, unresolved: int
+) -> None:
     room = TableRoom.in_table(entries_max, occupied)
     assert ask_all(ArpWindow(targets(1000), room), 0.0) == unresolved
 
 
-def test_resolved_hosts_reduce_the_room_in_a_small_table() -> None:
+def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
     room = TableRoom.in_table(256, occupied=10)  # 217 entries may be used, of which 10 are in use
     window = ArpWindow(targets(400), room)
     assert ask_all(window, 0.0) == 143
@@ -122,11 +124,11 @@ def test_resolved_hosts_reduce_the_room_in_a_small_table() -> None:
     assert ask_all(window, 0.1) == 207 - 120 - (143 - 120)
     for target in targets(200):
         window.resolved(target.address)
-    assert ask_all(window, 0.2) == UNRESOLVED_LEAST - 7
+    assert ask_all(window, 0.2) == UNRESOLVED_MIN - 7
 
 
 @given(entries_max=st.integers(64, 2048), occupied=st.integers(0, 500), hosts=st.integers(0, 300))
 def test_the_table_is_never_filled(entries_max: int, occupied: int, hosts: int) -> None:
     room = TableRoom.in_table(entries_max, occupied)
     left = room.left(0, hosts)
-    assert left == UNRESOLVED_LEAST or occupied + hosts + left <= entries_max * 0.85
+    assert left == UNRESOLVED_MIN or occupied + hosts + left <= entries_max * 0.85

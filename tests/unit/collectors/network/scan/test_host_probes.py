@@ -35,7 +35,7 @@ def run_out(probes: HostProbes, now: float = 0.0) -> list[Step]:
     raise AssertionError("the probes never end")
 
 
-def test_eight_at_once_and_one_of_them_on_a_print_port() -> None:
+def test_at_most_eight_connections_and_one_to_a_print_port_are_open_at_once() -> None:
     probes = HostProbes(PORTS)
     started = probes.connects(0.0, 100)
     assert len(started) == IN_FLIGHT_MAX
@@ -51,7 +51,7 @@ def test_the_next_print_port_waits_for_the_answer_of_the_first() -> None:
     assert [s.port for s in probes.connects(0.1, 100)] == [9101]
 
 
-def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
+def test_ipp_is_contacted_last_if_its_connection_is_reused() -> None:
     probes = HostProbes((80, 515, 631, 9100), ipp_last=True)
     assert [s.port for s in probes.connects(0.0, 1)] == [9100]
     probes.answered(9100, "open", 0.1)
@@ -60,7 +60,7 @@ def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
     assert [s.port for s in probes.connects(0.5, 9)] == [80]  # port 515 will be tried again
     probes.answered(80, "refused", 0.6)
     assert probes.next_due == 0.1 + PRINT_GAP_S
-    assert probes.leave_second_tries_at_print_ports(0.7)
+    assert probes.give_up_second_tries_at_print_ports(0.7)
     assert not probes.is_done
     assert [s.port for s in probes.connects(0.7, 9)] == [631]
     assert not probes.is_done_with_print_ports
@@ -69,7 +69,7 @@ def test_ipp_comes_last_where_its_connection_is_handed_on() -> None:
     assert (probes.open, probes.silent) == ([9100, 631], [515])
 
 
-def test_ipp_waits_for_second_tries_at_other_print_ports_only_before_its_first() -> None:
+def test_first_try_of_ipp_waits_for_second_tries_of_other_print_ports() -> None:
     probes = HostProbes((631, 9100), ipp_last=True)
     started = [step.port for step in run_out(probes) if step.action == "connect"]
     assert started == [9100, 9100, 631, 631]
@@ -87,24 +87,24 @@ def test_two_connections_to_one_print_port_are_a_second_apart() -> None:
     assert [s.port for s in probes.connects(PRINT_GAP_S, 100)] == [9100]
 
 
-def test_second_tries_at_print_ports_may_be_left() -> None:
+def test_second_tries_at_print_ports_are_given_up_if_nothing_else_is_pending() -> None:
     probes = HostProbes((80, 9100))
     probes.connects(0.0, 100)
-    assert not probes.leave_second_tries_at_print_ports(0.5)  # other ports are still pending
+    assert not probes.give_up_second_tries_at_print_ports(0.5)  # other ports are still pending
     probes.answered(80, "open", 0.01)
     assert probes.timeouts(WAIT_S) == [Step(9100, "drop")]
-    assert not probes.leave_second_tries_at_print_ports(PRINT_GAP_S)  # time for a second try
-    assert probes.leave_second_tries_at_print_ports(0.5)
+    assert not probes.give_up_second_tries_at_print_ports(PRINT_GAP_S)  # time for a second try
+    assert probes.give_up_second_tries_at_print_ports(0.5)
     assert probes.is_done
     assert probes.silent == [9100]
     answers_nothing = HostProbes((9100,))
     answers_nothing.connects(0.0, 100)
     answers_nothing.timeouts(WAIT_S)
-    assert answers_nothing.leave_second_tries_at_print_ports(PRINT_GAP_S)
+    assert answers_nothing.give_up_second_tries_at_print_ports(PRINT_GAP_S)
     never_tried = HostProbes((9100, 9101))
     never_tried.connects(0.0, 100)
     never_tried.timeouts(WAIT_S)
-    assert not never_tried.leave_second_tries_at_print_ports(0.5)
+    assert not never_tried.give_up_second_tries_at_print_ports(0.5)
 
 
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
@@ -146,7 +146,7 @@ def test_a_host_that_answers_fast_is_not_waited_for_long() -> None:
     assert probes.next_due == pytest.approx(0.002 + WAIT_MIN_S)
 
 
-def test_a_mute_host_is_tried_once_per_further_port() -> None:
+def test_further_ports_of_a_silent_host_are_tried_once() -> None:
     probes = HostProbes(PORTS)
     steps = run_out(probes)
     connects = [step.port for step in steps if step.action in ("connect", "again", "replace")]
@@ -154,13 +154,13 @@ def test_a_mute_host_is_tried_once_per_further_port() -> None:
     assert sorted(probes.silent) == sorted(PORTS)
 
 
-def test_nobody_is_abandoned_after_the_first_ports() -> None:
+def test_a_silent_host_is_abandoned_after_the_first_ports() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
     steps = run_out(probes)
     assert sum(step.action == "connect" for step in steps) == IN_FLIGHT_MAX
 
 
-def test_three_unreachable_ports_end_a_host_that_may_be_nobody() -> None:
+def test_unconfirmed_host_is_abandoned_after_three_unreachable_ports() -> None:
     probes = HostProbes(PORTS, abandon_when_silent=True)
     for step in probes.connects(0.0, 3):
         probes.answered(step.port, "unreachable", 0.01)
@@ -240,7 +240,7 @@ def test_print_ports_of_a_host_with_ipp_get_no_last_retry() -> None:
     abandon=st.booleans(),
     ipp_last=st.booleans(),
 )
-def test_bounds_hold_and_every_port_ends_whatever_the_host_does(
+def test_every_probe_ends_within_the_bounds_whatever_the_host_does(
     ports: list[int], seed: int, abandon: bool, ipp_last: bool
 ) -> None:
     rng = random.Random(seed)

@@ -21,7 +21,7 @@ def contacts(
     return {target.address: target.ports for target in targets}, limitations
 
 
-def test_what_the_scan_tried_is_not_tried_again() -> None:
+def test_ports_that_the_scan_tried_are_not_tried_again() -> None:
     tried = {("10.0.0.5", 9100), ("10.0.0.6", 80)}
     result, _ = contacts(printer(1, "10.0.0.5"), printer(2, "10.0.0.6"), tried=tried)
     assert result == {"10.0.0.6": (9100,)}
@@ -50,7 +50,7 @@ def test_public_excluded_and_own_addresses_are_not_contacted() -> None:
     ]
 
 
-def test_devices_are_no_business_of_the_network() -> None:
+def test_usb_printers_are_not_contacted_over_the_network() -> None:
     usb = KnownPrinter("u", "USB", "usb", "usb", addresses=("10.0.0.9",))
     assert contacts(usb) == ({}, ())
 

@@ -161,7 +161,7 @@ def test_a_connection_is_reset_although_a_starting_program_holds_it(
     assert listener.endings == [Listener.ENDED_BY_RESET]
 
 
-def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
+def test_a_taken_connection_stays_open_and_others_are_reset(
     listener: Listener,
 ) -> None:
     with closing(SocketNetwork(watch_neighbours=False)) as network:
@@ -181,7 +181,7 @@ def test_a_connection_that_is_taken_stays_open_and_the_others_are_reset(
     assert sorted(listener.endings, key=str) == [b"still open", Listener.ENDED_BY_RESET]
 
 
-def test_a_connection_that_nobody_takes_is_closed(listener: Listener) -> None:
+def test_an_unused_connection_of_the_scan_is_reset(listener: Listener) -> None:
     with closing(SocketNetwork(watch_neighbours=False)) as network:
         network.connect("127.0.0.1", listener.port)
         while not network.wait(5.0).contacts:

@@ -7,7 +7,7 @@ import pytest
 
 from collectors.network.discoveries import Discoveries
 from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_MAX
+from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_DEFAULT
 from collectors.network.scan.host_probes import PRINT_GAP_S
 from collectors.network.scan.scan import ScanFindings, findings_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
@@ -108,7 +108,7 @@ def test_lost_arp_requests_cost_no_host_and_no_time(lost: int) -> None:
     assert took_s < 2.3
 
 
-def test_it_ends_at_once_where_everybody_has_answered() -> None:
+def test_a_sweep_ends_as_soon_as_all_hosts_have_answered() -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({80}))})
     _, took_s = sweep(lan, subnet(1))
     assert took_s < 0.2
@@ -223,7 +223,7 @@ def test_printer_that_lost_a_packet_is_queried_over_the_second_connection() -> N
 
 
 @pytest.mark.parametrize(("is_asking", "is_known"), [(False, True), (True, False)])
-def test_no_connection_is_kept_for_who_does_not_ask_at_once(
+def test_connections_are_not_kept_if_queries_do_not_run_at_once(
     is_asking: bool, is_known: bool
 ) -> None:
     lan = SimulatedLan({"10.0.0.1": SimulatedHost(mac(1), frozenset({631}), lost_arp=2)})
@@ -247,7 +247,7 @@ def test_a_lost_syn_is_tried_again() -> None:
 def test_no_more_than_the_window_is_ever_unresolved() -> None:
     lan = SimulatedLan({})
     _, took_s = sweep(lan, subnet(1500))
-    assert lan.most_unresolved == UNRESOLVED_MAX
+    assert lan.most_unresolved == UNRESOLVED_DEFAULT
     assert len(lan.primed) == 1500
     assert took_s < 3 * 3.3 + 2.5
 
@@ -279,7 +279,7 @@ def test_multicast_macs_are_no_hosts() -> None:
     assert findings_in(sweep(lan, subnet(10))[0], 10).hosts == ()
 
 
-def test_a_stale_entry_is_a_host_only_when_it_answers() -> None:
+def test_a_stale_neighbour_is_listed_only_if_it_answers() -> None:
     known = (
         LinkNeighbour(2, "10.0.0.5", mac(5), "stale"),
         LinkNeighbour(2, "10.0.0.6", mac(6), "stale"),

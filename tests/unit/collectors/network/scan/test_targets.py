@@ -145,7 +145,7 @@ def test_tunnels_and_container_networks_are_left_out_and_reported() -> None:
     assert [text.split(" ")[0] for text in selection.limitations] == ["tun0", "docker0"]
 
 
-def test_a_link_without_arp_is_connected_to_unresolved() -> None:
+def test_addresses_of_a_link_without_arp_are_contacted_without_resolution() -> None:
     interface = LocalInterface(
         Interface("en0", (InterfaceAddress("192.168.1.21", "ipv4", 30),)), has_arp=False
     )

@@ -31,7 +31,7 @@ async def test_a_reused_code_revokes_the_tokens_issued_from_it(
     assert refreshed.json()["error"] == "invalid_grant"
 
 
-async def test_a_code_is_good_for_a_minute(service: RunningService, asking: Asking) -> None:
+async def test_a_code_expires_after_a_minute(service: RunningService, asking: Asking) -> None:
     code = await code_of(asking)
     service.clock.advance(60)
     assert (await asking[0].exchange(code)).json()["error"] == "invalid_grant"
@@ -47,7 +47,7 @@ async def test_two_exchanges_of_one_code_at_once_leave_no_token(
     assert await reads(service, given[0]) is None
 
 
-async def test_a_code_is_no_other_program_s(service: RunningService, asking: Asking) -> None:
+async def test_a_code_of_another_client_is_refused(service: RunningService, asking: Asking) -> None:
     code = await code_of(asking)
     thief = Program(service)
     await thief.register()
@@ -87,7 +87,7 @@ async def test_without_the_verifier_a_code_is_nothing(asking: Asking, verifier: 
     assert "access_token" not in refused.json()
 
 
-async def test_each_answer_names_its_issuer(asking: Asking) -> None:
+async def test_each_authorization_response_contains_the_issuer(asking: Asking) -> None:
     """A client that uses several authorization servers can check which one replied (RFC 9207)."""
     program, visitor = asking
     for decision in ("allow", "deny"):

@@ -33,7 +33,7 @@ async def test_no_decision_without_the_page(asking: Asking) -> None:
         assert "location" not in reply.headers
 
 
-async def test_a_decision_is_of_its_session_and_of_its_request(
+async def test_a_consent_form_is_valid_only_for_its_session_and_request(
     service: RunningService, asking: Asking
 ) -> None:
     program, visitor = asking

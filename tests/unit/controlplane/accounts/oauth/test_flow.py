@@ -84,7 +84,7 @@ async def test_without_a_session_it_asks_to_sign_in_and_comes_back(
     assert "ada@example.com" in back.text
 
 
-async def test_who_does_not_allow_sends_the_program_away(service: RunningService) -> None:
+async def test_a_denied_consent_redirects_with_access_denied(service: RunningService) -> None:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
@@ -97,7 +97,7 @@ async def test_who_does_not_allow_sends_the_program_away(service: RunningService
     assert "code" not in message
 
 
-async def test_another_account_signs_this_one_out(service: RunningService) -> None:
+async def test_switching_the_account_ends_the_session(service: RunningService) -> None:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
@@ -138,7 +138,7 @@ async def test_an_access_token_ends_after_an_hour_and_is_refreshed(
     assert (await program.refresh(second["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_nothing_that_is_kept_is_a_secret(
+async def test_the_database_contains_no_oauth_secrets(
     service: RunningService, database: Database
 ) -> None:
     make_user(service)
@@ -170,7 +170,7 @@ async def test_registration_returns_the_metadata_that_was_accepted(service: Runn
     assert not {"client_secret", "scope", "jwks_uri"} & report.keys()
 
 
-async def test_a_name_is_text_on_the_page(service: RunningService) -> None:
+async def test_the_name_of_a_client_is_escaped_on_the_consent_page(service: RunningService) -> None:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register(client_name='<script>alert("x")</script>')

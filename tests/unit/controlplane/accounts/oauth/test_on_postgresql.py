@@ -70,7 +70,7 @@ async def test_many_refreshes_with_one_token_leave_no_grant(
     assert left(service) == (0, 0)
 
 
-async def test_a_code_is_exchanged_while_the_membership_ends(
+async def test_a_code_exchanged_while_the_membership_ends_leaves_no_token(
     service: RunningService, asking: Asking
 ) -> None:
     """No grant or token remains, whether the exchange or the end of the membership is first."""

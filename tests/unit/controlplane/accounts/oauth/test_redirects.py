@@ -62,7 +62,9 @@ async def test_no_browser_is_sent_to_an_address_that_was_not_registered(
         7,
     ],
 )
-async def test_such_an_address_is_not_registered(service: RunningService, uri: object) -> None:
+async def test_an_invalid_redirect_uri_is_not_registered(
+    service: RunningService, uri: object
+) -> None:
     reply = await Program(service).register(redirect_uris=[uri])
     assert reply.status_code == 400
     assert reply.json()["error"] == "invalid_redirect_uri"

@@ -47,7 +47,9 @@ async def test_two_refreshes_at_once_end_the_family(
     assert await reads(service, given[0]) is None
 
 
-async def test_tokens_are_no_other_program_s(service: RunningService, asking: Asking) -> None:
+async def test_tokens_of_another_client_are_refused(
+    service: RunningService, asking: Asking
+) -> None:
     tokens = (await asking[0].exchange(await code_of(asking))).json()
     thief = Program(service)
     await thief.register()
@@ -58,7 +60,7 @@ async def test_tokens_are_no_other_program_s(service: RunningService, asking: As
     assert await reads(service, tokens["refresh_token"]) is None
 
 
-async def test_a_token_is_good_at_the_agent_protocol_and_nowhere_else(
+async def test_a_token_is_accepted_only_by_the_agent_protocol(
     service: RunningService, asking: Asking
 ) -> None:
     tokens = (await asking[0].exchange(await code_of(asking))).json()

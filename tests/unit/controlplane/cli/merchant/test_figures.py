@@ -65,7 +65,7 @@ def test_figures_equal_the_sales(
     assert out.startswith("loc-0001, 2026-11-11 to 2026-11-20; before: 2026-11-01 to 2026-11-10")
 
 
-def test_where_there_is_no_room_the_change_is_left_out(
+def test_a_narrow_terminal_omits_the_change_column(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for width, headings in (("50", ["now", "before", "change"]), ("40", ["now", "before"])):

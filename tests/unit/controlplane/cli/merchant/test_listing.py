@@ -62,7 +62,7 @@ def test_the_table_of_sales_lists_the_newest_and_their_sum(
     assert sandbox.ask(COMPLETED) > 3
 
 
-def test_who_waits_sees_how_many_there_are_so_far(
+def test_listing_many_sales_prints_progress(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages: list[str] = []
@@ -86,7 +86,9 @@ def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("name", ["goods", "categories", "uoms", "fees"])
-def test_a_list_of_the_catalog(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_list_of_the_catalog_is_printed_as_table_and_csv(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     every = records(capsys, "catalog", name)
     assert every
     lines = run_command(capsys, "catalog", name).splitlines()[1:]
@@ -95,7 +97,9 @@ def test_a_list_of_the_catalog(name: str, capsys: pytest.CaptureFixture[str]) ->
     assert {row["id"] for row in rows} == {each["id"] for each in every}
 
 
-def test_a_good_by_its_id_or_the_start_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_is_selected_by_its_id_or_the_start_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     good = records(capsys, "catalog", "goods")[0]
     output = run_command(capsys, "catalog", "good", good["id"])
     assert good["name"] in output
@@ -179,7 +183,7 @@ def test_a_usage_error_is_two_lines(
     assert len(err.splitlines()) <= 2
 
 
-def test_a_missing_key_is_refused_with_the_command_that_creates_one(
+def test_a_missing_key_is_refused_with_the_option_and_variable_that_set_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VENUE_CONTROL_RETAIL_KEY")

@@ -31,7 +31,7 @@ def block(language: str) -> str:
     return str(result)
 
 
-def test_two_commands_are_all_there_is_to_type() -> None:
+def test_a_sandbox_service_needs_two_commands() -> None:
     commands = [shlex.split(line, comments=True) for line in block("sh").splitlines()]
     assert [words[0] for words in commands] == ["venue-control"] * 2
     loads, serves = (build_parser().parse_args(words[1:]) for words in commands)
@@ -39,7 +39,7 @@ def test_two_commands_are_all_there_is_to_type() -> None:
     assert f"http://{serves.host}:{serves.port}" == DEFAULT_URL
 
 
-def test_five_lines_print_a_first_sale(sandbox: SandboxMerchant) -> None:
+def test_the_documented_five_lines_print_a_sale(sandbox: SandboxMerchant) -> None:
     lines = block("python")
     assert len(lines.splitlines()) == LINES
     done = subprocess.run(

@@ -27,7 +27,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("database")
-def test_a_key_is_made_listed_and_ended(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_retail_key_is_created_listed_and_revoked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["retail", "keys", "create", "--name", "reader"]) == 0
     reader = capsys.readouterr()
     assert reader.out.startswith("venue_test_")

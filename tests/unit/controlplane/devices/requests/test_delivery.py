@@ -58,7 +58,7 @@ async def test_acknowledgements_move_the_request(service: RunningService) -> Non
     assert record["finishedAt"] is None
 
 
-async def test_running_may_be_the_first_word(service: RunningService) -> None:
+async def test_running_can_be_the_first_acknowledgement(service: RunningService) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     await device.acknowledge(request, "running")

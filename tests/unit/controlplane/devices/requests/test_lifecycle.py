@@ -41,7 +41,7 @@ expired   revoke               expired
 """
 
 
-def test_table_is_the_one_written_here() -> None:
+def test_the_transitions_are_those_of_the_expected_table() -> None:
     results = {
         (status, event, after)
         for status in STATUSES
@@ -56,7 +56,7 @@ def test_every_status_of_the_contract_has_a_row() -> None:
 
 @pytest.mark.parametrize("status", STATUSES)
 @pytest.mark.parametrize("event", EVENTS)
-def test_a_pair_outside_the_table_is_refused(status: RequestStatus, event: Event) -> None:
+def test_a_transition_outside_the_table_is_refused(status: RequestStatus, event: Event) -> None:
     if event in TRANSITIONS[status]:
         assert lifecycle.move(status, event) in STATUSES
     else:
@@ -66,7 +66,7 @@ def test_a_pair_outside_the_table_is_refused(status: RequestStatus, event: Event
 
 
 @given(st.lists(st.sampled_from(EVENTS), max_size=20))
-def test_no_course_goes_backwards(events: list[Event]) -> None:
+def test_no_sequence_of_events_moves_a_request_backwards(events: list[Event]) -> None:
     status = lifecycle.INITIAL
     for event in events:
         try:

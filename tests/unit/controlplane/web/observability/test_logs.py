@@ -27,7 +27,7 @@ def lines(written: Captured) -> list[dict[str, object]]:
     return [line for line in read if line["logger"].startswith("controlplane")]
 
 
-async def test_a_refusal_is_a_line_and_success_is_none(
+async def test_refusals_are_logged_and_successes_are_not(
     service: RunningService, capsys: Captured
 ) -> None:
     set_up_logging("info", "json")
@@ -61,7 +61,7 @@ async def test_success_is_a_line_at_debug(service: RunningService, capsys: Captu
     assert "code" not in line
 
 
-async def test_a_fault_is_an_error_with_its_trace_id_and_where_it_happened(
+async def test_an_unexpected_error_is_logged_with_trace_id_and_traceback(
     service: RunningService, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up_logging("error", "json")
@@ -105,7 +105,7 @@ async def test_untrusted_text_adds_no_control_characters_and_no_log_lines(
     assert "/a?b?[2J?" in line
 
 
-def test_text_is_text(capsys: Captured) -> None:
+def test_the_text_format_writes_plain_log_lines(capsys: Captured) -> None:
     set_up_logging("info", "text")
     logging.getLogger("controlplane.test").info("hello")
     assert capsys.readouterr().err.endswith(" INFO controlplane.test hello\n")

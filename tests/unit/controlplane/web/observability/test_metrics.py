@@ -127,7 +127,7 @@ async def test_open_streams_are_counted_while_they_are_open(service: RunningServ
     assert value(await samples(service.core), "streams_open", kind="commands") == 0
 
 
-async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
+async def test_open_streams_do_not_count_as_slow_calls(service: RunningService) -> None:
     device = await service.device().enrolled()
     await device.create_request()
     headers = {
@@ -160,7 +160,7 @@ async def test_a_stream_is_no_slow_call(service: RunningService) -> None:
         ),
     ],
 )
-async def test_both_forms_can_be_read(
+async def test_metrics_are_served_as_text_and_openmetrics(
     service: RunningService, accept: str, media_type: str, parse: Callable[..., object]
 ) -> None:
     await service.device().enrolled()
@@ -198,7 +198,7 @@ async def test_an_unavailable_database_hides_only_its_own_metrics(
     assert "venue_control_devices" not in {name for name, _ in metric_values}
 
 
-async def test_devices_are_counted_once_in_a_while(
+async def test_device_metrics_are_cached(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_s = [1000.0]
