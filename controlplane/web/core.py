@@ -107,11 +107,7 @@ class Core:
         return await self.run(lambda transact: transact("write", work), callers)
 
     async def run(
-        self,
-        job: Callable[[Transact], Result],
-        callers: Collection[Caller] = (),
-        *,
-        free_s: float = math.inf,
+        self, job: Callable[[Transact], Result], callers: Collection[Caller] = ()
     ) -> Result:
         """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
@@ -119,7 +115,15 @@ class Core:
 
         ``callers`` are charged equal parts of the processor time (`Fairness.charge`).
         """
-        queued_s = time.perf_counter()
+        return await self._run(job, callers, math.inf, time.perf_counter())
+
+    async def _run(
+        self,
+        job: Callable[[Transact], Result],
+        callers: Collection[Caller],
+        free_s: float,
+        queued_s: float,
+    ) -> Result:
         took_s: list[float] = []
 
         def transact(kind: Transaction, work: Work[Any]) -> Any:
@@ -160,8 +164,9 @@ class Core:
 
         Heartbeats and background tasks do not wait for a turn.
         """
+        queued_s = time.perf_counter()
         async with self._turns.turn(caller.organization_id):
-            return await self.run(job, (caller,), free_s=free_s)
+            return await self._run(job, (caller,), free_s, queued_s)
 
     async def run_long(self, call: Call) -> Any:
         """Return the result of a call that can take long. Other calls do not wait for it.
