@@ -24,14 +24,14 @@ from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
 from controlplane.operation.caller import Caller
+from controlplane.operation.context import Call
 from controlplane.operation.errors import unavailable
-from controlplane.operation.fair_queue import FairQueue
-from controlplane.operation.fairness import Fairness, RateLimit
+from controlplane.operation.fairness import Fairness, FairQueue, RateLimit
 from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
-from controlplane.web.long_calls import Call, LongCalls
+from controlplane.web.long_calls import LongCalls
 from controlplane.web.observability.metrics import Metrics, Transaction
 
 Argument = TypeVar("Argument")

@@ -7,64 +7,21 @@ are started again if they die. They end when the service ends, even if the servi
 
 import asyncio
 import gc
-import math
 import multiprocessing
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import KW_ONLY, dataclass
-from datetime import datetime
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from sqlalchemy.orm import Session
-
 from controlplane.operation.body_reader import ATTEMPTS, settle_in
-from controlplane.operation.caller import Caller
-from controlplane.operation.context import RequestContext
+from controlplane.operation.context import Call
 from controlplane.operation.errors import unavailable
-from controlplane.operation.fair_queue import FairQueue
+from controlplane.operation.fairness import FairQueue
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-
-Renew = Callable[[Session, Caller, datetime], Caller]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of an operation. The call and the result of a long operation are pickled.
-
-    Attributes:
-        work: the operation. It runs in one transaction.
-        finish: takes the result of ``work``, for example to encode it. It runs after the commit.
-        free_s: processor seconds of a usual call (`Fairness.charge`).
-        renew: reads the permissions of the caller again inside the transaction.
-    """
-
-    caller: Caller
-    _: KW_ONLY
-    work: Callable[[RequestContext, Any], Any]
-    finish: Callable[[Any], Any]
-    arguments: Any
-    now: datetime
-    settings: Settings
-    cursor_key: bytes
-    free_s: float = math.inf
-    renew: Renew | None = None
-    page_size: int | None = None
-    address: str = ""
-
-    def context(self, session: Session) -> RequestContext:
-        return RequestContext(
-            session,
-            self.caller if self.renew is None else self.renew(session, self.caller, self.now),
-            self.now,
-            self.settings,
-            self.cursor_key,
-            self.page_size,
-            self.address,
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,6 @@ TOOLS: Final[dict[str, Tool]] = {
 
 
 def run_named(name: str, context: RequestContext, arguments: Any) -> tuple[str, Json]:
-    """Run a tool. Return a short text and the result as plain JSON values."""
+    """Run a tool in a separate process. Return a short text and the result as plain JSON values."""
     text, result = TOOLS[name].run(context, arguments)
     return text, to_plain(result)

@@ -31,6 +31,7 @@ from pydantic import ValidationError
 
 from agent import __version__
 from agent.wire import codec, validation
+from agent.wire.codec import to_plain
 from controlplane.agent_protocol.tools.registry import TOOLS, run_named
 from controlplane.agent_protocol.tools.tool import Tool, ToolError
 from controlplane.operation.caller import Caller
@@ -159,7 +160,8 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
                 f"{tool.name} needs an API key with a write grant, and this credential is"
                 " read-only. Ask the merchant for such a key.",
             )
-        return run_named(tool.name, context, parsed)
+        text, result = tool.run(context, parsed)
+        return text, to_plain(result)
 
     try:
         return await run(

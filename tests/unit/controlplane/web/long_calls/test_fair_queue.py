@@ -1,4 +1,4 @@
-"""Tests of the queue of long calls: its limits, and the rotation between organizations."""
+"""Tests of the queue of calls: its limits, and the rotation between organizations."""
 
 import asyncio
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from controlplane.operation.errors import Refusal
-from controlplane.operation.fair_queue import AGAIN_S, FairQueue
+from controlplane.operation.fairness import QUEUE_AGAIN_S, FairQueue
 
 
 class Calls:
@@ -86,7 +86,7 @@ async def test_a_full_queue_refuses_calls_of_its_organization_only() -> None:
     with pytest.raises(Refusal) as refused:
         await calls.end("a4")
     assert (refused.value.status, refused.value.code) == (429, "rate_limited")
-    assert AGAIN_S <= int(refused.value.headers["Retry-After"]) <= 2 * AGAIN_S
+    assert QUEUE_AGAIN_S <= int(refused.value.headers["Retry-After"]) <= 2 * QUEUE_AGAIN_S
     await calls.add("b1")
     await calls.end("a1", "a2")
     await calls.add("a5")
