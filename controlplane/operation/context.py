@@ -1,8 +1,6 @@
 """The context of an operation: its transaction, caller and time."""
 
-import math
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -128,44 +126,4 @@ class RequestContext:
         self.visit(binding.organization_id, binding.location_id, "binding")
         raise conflict(
             "binding_revoked", "the binding was revoked or replaced by a newer one: enroll again"
-        )
-
-
-Renew = Callable[[Session, Caller, datetime], Caller]
-"""Returns the caller with its current permissions. Raises a refusal if the credential has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call of an operation. The call and the result of a long operation are pickled.
-
-    Attributes:
-        work: the operation. It runs in one transaction.
-        finish: takes the result of ``work``, for example to encode it. It runs after the commit.
-        free_s: processor seconds of a usual call (`Fairness.charge`).
-        renew: reads the permissions of the caller again inside the transaction.
-    """
-
-    caller: Caller
-    _: KW_ONLY
-    work: Callable[[RequestContext, Any], Any]
-    finish: Callable[[Any], Any]
-    arguments: Any
-    now: datetime
-    settings: Settings
-    cursor_key: bytes
-    free_s: float = math.inf
-    renew: Renew | None = None
-    page_size: int | None = None
-    address: str = ""
-
-    def context(self, session: Session) -> RequestContext:
-        return RequestContext(
-            session,
-            self.caller if self.renew is None else self.renew(session, self.caller, self.now),
-            self.now,
-            self.settings,
-            self.cursor_key,
-            self.page_size,
-            self.address,
         )

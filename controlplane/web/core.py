@@ -6,6 +6,8 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -24,14 +26,14 @@ from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
 from controlplane.operation.caller import Caller
-from controlplane.operation.context import Call
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import unavailable
 from controlplane.operation.fairness import Fairness, FairQueue, RateLimit
 from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
-from controlplane.web.long_calls import LongCalls
+from controlplane.web.long_calls import Answer, LongCalls
 from controlplane.web.observability.metrics import Metrics, Transaction
 
 Argument = TypeVar("Argument")
@@ -47,6 +49,58 @@ class Transact(Protocol):
     """Runs ``work`` in a transaction, and measures its duration."""
 
     def __call__(self, kind: Transaction, work: Work[Result], /) -> Result: ...
+
+
+Renew = Callable[[Session, Caller, datetime], Caller]
+"""Returns the caller with its current permissions. Raises a refusal if the credential has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an operation. The call and the result of a long operation are pickled.
+
+    Attributes:
+        work: the operation. It runs in one transaction.
+        finish: takes the result of ``work``, for example to encode it. It runs after the commit.
+        free_s: processor seconds of a usual call (`Fairness.charge`).
+        renew: reads the permissions of the caller again inside the transaction.
+    """
+
+    caller: Caller
+    _: KW_ONLY
+    work: Callable[[RequestContext, Any], Any]
+    finish: Callable[[Any], Any]
+    arguments: Any
+    now: datetime
+    settings: Settings
+    cursor_key: bytes
+    free_s: float = math.inf
+    renew: Renew | None = None
+    page_size: int | None = None
+    address: str = ""
+
+    def context(self, session: Session) -> RequestContext:
+        return RequestContext(
+            session,
+            self.caller if self.renew is None else self.renew(session, self.caller, self.now),
+            self.now,
+            self.settings,
+            self.cursor_key,
+            self.page_size,
+            self.address,
+        )
+
+    def answer(self, database: Database, thread_time: Callable[[], float]) -> Answer:
+        """Run the call, which only reads. Returns an error instead of raising it."""
+        began_s, processor_began_s = time.perf_counter(), thread_time()
+        result, error, read_s = None, None, 0.0
+        try:
+            result = database.read(lambda session: self.work(self.context(session), self.arguments))
+            read_s = time.perf_counter() - began_s
+            result = self.finish(result)
+        except Exception as raised:  # noqa: BLE001 - raised later, after the caller was charged
+            error = raised
+        return Answer(result, error, thread_time() - processor_began_s, read_s)
 
 
 class Core:

@@ -14,10 +14,10 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from controlplane.operation.body_reader import ATTEMPTS, settle_in
-from controlplane.operation.context import Call
+from controlplane.operation.caller import Caller
 from controlplane.operation.errors import unavailable
 from controlplane.operation.fairness import FairQueue
 from controlplane.settings import Settings
@@ -37,17 +37,14 @@ class Answer:
     read_s: float
 
 
-def answer(database: Database, thread_time: Callable[[], float], call: Call) -> Answer:
-    """Run a long call, which only reads."""
-    began_s, processor_began_s = time.perf_counter(), thread_time()
-    result, error, read_s = None, None, 0.0
-    try:
-        result = database.read(lambda session: call.work(call.context(session), call.arguments))
-        read_s = time.perf_counter() - began_s
-        result = call.finish(result)
-    except Exception as raised:  # noqa: BLE001 - the caller raises it, after it was charged
-        error = raised
-    return Answer(result, error, thread_time() - processor_began_s, read_s)
+class LongCall(Protocol):
+    """A call that can be pickled, as can its answer."""
+
+    @property
+    def caller(self) -> Caller: ...
+
+    def answer(self, database: Database, thread_time: Callable[[], float]) -> Answer:
+        """Run the call, which only reads. Returns an error instead of raising it."""
 
 
 class LongCalls:
@@ -59,7 +56,10 @@ class LongCalls:
     """
 
     def __init__(
-        self, settings: Settings, start: Callable[[], Executor], answer: Callable[[Call], Answer]
+        self,
+        settings: Settings,
+        start: Callable[[], Executor],
+        answer: Callable[[LongCall], Answer],
     ) -> None:
         self._turns = FairQueue(settings.long_call_processes, settings.organization_long_calls_max)
         self._start = start
@@ -77,9 +77,9 @@ class LongCalls:
     ) -> "LongCalls":
         """Run calls in threads of this process, for tests."""
         start = partial(ThreadPoolExecutor, settings.long_call_processes, "long calls")
-        return cls(settings, start, partial(answer, database, thread_time))
+        return cls(settings, start, lambda call: call.answer(database, thread_time))
 
-    async def run(self, call: Call) -> Answer:
+    async def run(self, call: LongCall) -> Answer:
         """Return the answer of a call.
 
         Raises a refusal if too many long calls of the organization wait, or if no process can run.
@@ -122,6 +122,6 @@ def _begin(database_url: str, gc_threshold: tuple[int, int, int]) -> None:
     _database = Database(database_url, connections=1)
 
 
-def _answer_in_process(call: Call) -> Answer:
+def _answer_in_process(call: LongCall) -> Answer:
     assert _database is not None  # noqa: S101 - the process has begun
-    return answer(_database, time.thread_time, call)
+    return call.answer(_database, time.thread_time)

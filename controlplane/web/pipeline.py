@@ -22,7 +22,7 @@ from agent.wire.codec import encode
 from agent.wire.validation import ValidationError
 from controlplane.operation.bodies import refusal_of
 from controlplane.operation.caller import Caller
-from controlplane.operation.context import Call, Renew, RequestContext
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import validation_error
 from controlplane.operation.operation import Procedure
 from controlplane.storage.notifications import publish
@@ -34,7 +34,7 @@ from controlplane.web.admission import (
     parse_charged,
     read_body,
 )
-from controlplane.web.core import Core, Transact
+from controlplane.web.core import Call, Core, Renew, Transact
 
 Result = TypeVar("Result")
 DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())

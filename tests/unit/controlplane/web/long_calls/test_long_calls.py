@@ -21,13 +21,13 @@ from controlplane.analytics import routes as figures
 from controlplane.devices import reading
 from controlplane.operation.body_reader import NICENESS
 from controlplane.operation.caller import Caller
-from controlplane.operation.context import Call
 from controlplane.operation.errors import Refusal, not_found
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.background import poll_changes
+from controlplane.web.core import Call
 from controlplane.web.long_calls import Answer, LongCalls
 from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
 from tests.unit.controlplane.test_workers import is_running
