@@ -19,6 +19,7 @@ from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
+from controlplane.web.long_calls import LongCalls
 from controlplane.web.observability.listener import MetricsListener, beside
 from controlplane.web.observability.logs import Format, set_up_logging
 from controlplane.web.observability.metrics import share_between_workers
@@ -167,7 +168,8 @@ def serve(
     settings = with_room_for_calls(settings)
     database = Database(database_url, connections=settings.worker_threads)
     try:
-        core = Core(database, settings, system_clock)
+        long_calls = LongCalls.in_processes(database_url, settings)
+        core = Core(database, settings, system_clock, long_calls=long_calls)
         core.sign_in_links = links or core.sign_in_links
         app = build_app(core)
         config = uvicorn.Config(

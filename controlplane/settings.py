@@ -14,7 +14,8 @@ class Settings:
 
     A limit applies to one API key, with these exceptions: limits whose names contain
     ``organization``, and ``pending_requests_max``, apply to one organization. ``streams_max`` and
-    ``awaited_max`` apply to the whole process. A rate or share of 0 means no limit.
+    ``awaited_max`` apply to the whole process. A rate, share or number of bytes of 0 means no
+    limit.
 
     Attributes:
         poll_interval_s: interval at which the database is polled for changes by other processes.
@@ -24,6 +25,15 @@ class Settings:
         network_awaited_max: the same for one network: an IPv4 address, or an IPv6 network of
             64 bits.
         processing_share: share of one processor that a key may use to have large bodies parsed.
+        call_share: share of one processor that all calls of a key may use. This limit and the next
+            one do not apply if ``rate_per_s`` is 0.
+        organization_call_share: share of one processor that an organization may use for the calls
+            of its keys with a write grant. Its read-only keys have an equal share of their own.
+        long_call_processes: processes for operations that can take long, such as figures.
+        organization_long_calls_max: calls of such operations that may wait for a process.
+        device_report_bytes: bytes of reports that one device can send in a day (UTC).
+        organization_report_bytes: bytes of reports that all devices of an organization can send in
+            a day. Unlike other limits, these two are counted in the database, over all processes.
         keep_reports_s: how long reports are kept. None means forever.
         keep_audit_s: how long entries of the audit log are kept.
         tracker_url: webhook for reports. None means no webhook.
@@ -57,6 +67,10 @@ class Settings:
     calls_at_once: int = 64
     processing_share: float = 0.05
     processing_burst_s: float = 1
+    call_share: float = 0.1
+    call_burst_s: float = 10
+    organization_call_share: float = 0.5
+    organization_call_burst_s: float = 20
     organization_rate_per_s: float = 2000
     organization_burst: int = 10_000
     streams_max: int = 16_384
@@ -66,8 +80,12 @@ class Settings:
     open_requests_max: int = 16
     page_size: int = 20
     worker_threads: int = 8
+    long_call_processes: int = 2
+    organization_long_calls_max: int = 16
     sweep_interval_s: float = 30
-    keep_reports_s: float | None = None
+    device_report_bytes: int = 3_000_000_000
+    organization_report_bytes: int = 12_000_000_000
+    keep_reports_s: float | None = 180 * 86_400
     keep_audit_s: float = 400 * 86_400
     tracker_url: str | None = None
     tracker_attempts_max: int = 5

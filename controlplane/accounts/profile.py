@@ -30,7 +30,9 @@ from controlplane.storage.tables import ApiKey
 
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
-"""Maximum number of valid keys of one member of an organization."""
+"""Maximum number of valid keys of one owner or manager of an organization: one for each venue."""
+VIEWER_KEYS_MAX: Final = 10
+"""Maximum number of valid keys of a viewer. They can only read, so no device needs one."""
 _write = partial(procedure, writes=True, requires_session=True)
 
 
@@ -75,8 +77,10 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
         raise read_only_key()
     if not all(caller.may_visit(each) for each in body.locations):
         raise foreign_location()
-    if len(_keys(context, user.id)) >= KEYS_MAX:
-        raise conflict("too_many_keys", f"at most {KEYS_MAX} keys are possible. Revoke one first")
+    keys_max = KEYS_MAX if caller.can_write else VIEWER_KEYS_MAX
+    if len(_keys(context, user.id)) >= keys_max:
+        detail = f"your role can have at most {keys_max} keys: revoke one first"
+        raise conflict("too_many_keys", detail)
     key = key_store.new_key(name=body.name, locations=body.locations)
     key_store.add_keys(
         context.session,

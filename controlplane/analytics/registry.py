@@ -4,10 +4,9 @@ from functools import partial
 from typing import Final
 
 from controlplane.analytics import deprecated, operations, routes
-from controlplane.operation.fairness import FREE_S
 from controlplane.operation.operation import Area, Procedure, procedure
 
-_row = partial(procedure, refusals={"location_not_found", "foreign_location"}, free_s=FREE_S)
+_row = partial(procedure, refusals={"location_not_found", "foreign_location"}, is_long=True)
 _old = partial(_row, successor=routes.DASHBOARD)
 
 ANALYTICS: Final = Area(

@@ -103,6 +103,8 @@ def settings_of(options: argparse.Namespace) -> Settings:
         body_limit_bytes=options.body_limit,
         rate_per_s=options.rate,
         burst=options.burst,
+        device_report_bytes=options.device_report_bytes,
+        organization_report_bytes=options.organization_report_bytes,
         keep_reports_s=options.keep_reports,
         keep_audit_s=options.keep_audit,
         organization_rate_per_s=options.rate * ORGANIZATION_KEYS,

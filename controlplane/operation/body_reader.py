@@ -65,11 +65,11 @@ class BodyReader:
 
 def _started() -> ProcessPoolExecutor:
     spawn = multiprocessing.get_context("spawn")  # forking a process with threads is not safe
-    return ProcessPoolExecutor(1, mp_context=spawn, initializer=_settle_in)
+    return ProcessPoolExecutor(1, mp_context=spawn, initializer=settle_in)
 
 
-def _settle_in() -> None:
-    """Lower the priority, ignore signals to the process group, and end with the service."""
+def settle_in() -> None:
+    """Lower this process's priority, ignore signals to the group, and end with the service."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
     lower_priority()

@@ -1,16 +1,18 @@
 """Limits for each caller, so that no caller slows down other callers.
 
 Each API key has limits for calls per second, concurrent calls, open streams and processor time.
-Each organization has limits for calls per second and open streams. Processor time is limited
-because the largest permitted body can cost a hundred times as much as a usual body. Each process of
-the service counts separately.
+Each organization has limits for calls per second, open streams and processor time. Processor time
+is limited because one call can cost a thousand times as much as another. In an organization,
+read-only keys and keys with a write grant have separate limits of processor time, so that readers
+do not exclude the devices. Each process of the service counts separately.
 """
 
+import asyncio
 import math
 import random
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
@@ -24,8 +26,9 @@ AGAIN_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds of a call for figures that are not charged to its key. Most calls take a tenth
-of this."""
+"""Processor seconds of a usual call of the agent protocol. Most calls take a tenth of this."""
+QUEUE_AGAIN_S = 5
+"""Shortest wait in seconds that a caller is given when the queue of its organization is full."""
 BUCKETS_MAX = 65_536
 """Maximum number of buckets. If there are more, the least recently used bucket is dropped, and its
 key starts with a full bucket again."""
@@ -102,6 +105,15 @@ class Fairness:
         self._processing = RateLimit(
             settings.processing_share, settings.processing_burst_s, monotonic
         )
+        is_limited = settings.rate_per_s > 0
+        self._call_time = RateLimit(
+            settings.call_share * is_limited, settings.call_burst_s, monotonic
+        )
+        self._organizations_call_time = RateLimit(
+            settings.organization_call_share * is_limited,
+            settings.organization_call_burst_s,
+            monotonic,
+        )
         self._under_way: Counter[UUID] = Counter()
         self._streams: Counter[Hashable] = Counter()
 
@@ -110,7 +122,9 @@ class Fairness:
         # The key's limits come first: its refused calls must not use up the organization's limit.
         wait_s = (
             self._processing.wait(caller.key_id)
+            or self._call_time.wait(caller.key_id)
             or self._calls.take(caller.key_id)
+            or self._organizations_call_time.wait(_readers_or_writers(caller))
             or self._organizations_calls.take(caller.organization_id)
         )
         if wait_s:
@@ -156,9 +170,100 @@ class Fairness:
                 if not self._streams[each]:
                     del self._streams[each]
 
-    def charge(self, caller: Caller, processor_s: float) -> None:
-        """Charge a caller for processor seconds, for example to parse a large body."""
-        self._processing.charge(caller.key_id, processor_s)
+    def charge(self, caller: Caller, processor_s: float, *, free_s: float = 0.0) -> None:
+        """Charge a caller and its organization for the processor seconds of a call.
+
+        Args:
+            free_s: processor seconds of a usual call. Further ones are also charged to the smaller
+                limit of the key, which is for large bodies.
+        """
+        self._call_time.charge(caller.key_id, processor_s)
+        self._organizations_call_time.charge(_readers_or_writers(caller), processor_s)
+        self._processing.charge(caller.key_id, max(0.0, processor_s - free_s))
+
+
+class FairQueue:
+    """Lets at most ``running_max`` calls run at once. Use it from the event loop only.
+
+    Waiting calls start in rotation between organizations. If ``running_max`` is above 1, the calls
+    of one organization never take the last place, so that a call of another organization can start.
+
+    Args:
+        waiting_max: maximum number of waiting calls of one organization.
+    """
+
+    def __init__(self, running_max: int, waiting_max: float = math.inf) -> None:
+        self._running_max = running_max
+        self._organization_max = max(1, running_max - 1)
+        self._waiting_max = waiting_max
+        self._running: Counter[str] = Counter()
+        # The organizations are in the order of their next turn.
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    @asynccontextmanager
+    async def turn(self, organization_id: str) -> AsyncIterator[None]:
+        """Wait until a call of the organization can start. It runs as long as the context lasts.
+
+        Raises a refusal if too many calls of the organization wait.
+        """
+        await self._begin(organization_id)
+        try:
+            yield
+        finally:
+            self._end(organization_id)
+
+    async def _begin(self, organization_id: str) -> None:
+        if organization_id not in self._waiting and self._has_room(organization_id):
+            self._running[organization_id] += 1
+            return
+        queue = self._waiting.setdefault(organization_id, deque())
+        if len(queue) >= self._waiting_max:
+            raise rate_limited(spread(QUEUE_AGAIN_S))
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._leave(organization_id, turn)
+            else:
+                self._end(organization_id)
+            raise
+
+    def _end(self, organization_id: str) -> None:
+        self._running[organization_id] -= 1
+        if not self._running[organization_id]:
+            del self._running[organization_id]
+        while (following := next(filter(self._has_room, self._waiting), None)) is not None:
+            self._start_first(following)
+
+    def _start_first(self, organization_id: str) -> None:
+        """Start the first waiting call, and move the organization to the end of the rotation."""
+        queue = self._waiting.pop(organization_id)
+        turn = queue.popleft()
+        if queue:
+            self._waiting[organization_id] = queue
+        if not turn.cancelled():
+            self._running[organization_id] += 1
+            turn.set_result(None)
+
+    def _leave(self, organization_id: str, turn: asyncio.Future[None]) -> None:
+        queue = self._waiting.get(organization_id, deque())
+        if turn in queue:
+            queue.remove(turn)
+            if not queue:
+                del self._waiting[organization_id]
+
+    def _has_room(self, organization_id: str) -> bool:
+        return (
+            self._running.total() < self._running_max
+            and self._running[organization_id] < self._organization_max
+        )
+
+
+def _readers_or_writers(caller: Caller) -> tuple[str, bool]:
+    """Return the bucket of the caller's organization."""
+    return caller.organization_id, caller.can_write
 
 
 def spread(wait_s: int) -> int:

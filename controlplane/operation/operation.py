@@ -135,17 +135,17 @@ class Procedure(Operation):
         parse: returns the argument of ``run`` from the body, without the database. Raises a refusal
             if the body is invalid.
         requires_session: whether it requires a signed-in user, of any role.
+        is_long: whether it reads data and can take long, such as figures. Such operations run in
+            separate processes, so that heartbeats do not wait for them.
         judges_role: whether ``run`` checks the role of a signed-in user itself, because the body
             names the organization. An API key still needs a write grant if ``writes`` is set.
-        free_s: processor seconds of a call that are free; the caller is charged for further ones.
-            None means that no processor time is charged.
     """
 
     parse: Callable[[bytes], Any]
     run: Run
+    is_long: bool = False
     requires_session: bool = False
     judges_role: bool = False
-    free_s: float | None = None
 
 
 def procedure(

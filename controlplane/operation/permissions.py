@@ -16,6 +16,7 @@ from sqlalchemy import Row, Select, and_, select
 from sqlalchemy.orm import Session
 
 from controlplane.operation.caller import Caller, CredentialKind, cut
+from controlplane.operation.errors import unauthenticated
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
 from controlplane.storage.tables import ApiKey
@@ -97,6 +98,17 @@ def of_asker(
         owner_id=asker_id,
         role=member.role,
     )
+
+
+def renewed(session: Session, caller: Caller, now: datetime) -> Caller:
+    """Return the caller with its current permissions.
+
+    Raises a refusal if the credential is no longer valid.
+    """
+    present = callers(session, (caller.key_id,), now).get(caller.key_id)
+    if present is None:
+        raise unauthenticated()
+    return present
 
 
 def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:

@@ -42,7 +42,7 @@ def _delete_reports(session: Session, before: datetime) -> int:
     old = (
         select(Report.position)
         .where(Report.created_at < before, is_replaced)
-        .order_by(Report.position)
+        .order_by(Report.created_at, Report.position)
         .limit(ROWS_A_STEP)
     )
     return change_rows(
@@ -58,7 +58,7 @@ def _delete_requests(session: Session, before: datetime) -> int:
             Request.status.not_in(lifecycle.OPEN),
             ~exists().where(Report.request_id == Request.id),
         )
-        .order_by(Request.position)
+        .order_by(Request.created_at, Request.position)
         .limit(ROWS_A_STEP)
     )
     return change_rows(

@@ -33,6 +33,7 @@ from controlplane.operation.bodies import parse_json, parse_part, require_unique
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import conflict, invalid_field
 from controlplane.operation.records import record_of
+from controlplane.remote_control.report_volume import add_volume
 from controlplane.storage.tables import Device, Report, Request
 
 DEPTH_MAX: Final = 64
@@ -95,6 +96,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     context.session.add(report)
     context.taken.append((report.kind, report.outcome))
     record_report(context, device, report)
+    add_volume(context, report, len(submission.payload))
     return _reply(report)
 
 

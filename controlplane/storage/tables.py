@@ -192,6 +192,7 @@ class Request(Base):
         Index("requests_by_instance", "instance_id", "position"),
         Index("requests_by_binding", "binding_id", "status"),
         Index("requests_by_expiry", "status", "expires_at"),
+        Index("requests_by_age", "created_at", "position"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
     id: Mapped[UUID] = mapped_column(unique=True)
@@ -222,6 +223,7 @@ class Report(Base):
         Index("reports_by_instance", "instance_id", "position"),
         Index("reports_by_organization", "organization_id", "position", "location_id"),
         Index("reports_by_tracker", "tracker_status", "tracker_due_at"),
+        Index("reports_by_age", "created_at", "position"),
         partial_index("reports_without_headline", "position", where="headline IS NULL"),
     )
     position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
@@ -246,3 +248,17 @@ class Report(Base):
     severity: Mapped[str | None]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+
+
+class ReportVolume(Base):
+    """The size of the reports that a device, or an organization, sent on one day (UTC).
+
+    ``instance`` is the instance id of the device, or empty for the organization. ``day`` is the
+    number of days since 1970-01-01.
+    """
+
+    __tablename__ = "report_volumes"
+    organization_id: Mapped[str] = mapped_column(primary_key=True)
+    instance: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    stored_bytes: Mapped[int] = mapped_column(BigInteger)

@@ -1,6 +1,7 @@
 """Admission of a call: method, credential, limits, permission, media type and body."""
 
 import asyncio
+import math
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -217,12 +218,16 @@ async def parse_charged(
 
     A short body is parsed at once, and a longer one in a thread. This is not a database thread, so
     an invalid body is refused even if all database threads are busy. A large body is parsed in a
-    separate process, and its caller is charged for the processor time.
+    separate process. The caller is charged for the processor time.
     """
-    if len(body) <= SHORT_BYTES:
-        return parse(body)
     if len(body) <= LARGE_BYTES:
-        return await core.parse(parse, body)
+        times_s: list[float] = []
+        measured = core.timed(parse, times_s)
+        try:
+            is_short = len(body) <= SHORT_BYTES
+            return measured(body) if is_short else await core.parse(measured, body)
+        finally:
+            core.fairness.charge(caller, sum(times_s), free_s=math.inf)
     parsed, took_s = await core.body_reader.read(parse, body)
     core.fairness.charge(caller, took_s)
     if isinstance(parsed, Refusal):

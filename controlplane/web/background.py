@@ -20,6 +20,7 @@ from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
+from controlplane.remote_control.report_volume import delete_old_volumes
 from controlplane.remote_control.retention import delete_old, sweep
 from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
@@ -79,7 +80,7 @@ def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
     yield _start("audit retention", FORGOTTEN_EVERY_S, partial(_delete_old, *entries))
     if settings.keep_reports_s is not None:
         reports = (core, "reports and requests", delete_old, settings.keep_reports_s)
-        yield _start("retention", settings.sweep_interval_s, partial(_delete_old, *reports))
+        yield _start("retention", FORGOTTEN_EVERY_S, partial(_delete_old, *reports))
 
 
 def _outboxes(settings: Settings) -> Iterator[Outbox]:
@@ -199,6 +200,7 @@ async def watch_fleet(core: Core) -> None:
 async def _forget_old(core: Core) -> None:
     now = core.clock()
     await core.write(lambda session: delete_old_monitoring(session, now))
+    await core.write(lambda session: delete_old_volumes(session, now))
 
 
 async def _sum_up_old(core: Core) -> None:

@@ -53,8 +53,8 @@ class CommandsEndpoint:
                 await send_events(stream, command_stream(self._core, stream), receive, send)
             return
         now = self._core.clock()
-        commands = await self._core.read(
-            lambda session: waiting_commands(session, caller.key_id, now)
+        commands = await self._core.read_for(
+            caller, lambda session: waiting_commands(session, caller.key_id, now)
         )
         for command in commands:
             self._core.metrics.sent_command(command.kind, "reply")

@@ -106,7 +106,7 @@ async def _read(
 ) -> str:
     caller = await admit(core, request, writes=False)
     body = await read_model(core, request, caller, model)
-    return await run(core, caller, work, str, arguments=body, writes=False)
+    return await run(core, caller, work, str, arguments=body, writes=False, is_long=True)
 
 
 SIGN_IN_MAX_BYTES = 1024

@@ -65,7 +65,7 @@ class ChangesEndpoint:
         caller = await admit(self._core, request, writes=False)
         with self._core.fairness.call(caller):
             named = await read_model(self._core, request, caller, ChangesRequest)
-            displayed = await self._core.read(partial(self._positions, caller, named))
+            displayed = await self._core.read_for(caller, partial(self._positions, caller, named))
         with (
             self._core.fairness.stream(caller, of="console"),
             self._core.streams.open(caller),

@@ -1,10 +1,13 @@
 """The state that every endpoint shares: database threads, limits, keys and streams."""
 
 import asyncio
+import math
 import secrets
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -23,14 +26,18 @@ from controlplane.devices.overview.report_changes import ReportChangeCache
 from controlplane.devices.requests.command_feeds import CommandFeeds
 from controlplane.devices.requests.delivery import waiting_by_key
 from controlplane.operation.body_reader import BodyReader
+from controlplane.operation.caller import Caller
+from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import unavailable
-from controlplane.operation.fairness import Fairness, RateLimit
+from controlplane.operation.fairness import Fairness, FairQueue, RateLimit
 from controlplane.retail.credentials import signing_keys
 from controlplane.retail.credentials.signing_keys import SigningKeys
 from controlplane.settings import Settings
 from controlplane.storage.database import Database, DatabaseBusyError
+from controlplane.web.long_calls import Answer, LongCalls
 from controlplane.web.observability.metrics import Metrics, Transaction
 
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 Work = Callable[[Session], Result]
 SIGN_INS_PER_S = 1.0
@@ -43,6 +50,58 @@ class Transact(Protocol):
     """Runs ``work`` in a transaction, and measures its duration."""
 
     def __call__(self, kind: Transaction, work: Work[Result], /) -> Result: ...
+
+
+Renew = Callable[[Session, Caller, datetime], Caller]
+"""Returns the caller with its current permissions. Raises a refusal if the credential has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an operation. The call and the result of a long operation are pickled.
+
+    Attributes:
+        work: the operation. It runs in one transaction.
+        finish: takes the result of ``work``, for example to encode it. It runs after the commit.
+        free_s: processor seconds of a usual call (`Fairness.charge`).
+        renew: reads the permissions of the caller again inside the transaction.
+    """
+
+    caller: Caller
+    _: KW_ONLY
+    work: Callable[[RequestContext, Any], Any]
+    finish: Callable[[Any], Any]
+    arguments: Any
+    now: datetime
+    settings: Settings
+    cursor_key: bytes
+    free_s: float = math.inf
+    renew: Renew | None = None
+    page_size: int | None = None
+    address: str = ""
+
+    def context(self, session: Session) -> RequestContext:
+        return RequestContext(
+            session,
+            self.caller if self.renew is None else self.renew(session, self.caller, self.now),
+            self.now,
+            self.settings,
+            self.cursor_key,
+            self.page_size,
+            self.address,
+        )
+
+    def answer(self, database: Database, thread_time: Callable[[], float]) -> Answer:
+        """Run the call, which only reads. Returns an error instead of raising it."""
+        began_s, processor_began_s = time.perf_counter(), thread_time()
+        result, error, read_s = None, None, 0.0
+        try:
+            result = database.read(lambda session: self.work(self.context(session), self.arguments))
+            read_s = time.perf_counter() - began_s
+            result = self.finish(result)
+        except Exception as raised:  # noqa: BLE001 - raised later, after the caller was charged
+            error = raised
+        return Answer(result, error, thread_time() - processor_began_s, read_s)
 
 
 class Core:
@@ -59,9 +118,11 @@ class Core:
         *,
         monotonic: Callable[[], float] = time.monotonic,
         thread_time: Callable[[], float] = time.thread_time,
+        long_calls: LongCalls | None = None,
     ) -> None:
         """
         Args:
+            long_calls: runs operations that can take long. By default, they run in threads.
             monotonic: returns seconds, for limits and caches.
             thread_time: returns seconds of processor time of the current thread.
         """
@@ -89,29 +150,93 @@ class Core:
         self._signing_keys_read_at_s = 0.0
         self._database = database
         self._threads = ThreadPoolExecutor(settings.worker_threads, "database")
+        self._turns = FairQueue(max(1, settings.worker_threads - 1))
+        self._long_calls = long_calls or LongCalls.in_threads(database, settings, thread_time)
         self._parsing = ThreadPoolExecutor(1, "bodies")
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
         return await self.run(lambda transact: transact("read", work))
 
-    async def write(self, work: Callable[[Session], Result]) -> Result:
-        return await self.run(lambda transact: transact("write", work))
+    async def write(
+        self, work: Callable[[Session], Result], callers: Collection[Caller] = ()
+    ) -> Result:
+        return await self.run(lambda transact: transact("write", work), callers)
 
-    async def run(self, job: Callable[[Transact], Result]) -> Result:
+    async def run(
+        self, job: Callable[[Transact], Result], callers: Collection[Caller] = ()
+    ) -> Result:
         """Run ``job`` in a thread. ``job`` calls its argument to run a transaction.
 
         The work that ``job`` does outside the transaction delays no other transaction.
+
+        ``callers`` are charged equal parts of the processor time (`Fairness.charge`).
         """
-        loop = asyncio.get_running_loop()
-        queued_s = time.perf_counter()
+        return await self._run(job, callers, math.inf, time.perf_counter())
+
+    async def _run(
+        self,
+        job: Callable[[Transact], Result],
+        callers: Collection[Caller],
+        free_s: float,
+        queued_s: float,
+    ) -> Result:
+        took_s: list[float] = []
 
         def transact(kind: Transaction, work: Work[Any]) -> Any:
             return self._transact(kind, work, queued_s)
 
+        measured = self.timed(job, took_s)
         try:
-            return await loop.run_in_executor(self._threads, job, transact)
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, measured, transact
+            )
         except DatabaseBusyError as error:
             raise unavailable(str(error)) from error
+        finally:
+            for caller in callers:
+                self.fairness.charge(caller, sum(took_s) / len(callers), free_s=free_s)
+
+    def timed(
+        self, work: Callable[[Argument], Result], took_s: list[float]
+    ) -> Callable[[Argument], Result]:
+        """Return a function that calls ``work`` and appends its processor seconds to ``took_s``."""
+
+        def measured(argument: Argument) -> Result:
+            began_s = self.thread_time()
+            try:
+                return work(argument)
+            finally:
+                took_s.append(self.thread_time() - began_s)
+
+        return measured
+
+    async def read_for(self, caller: Caller, work: Callable[[Session], Result]) -> Result:
+        return await self.run_for(caller, lambda transact: transact("read", work))
+
+    async def run_for(
+        self, caller: Caller, job: Callable[[Transact], Result], *, free_s: float = math.inf
+    ) -> Result:
+        """Run ``job`` for one caller. Organizations take turns, and one thread always stays free.
+
+        Heartbeats and background tasks do not wait for a turn.
+        """
+        queued_s = time.perf_counter()
+        async with self._turns.turn(caller.organization_id):
+            return await self._run(job, (caller,), free_s, queued_s)
+
+    async def run_long(self, call: Call) -> Any:
+        """Return the result of a call that can take long. Other calls do not wait for it.
+
+        Raises a refusal if too many of these calls of the organization wait.
+        """
+        queued_s = time.perf_counter()
+        answer = await self._long_calls.run(call)
+        self.fairness.charge(call.caller, answer.processor_s, free_s=call.free_s)
+        waited_s = time.perf_counter() - queued_s - answer.read_s
+        self.metrics.transacted("read", waited_s, answer.read_s, 1)
+        if answer.error is not None:
+            raise answer.error
+        return answer.result
 
     async def parse(self, parse: Callable[[bytes], Result], body: bytes) -> Result:
         """Run ``parse`` in the thread for bodies.
@@ -138,6 +263,7 @@ class Core:
     def close(self) -> None:
         self.close_feeds()
         self._threads.shutdown()
+        self._long_calls.close()
         self._parsing.shutdown()
         self.passwords.close()
         self.body_reader.close()

@@ -75,7 +75,7 @@ class HeartbeatEndpoint:
             publish(session, result.woken, self._core.name)
             return result
 
-        result = await self._core.write(work)
+        result = await self._core.write(work, [each.caller for each in heartbeats])
         self._core.feeds.notify(result.woken)
         for organization_id, seen in result.seen.items():
             is_reordered = organization_id in result.returned

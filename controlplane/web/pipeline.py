@@ -4,6 +4,7 @@ Each call is authenticated, admitted, parsed, run in one transaction, and encode
 differ in their authentication and their envelope.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -33,7 +34,7 @@ from controlplane.web.admission import (
     parse_charged,
     read_body,
 )
-from controlplane.web.core import Core, Transact
+from controlplane.web.core import Call, Core, Renew, Transact
 
 Result = TypeVar("Result")
 DEPRECATED_SINCE_S: Final = int(datetime(2026, 11, 1, tzinfo=UTC).timestamp())
@@ -91,7 +92,7 @@ class Endpoint:
                 encode,
                 arguments=arguments,
                 writes=row.writes,
-                free_s=row.free_s,
+                is_long=row.is_long,
                 page_size=preferred_page_size(request.headers.getlist("prefer")),
                 address=address_of(core, request),
             )
@@ -112,8 +113,9 @@ async def run(
     *,
     arguments: Any,
     writes: bool,
-    renew: Callable[[Session, Caller, datetime], Caller] | None = None,
-    free_s: float | None = None,
+    is_long: bool = False,
+    renew: Renew | None = None,
+    free_s: float = math.inf,
     page_size: int | None = None,
     address: str = "",
 ) -> Result:
@@ -125,41 +127,48 @@ async def run(
     Args:
         arguments: the second argument of ``work``.
         finish: takes the result of ``work``, for example to encode it.
+        is_long: whether it can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
+            ``renew`` are functions of a module, because they run in a separate process.
         renew: reads the caller's permissions again inside the transaction.
-        free_s: processor seconds of a call that are free; the caller is charged for further ones.
-            By default, no processor time is charged.
+        free_s: processor seconds of a usual call (`Fairness.charge`).
     """
-    now, keys = core.clock(), await core.signing_keys()
+    call = Call(
+        caller,
+        work=work,
+        finish=finish,
+        arguments=arguments,
+        now=core.clock(),
+        settings=core.settings,
+        cursor_key=(await core.signing_keys()).cursor_key,
+        free_s=free_s,
+        renew=renew,
+        page_size=page_size,
+        address=address,
+    )
+    finished: Result = await (
+        core.run_long(call) if is_long else _run_short(core, call, writes=writes)
+    )
+    return finished
 
-    def job(transact: Transact) -> tuple[Result, RequestContext, float]:
-        began_s = core.thread_time()
 
+async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:
+    def job(transact: Transact) -> tuple[Any, RequestContext]:
         def answer(session: Session) -> tuple[Any, RequestContext]:
-            context = RequestContext(
-                session,
-                caller if renew is None else renew(session, caller, now),
-                now,
-                core.settings,
-                keys.cursor_key,
-                page_size,
-                address,
-            )
-            result = work(context, arguments)
+            context = call.context(session)
+            result = call.work(context, call.arguments)
             publish(session, context.woken, core.name)
             return result, context
 
         result, context = transact("write" if writes else "read", answer)
         # The result is encoded here and not on the event loop, because it can have megabytes.
-        return finish(result), context, core.thread_time() - began_s
+        return call.finish(result), context
 
-    finished, context, took_s = await core.run(job)
-    if free_s is not None and took_s > free_s:
-        core.fairness.charge(caller, took_s - free_s)
+    finished, context = await core.run_for(call.caller, job, free_s=call.free_s)
     core.feeds.notify(context.woken)
     for kind, outcome in context.taken:
         core.metrics.received(kind, outcome)
     core.console_feeds.notify(
-        caller.organization_id, context.changed, is_reordered=context.is_reordered
+        call.caller.organization_id, context.changed, is_reordered=context.is_reordered
     )
     return finished
 

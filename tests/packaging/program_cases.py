@@ -353,7 +353,9 @@ SERVE: Final = Story(
 --challenge-ttl 300
 --body-limit 2097152
 --burst 100
---keep-reports 180d
+--device-report-bytes 3000000000
+--organization-report-bytes 0
+--keep-reports forever
 --keep-audit 400d
 --offline-after 3
 --log-level debug

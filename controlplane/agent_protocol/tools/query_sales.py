@@ -240,4 +240,5 @@ QUERY_SALES = tool(
     " currency, rows are sorted by time, then by netCents, highest first. The figures equal those"
     " of the dashboard. In the result, coverage counts incomplete data. describe_business_data"
     " describes the metrics.",
+    is_long=True,
 )

@@ -23,7 +23,10 @@ class ToolError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """``run`` returns a short text and the result, within one transaction."""
+    """``run`` returns a short text and the result, within one transaction.
+
+    ``is_long`` has the same meaning as for an operation of the facade.
+    """
 
     name: str
     title: str
@@ -33,6 +36,7 @@ class Tool:
     input_schema: Json
     output_schema: Json
     writes: bool = False
+    is_long: bool = False
 
 
 def tool(
@@ -41,6 +45,7 @@ def tool(
     description: str,
     *,
     writes: bool = False,
+    is_long: bool = False,
 ) -> Tool:
     """Return the tool that runs a function.
 
@@ -58,6 +63,7 @@ def tool(
         schema_of(arguments, "validation"),
         schema_of(result, "serialization"),
         writes,
+        is_long,
     )
 
 

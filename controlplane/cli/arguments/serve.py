@@ -6,10 +6,19 @@ from typing import Final
 
 from controlplane.cli.arguments.command import Command, flag, option, positional, repeated
 from controlplane.cli.arguments.database import DATABASE
-from controlplane.cli.arguments.values import count, duration, host_port, port, seconds, within
+from controlplane.cli.arguments.values import (
+    count,
+    days_or_forever,
+    duration,
+    host_port,
+    port,
+    seconds,
+    within,
+)
 from controlplane.settings import Settings
 
 DEFAULT_PORT: Final = 8470
+BYTES_MAX: Final = 10**15
 _DEFAULTS: Final = Settings()
 
 GROUPS: Final = {
@@ -46,9 +55,15 @@ COMMANDS: Final = (
                    type=within(float, 0, 1_000_000), default=_DEFAULTS.rate_per_s),
             option("--burst", "N", "calls that one API key can send at once", type=count,
                    default=_DEFAULTS.burst),
+            option("--device-report-bytes", "BYTES", "size of the reports that one device can send"
+                   " in a day; 0 means no limit", type=within(int, 0, BYTES_MAX),
+                   default=_DEFAULTS.device_report_bytes),
+            option("--organization-report-bytes", "BYTES", "size of the reports that all devices of"
+                   " an organization can send in a day; 0 means no limit",
+                   type=within(int, 0, BYTES_MAX), default=_DEFAULTS.organization_report_bytes),
             option("--keep-reports", "DAYSd", "delete reports and requests after this time, such as"
-                   " 180d; the newest report of each kind of a device is kept (default: keep all)",
-                   type=duration("d")),
+                   " 90d; the newest report of each kind of a device is kept; forever keeps all"
+                   " (default: 180d)", type=days_or_forever, default=_DEFAULTS.keep_reports_s),
             option("--keep-audit", "DAYSd", "delete audit log entries after this time (default:"
                    " 400d)", type=duration("d"), default=_DEFAULTS.keep_audit_s),
             option("--offline-after", "N", "number of missed heartbeats after which a device is"

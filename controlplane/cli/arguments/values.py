@@ -78,6 +78,16 @@ def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], fl
     return read
 
 
+def days_or_forever(text: str) -> float | None:
+    """Return a duration such as ``90d`` in seconds, or None for ``forever``."""
+    if text == "forever":
+        return None
+    try:
+        return duration("d")(text)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(f"{error}, or forever") from None
+
+
 @dataclass(frozen=True, slots=True)
 class TimeRange:
     """The first and the last instant of a day. A single point in time is stored as both."""

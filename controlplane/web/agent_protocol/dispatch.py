@@ -7,7 +7,7 @@ the contract refuses (docs/adr/0037-agent-protocol.md).
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import anyio
@@ -28,18 +28,17 @@ from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
-from sqlalchemy.orm import Session
 
 from agent import __version__
 from agent.wire import codec, validation
 from agent.wire.codec import to_plain
-from controlplane.agent_protocol.tools.registry import TOOLS
+from controlplane.agent_protocol.tools.registry import TOOLS, run_named
 from controlplane.agent_protocol.tools.tool import Tool, ToolError
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
-from controlplane.operation.errors import Refusal, unauthenticated
+from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import FREE_S
-from controlplane.operation.permissions import callers
+from controlplane.operation.permissions import renewed
 from controlplane.web.agent_protocol.envelope import INVALID_PARAMS, Id, Json, RpcError, RpcRequest
 from controlplane.web.core import Core
 from controlplane.web.pipeline import run
@@ -167,11 +166,12 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
         return await run(
             core,
             caller,
-            work,
+            partial(run_named, tool.name) if tool.is_long else work,
             tuple,
             arguments=read_arguments(tool, arguments),
             writes=tool.writes,
-            renew=_renewed,
+            is_long=tool.is_long,
+            renew=renewed,
             free_s=FREE_S,
         )
     except Refusal as refusal:
@@ -188,17 +188,6 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
         ]
         known = ", ".join(tool.input_schema.get("properties", {})) or "none"
         raise ToolError(f"{'; '.join(issues)}. {tool.name} takes: {known}.") from None
-
-
-def _renewed(session: Session, caller: Caller, now: datetime) -> Caller:
-    """Return the caller with its current permissions.
-
-    Raises a refusal if the credential is no longer valid.
-    """
-    renewed = callers(session, (caller.key_id,), now).get(caller.key_id)
-    if renewed is None:
-        raise unauthenticated()
-    return renewed
 
 
 def _rpc_error(refusal: Refusal) -> Exception:

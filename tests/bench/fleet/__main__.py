@@ -1,7 +1,8 @@
 """Measures the reference service under the load of a fleet. The service and the load generator
 share the processors of this machine.
 
-    python -m tests.bench.fleet [heartbeats streams requests fair] [--database sqlite postgresql]
+    python -m tests.bench.fleet [heartbeats streams requests fair figures]
+        [--database sqlite postgresql]
         [--heartbeats N] [--devices N ...] [--streams N] [--requests N]
 
 It uses plain HTTP on loopback. For PostgreSQL it starts a temporary server, from the distribution's
@@ -15,9 +16,10 @@ import sys
 from tests.bench.fleet.fair import beside_the_greedy
 from tests.bench.fleet.heartbeats import heartbeats
 from tests.bench.fleet.streams import idle_streams, requests_at_devices
+from tests.bench.fleet.viewers.beside_figures import beside_figures
 
 DATABASES = ("sqlite", "postgresql")
-KINDS = ("heartbeats", "streams", "requests", "fair")
+KINDS = ("heartbeats", "streams", "requests", "fair", "figures")
 
 
 def main() -> int:
@@ -39,6 +41,7 @@ def main() -> int:
         ),
     }
     lines["fair"] = lambda: beside_the_greedy(options.database)
+    lines["figures"] = lambda: beside_figures(options.database)
     for what in options.what:
         for line in lines[what]():
             sys.stdout.write(f"{what:<11}{line}\n")

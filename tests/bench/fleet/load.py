@@ -115,6 +115,18 @@ async def exchange(port: int, requests: list[bytes], connections: int) -> Tally:
     return tally
 
 
+async def get(port: int, path: str) -> int:
+    """Return the status of the reply to a GET without a credential."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: service\r\n\r\n".encode())
+        head = await reader.readuntil(HEAD_END)
+    finally:
+        writer.close()
+        await writer.wait_closed()
+    return int(head[9:12])
+
+
 async def post(port: int, request: bytes) -> bytes:
     """Return the body of the reply. Raises RuntimeError for a status other than 200."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -1,6 +1,6 @@
 """Runs the service in the test process, with a database and a clock that the tests control."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -118,13 +118,13 @@ async def running_service(database: Database, settings: Settings) -> AsyncIterat
 
 @asynccontextmanager
 async def beside(
-    database: Database, settings: Settings, clock: FakeClock, **timers: Callable[[], float]
+    database: Database, settings: Settings, clock: FakeClock, **parts: Any
 ) -> AsyncIterator[RunningService]:
     """Run a service on ``database`` without emptying it, for example beside another service.
 
-    ``timers`` are passed to `Core`.
+    ``parts`` are passed to `Core`.
     """
-    core = Core(database, settings, clock, monotonic=clock.monotonic, **timers)
+    core = Core(database, settings, clock, monotonic=clock.monotonic, **parts)
     transport = httpx2.ASGITransport(app=build_app(core))
     try:
         async with httpx2.AsyncClient(

@@ -160,6 +160,22 @@ async def test_the_number_of_keys_of_a_user_is_limited(
     assert (await browser.post(f"{PROFILE}/create-key", NEW_KEY)).status_code == 409
 
 
+async def test_a_viewer_can_have_fewer_keys(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profile, "VIEWER_KEYS_MAX", 1)
+    browser = await signed_in(service, role="viewer")
+    made = await made_key(browser, canWrite=False)
+    refused = await browser.post(f"{PROFILE}/create-key", NEW_KEY | {"canWrite": False})
+    assert (refused.status_code, refused.json()["code"]) == (409, "too_many_keys")
+    assert refused.json()["detail"] == "your role can have at most 1 keys: revoke one first"
+    await browser.post(f"{PROFILE}/revoke-key", {"keyId": made["key"]["id"]})
+    await made_key(browser, canWrite=False)
+    manager = await signed_in(service, "eve@example.com", role="manager")
+    for _ in range(2):
+        await made_key(manager)
+
+
 @pytest.mark.parametrize(
     "body",
     [

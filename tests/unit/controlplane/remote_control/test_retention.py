@@ -1,12 +1,18 @@
 """Tests of retention: which old reports and requests are deleted, and which ones stay."""
 
+import asyncio
 import json
+import os
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from agent.wire.codec import encode
 from controlplane.remote_control import retention
+from controlplane.settings import Settings
+from controlplane.web.background import _start_retention
 from tests.fixtures.payloads import application_snapshot, small_venue
 from tests.unit.controlplane.running_service import RunningService
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -92,3 +98,31 @@ async def test_old_reports_are_deleted_in_small_steps(
         steps.append(rows)
     assert steps == [2, 2, 1]
     assert (await kept(device))[0] == {newest}
+
+
+async def test_old_reports_are_deleted_by_default(service: RunningService) -> None:
+    tasks = list(_start_retention(service.core))
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert "retention" in {task.get_name() for task in tasks}
+    assert Settings().keep_reports_s == KEEP.total_seconds()
+
+
+@pytest.mark.skipif("VENUE_TEST_DATABASE" in os.environ, reason="the test reads SQLite's plan")
+@pytest.mark.parametrize("index", ["reports_by_age", "requests_by_age"])
+async def test_the_search_for_old_rows_uses_an_index(service: RunningService, index: str) -> None:
+    statements: list[tuple[str, Any]] = []
+    engine = service.database._engine
+    listener = ("before_cursor_execute", lambda *each: statements.append((each[2], each[3])))
+    event.listen(engine, *listener)
+    delete(service)
+    event.remove(engine, *listener)
+    with engine.connect() as connection:
+        plans = [
+            str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", arguments).all())
+            for sql, arguments in statements
+            if sql.startswith("SELECT")
+        ]
+    assert any(index in plan for plan in plans), plans
+    assert not any("SCAN" in plan and "BY_AGE" not in plan.upper() for plan in plans), plans

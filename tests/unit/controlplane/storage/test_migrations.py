@@ -213,10 +213,27 @@ def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
     database.close()
 
 
+@pytest.mark.parametrize("old", migrations.LAYOUTS[:1])
+def test_a_database_with_an_older_layout_gets_the_schema_of_a_new_one(
+    tmp_path: Path, old: str
+) -> None:
+    file, new = tmp_path / "service.db", tmp_path / "new.db"
+    load(file, f"layout-{old}.sqlite.sql")
+    url = f"sqlite:///{file}"
+    known = columns(url)
+    before = content(url, known)
+    Database(str(file)).close()
+    Database(str(new)).close()
+    assert content(url, known) == before
+    assert schema(url) == schema(f"sqlite:///{new}")
+    assert differences_of(url) == []
+
+
 def test_a_database_with_the_newest_layout_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     load(file, "layout-0012.sqlite.sql")
     url = f"sqlite:///{file}"
+    Database(str(file)).close()
     before = schema(url), content(url)
     Database(str(file)).close()
     assert (schema(url), content(url)) == before
@@ -265,8 +282,8 @@ def set_layout(file: Path, revision: str) -> None:
 STEP = """
 from alembic import op
 
-revision = "0013"
-down_revision = "0012"
+revision = "0014"
+down_revision = "0013"
 
 
 def upgrade():
@@ -279,13 +296,13 @@ def test_steps_run_between_later_layouts_only(
 ) -> None:
     directory = tmp_path / "migrations"
     shutil.copytree(Path(migrations.__file__).parent, directory)
-    (directory / "versions/0013_test.py").write_text(STEP)
+    (directory / "versions/0014_test.py").write_text(STEP)
     names = ("first.db", "later.db", "empty.db")
     first, later, empty = (tmp_path / name for name in names)
     load(first, "service-0.1.0.sqlite.sql")
     load(later, "layout-0012.sqlite.sql")
-    monkeypatch.setattr(upgrade, "HEAD", "0013")
-    monkeypatch.setattr(upgrade, "LAYOUTS", ("0012", "0013"))
+    monkeypatch.setattr(upgrade, "HEAD", "0014")
+    monkeypatch.setattr(upgrade, "LAYOUTS", ("0012", "0013", "0014"))
     monkeypatch.setattr(upgrade, "__file__", str(directory / "upgrade.py"))
     # Only a database with a later layout needs the step. A database of release 0.1.0 and an empty
     # database get the newest layout from the models.
@@ -293,7 +310,7 @@ def test_steps_run_between_later_layouts_only(
         engine = create_engine(f"sqlite:///{file}")
         with engine.begin() as connection:
             upgrade.upgrade(connection)
-            assert upgrade.layout(connection) == "0013"
+            assert upgrade.layout(connection) == "0014"
             assert inspect(connection).has_table("made_by_a_step") is runs_step
         engine.dispose()
 

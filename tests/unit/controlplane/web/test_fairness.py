@@ -55,6 +55,31 @@ def test_a_caller_that_used_too_much_processor_time_has_to_wait() -> None:
     fairness.admit(greedy)
 
 
+def test_keys_of_an_organization_share_a_limit_of_processor_time() -> None:
+    settings = Settings(
+        call_share=0.1, call_burst_s=1, organization_call_share=0.5, organization_call_burst_s=2
+    )
+    clock = Monotonic()
+    fairness = Fairness(settings, clock)
+    keys = [caller() for _ in range(3)]
+    for each in keys:
+        fairness.charge(each, 0.9, free_s=1)
+    with pytest.raises(Refusal) as refused:
+        fairness.admit(keys[0])
+    assert 2 <= int(refused.value.headers["Retry-After"]) <= 4
+    # Read-only keys of the organization, and other organizations, have limits of their own.
+    fairness.admit(Caller(uuid.uuid4(), "org-0001", can_write=False))
+    fairness.admit(caller("org-0002"))
+    clock.now_s += 2
+    fairness.admit(keys[0])
+
+
+def test_a_rate_of_zero_means_no_limit_of_processor_time_for_calls() -> None:
+    fairness, busy = Fairness(Settings(rate_per_s=0), Monotonic()), caller()
+    fairness.charge(busy, 1000, free_s=1000)
+    fairness.admit(busy)
+
+
 def test_calls_under_way_are_bounded_and_end() -> None:
     fairness, greedy = Fairness(Settings(rate_per_s=0, calls_at_once=2), Monotonic()), caller()
     with fairness.call(greedy), fairness.call(greedy):

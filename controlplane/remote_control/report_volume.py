@@ -1,0 +1,60 @@
+"""Limits of the size of reports in a day, for each device and each organization.
+
+Without them, one API key could fill the disk. A refused report stays in the outbox of its device,
+which sends it again later. The sizes are counted in the transaction that stores the report.
+"""
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import rate_limited
+from controlplane.operation.fairness import spread
+from controlplane.storage.statements import add_to, change_rows
+from controlplane.storage.tables import Report, ReportVolume
+
+ROW_BYTES: Final = 1024
+"""What a report needs in addition to its payload: its row, and its entries in indexes."""
+AGAIN_S: Final = 1800
+"""Longest wait in seconds that a device is given. The actual wait is random, up to twice this value
+(`spread`), so that devices do not return together at midnight. Agents wait an hour at most."""
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+DAY: Final = timedelta(days=1)
+
+
+def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> None:
+    """Add the size of a new report to the day. Raises a refusal if a limit was reached before.
+
+    Call this last in the transaction, because other reports of the organization wait for its end.
+    """
+    settings, day = context.settings, (context.now - EPOCH) // DAY
+    size = payload_bytes + ROW_BYTES
+    for instance, limit, whose in (
+        (str(report.instance_id), settings.device_report_bytes, "this device"),
+        ("", settings.organization_report_bytes, "this organization"),
+    ):
+        key = (report.organization_id, instance, day)
+        add_to(context.session, ReportVolume, [(*key, size)])
+        if limit and _volume(context.session, key) - size >= limit:
+            wait_s = math.ceil((EPOCH + (day + 1) * DAY - context.now).total_seconds())
+            reason = f"{whose} has sent its {limit} bytes of reports for today (UTC)"
+            raise rate_limited(spread(min(wait_s, AGAIN_S)), reason)
+
+
+def delete_old_volumes(session: Session, now: datetime) -> None:
+    """Delete the sizes of past days."""
+    change_rows(session, delete(ReportVolume).where(ReportVolume.day < (now - EPOCH) // DAY))
+
+
+def _volume(session: Session, key: tuple[str, str, int]) -> int:
+    organization_id, instance, day = key
+    query = select(ReportVolume.stored_bytes).where(
+        ReportVolume.organization_id == organization_id,
+        ReportVolume.instance == instance,
+        ReportVolume.day == day,
+    )
+    return session.scalars(query).one()

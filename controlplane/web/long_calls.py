@@ -1,0 +1,127 @@
+"""Long calls, such as figures. They run in separate processes, in rotation between organizations.
+
+Computing figures holds the interpreter lock. In a thread of the service, it would delay all other
+calls. The processes are started when they are needed, have a lower priority than the service, and
+are started again if they die. They end when the service ends, even if the service was killed.
+"""
+
+import asyncio
+import gc
+import multiprocessing
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from controlplane.operation.body_reader import ATTEMPTS, settle_in
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import unavailable
+from controlplane.operation.fairness import FairQueue
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The result of a long call, or its error.
+
+    ``processor_s`` is its processor time. ``read_s`` is the duration of its transaction.
+    """
+
+    result: Any
+    error: Exception | None
+    processor_s: float
+    read_s: float
+
+
+class LongCall(Protocol):
+    """A call that can be pickled, as can its answer."""
+
+    @property
+    def caller(self) -> Caller: ...
+
+    def answer(self, database: Database, thread_time: Callable[[], float]) -> Answer:
+        """Run the call, which only reads. Returns an error instead of raising it."""
+
+
+class LongCalls:
+    """Runs long calls. Use it from the event loop only. ``close`` ends its threads or processes.
+
+    Args:
+        start: starts the threads or processes.
+        answer: runs a call there.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        start: Callable[[], Executor],
+        answer: Callable[[LongCall], Answer],
+    ) -> None:
+        self._turns = FairQueue(settings.long_call_processes, settings.organization_long_calls_max)
+        self._start = start
+        self._answer = answer
+        self._executor: Executor | None = None
+
+    @classmethod
+    def in_processes(cls, database_url: str, settings: Settings) -> "LongCalls":
+        start = partial(_start_processes, settings.long_call_processes, database_url)
+        return cls(settings, start, _answer_in_process)
+
+    @classmethod
+    def in_threads(
+        cls, database: Database, settings: Settings, thread_time: Callable[[], float]
+    ) -> "LongCalls":
+        """Run calls in threads of this process, for tests."""
+        start = partial(ThreadPoolExecutor, settings.long_call_processes, "long calls")
+        return cls(settings, start, lambda call: call.answer(database, thread_time))
+
+    async def run(self, call: LongCall) -> Answer:
+        """Return the answer of a call.
+
+        Raises a refusal if too many long calls of the organization wait, or if no process can run.
+        """
+        async with self._turns.turn(call.caller.organization_id):
+            for _ in range(ATTEMPTS):
+                executor = self._executor = self._executor or self._start()
+                loop = asyncio.get_running_loop()
+                try:
+                    return await loop.run_in_executor(executor, self._answer, call)
+                except BrokenProcessPool:
+                    # Another call may have started new processes already.
+                    if self._executor is executor:
+                        self.close()
+        raise unavailable("the figures could not be computed")
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+            self._executor = None
+
+
+_database: Database | None = None
+"""The database of a separate process."""
+
+
+def _start_processes(count: int, database_url: str) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(
+        count,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin,
+        initargs=(database_url, gc.get_threshold()),
+    )
+
+
+def _begin(database_url: str, gc_threshold: tuple[int, int, int]) -> None:
+    global _database  # noqa: PLW0603 - the state of this process
+    settle_in()
+    gc.set_threshold(*gc_threshold)
+    _database = Database(database_url, connections=1)
+
+
+def _answer_in_process(call: LongCall) -> Answer:
+    assert _database is not None  # noqa: S101 - the process has begun
+    return call.answer(_database, time.thread_time)

@@ -1,0 +1,1 @@
+"""Measures the service while read-only API keys request expensive figures."""

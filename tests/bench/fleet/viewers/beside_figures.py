@@ -1,0 +1,126 @@
+"""Measures the heartbeats of one organization while read-only API keys of another organization
+request the most expensive dashboard without a pause.
+"""
+
+import asyncio
+import contextlib
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final
+
+from controlplane.storage.database import Database
+from tests.bench.fleet.databases import opened
+from tests.bench.fleet.fleet import Member, populate
+from tests.bench.fleet.load import exchange, get, heartbeat
+from tests.bench.fleet.service import service
+from tests.bench.fleet.viewers.large_merchant import populate_merchant
+
+ROUNDS: Final = 5
+"""Undisturbed and disturbed heartbeats are measured in turn, because other programs may also use
+this machine. The result is the median of the rounds.
+"""
+PHASE_S: Final = 8.0
+"""Seconds of each measurement."""
+WARM_UP_S: Final = 3.0
+PAUSE_S: Final = 0.05
+KEYS: Final = (1, 100)
+"""One read-only API key, and as many as a user could create."""
+FAST_CALLS: Final = 10
+"""The service has recovered when so many heartbeats in a row are as fast as undisturbed ones."""
+TIMEOUT_S: Final = 15.0
+"""Timeout of an agent. A slower heartbeat counts as failed."""
+SLOWER: Final = 2.0
+
+
+def beside_figures(databases: list[str]) -> Iterator[str]:
+    """Yield a line for each database and number of keys: the 95th percentile of the heartbeats
+    undisturbed and beside the attack, and the time to recover.
+    """
+    for database in databases:
+        for keys in KEYS:
+            with opened(database) as url:
+                other, attackers = _organizations(url, keys)
+                with service(url, "--rate", "20", "--burst", "100") as started:
+                    line = asyncio.run(_measured(started.port, other, attackers))
+            yield f"{f'{database}, {keys} keys':<28} {line}"
+
+
+async def _measured(port: int, member: Member, attackers: list[str]) -> str:
+    await _latencies_s(port, member, WARM_UP_S)
+    rounds = [await _round(port, member, attackers) for _ in range(ROUNDS)]
+    alone_ms, beside_ms, ratio, recovered_s = map(statistics.median, zip(*rounds, strict=True))
+    return (
+        f"p95 {alone_ms:.0f} ms undisturbed  {beside_ms:.0f} ms beside figures  ×{ratio:.1f}"
+        f"  recovered after {recovered_s:.1f} s"
+    )
+
+
+async def _round(port: int, member: Member, attackers: list[str]) -> tuple[float, ...]:
+    """Return the 95th percentile undisturbed and beside the attack in milliseconds, their ratio,
+    and the time to recover in seconds. Raises RuntimeError if a heartbeat failed.
+    """
+    alone_s = _p95(await _latencies_s(port, member, PHASE_S))
+    with _attack(port, attackers):
+        beside_s = _p95(await _latencies_s(port, member, PHASE_S))
+        ready = await get(port, "/readyz")
+        if ready != HTTPStatus.OK:
+            raise RuntimeError(f"/readyz returned {ready}")
+        stopped_s = time.perf_counter()
+    recovered_s = await _recovered_s(port, member, SLOWER * alone_s, stopped_s)
+    return 1000 * alone_s, 1000 * beside_s, beside_s / alone_s, recovered_s
+
+
+def _organizations(url: str, keys: int) -> tuple[Member, list[str]]:
+    database = Database(url)
+    try:
+        other = populate(database, 1, "org-0002")[0]
+        return other, populate_merchant(database, "org-0001", keys)
+    finally:
+        database.close()
+
+
+async def _latencies_s(port: int, member: Member, for_s: float) -> list[float]:
+    """Send heartbeats at a rate below the rate limit, at least one. Return their durations in
+    seconds. Raises RuntimeError if one failed.
+    """
+    latencies: list[float] = []
+    until_s = time.perf_counter() + for_s
+    while not latencies or time.perf_counter() < until_s:
+        tally = await exchange(port, [heartbeat(member)], 1)
+        if tally.statuses != {HTTPStatus.OK: 1} or tally.latencies_s[0] > TIMEOUT_S:
+            raise RuntimeError(f"a heartbeat failed: {tally.statuses} {tally.latencies_s}")
+        latencies += tally.latencies_s
+        await asyncio.sleep(PAUSE_S)
+    return latencies
+
+
+async def _recovered_s(port: int, member: Member, fast_s: float, since_s: float) -> float:
+    """Return the time from ``since_s`` until the first of `FAST_CALLS` fast heartbeats in a row."""
+    first_s, in_a_row = since_s, 0
+    while in_a_row < FAST_CALLS:
+        began_s = time.perf_counter()
+        (latency_s,) = await _latencies_s(port, member, 0)
+        is_fast = latency_s <= fast_s
+        first_s = began_s if is_fast and not in_a_row else first_s
+        in_a_row = in_a_row + 1 if is_fast else 0
+    return first_s - since_s
+
+
+def _p95(latencies_s: list[float]) -> float:
+    return statistics.quantiles(latencies_s, n=20, method="inclusive")[18]
+
+
+@contextlib.contextmanager
+def _attack(port: int, keys: list[str]) -> Iterator[None]:
+    command = (sys.executable, "-m", "tests.bench.fleet.viewers.greedy_viewer", str(port), *keys)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()

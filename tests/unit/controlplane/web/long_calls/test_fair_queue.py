@@ -1,0 +1,116 @@
+"""Tests of the queue of calls: its limits, and the rotation between organizations."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pytest
+
+from controlplane.operation.errors import Refusal
+from controlplane.operation.fairness import QUEUE_AGAIN_S, FairQueue
+
+
+class Calls:
+    """Calls that wait for a turn. A call runs until it is ended."""
+
+    def __init__(self, queue: FairQueue) -> None:
+        self.started: list[str] = []
+        self._queue = queue
+        self._ends: dict[str, asyncio.Event] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def add(self, *names: str) -> None:
+        """Add calls. The first letter of a name is the organization."""
+        for name in names:
+            self._ends[name] = asyncio.Event()
+            self._tasks[name] = asyncio.create_task(self._run(name))
+            await asyncio.sleep(0)
+
+    async def end(self, *names: str) -> None:
+        for name in names:
+            self._ends[name].set()
+            await self._tasks[name]
+            await settled()
+
+    async def cancel(self, name: str) -> None:
+        self._tasks[name].cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await self._tasks[name]
+        await settled()
+
+    async def _run(self, name: str) -> None:
+        async with self._queue.turn(name[0]):
+            self.started.append(name)
+            await self._ends[name].wait()
+
+
+async def settled() -> None:
+    """Let the event loop run the tasks that are ready."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def all_in_turn(calls: Calls, first: Iterable[str]) -> list[str]:
+    """End each running call, first started first, until no call is left. Return their order."""
+    await calls.end(*first)
+    at = len(list(first))
+    while at < len(calls.started):
+        await calls.end(calls.started[at])
+        at += 1
+    return calls.started
+
+
+async def test_organizations_take_turns() -> None:
+    calls = Calls(FairQueue(1, 10))
+    await calls.add("a1", "a2", "a3", "a4", "b1", "b2", "c1")
+    assert calls.started == ["a1"]
+    order = await all_in_turn(calls, ["a1"])
+    assert order == ["a1", "a2", "b1", "c1", "a3", "b2", "a4"]
+
+
+async def test_one_organization_does_not_take_every_place() -> None:
+    calls = Calls(FairQueue(2, 10))
+    await calls.add("a1", "a2", "a3", "b1", "c1")
+    assert calls.started == ["a1", "b1"]
+    await calls.end("b1")
+    assert calls.started == ["a1", "b1", "c1"]
+    await calls.end("c1")
+    assert calls.started == ["a1", "b1", "c1"]
+    await calls.end("a1")
+    assert calls.started[-1] == "a2"
+    await calls.end("a2", "a3")
+
+
+async def test_a_full_queue_refuses_calls_of_its_organization_only() -> None:
+    calls = Calls(FairQueue(1, 2))
+    await calls.add("a1", "a2", "a3", "a4")
+    with pytest.raises(Refusal) as refused:
+        await calls.end("a4")
+    assert (refused.value.status, refused.value.code) == (429, "rate_limited")
+    assert QUEUE_AGAIN_S <= int(refused.value.headers["Retry-After"]) <= 2 * QUEUE_AGAIN_S
+    await calls.add("b1")
+    await calls.end("a1", "a2")
+    await calls.add("a5")
+    assert await all_in_turn(calls, ["a1", "a2"]) == ["a1", "a2", "b1", "a3", "a5"]
+
+
+async def test_a_caller_that_leaves_the_queue_takes_no_turn() -> None:
+    calls = Calls(FairQueue(1, 2))
+    await calls.add("a1", "a2", "a3", "b1")
+    await calls.cancel("a2")
+    await calls.cancel("b1")
+    await calls.add("a4")
+    assert await all_in_turn(calls, ["a1"]) == ["a1", "a3", "a4"]
+
+
+async def test_a_call_that_is_cancelled_as_it_starts_gives_its_place_back() -> None:
+    calls = Calls(FairQueue(1, 2))
+    await calls.add("a1", "a2", "b1")
+    # a1 ends and a2 gets its place, but a2 is cancelled before it runs.
+    calls._ends["a1"].set()
+    await asyncio.sleep(0)
+    await calls.cancel("a2")
+    assert calls.started == ["a1", "b1"]
+    await calls.end("b1")
+    await calls.add("a3")
+    assert calls.started[-1] == "a3"
+    await calls.end("a3")

@@ -1,0 +1,319 @@
+"""Tests of long calls: other calls do not wait for them, and they run in separate processes."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.wire import routes
+from controlplane.analytics import operations
+from controlplane.analytics import routes as figures
+from controlplane.devices import reading
+from controlplane.operation.body_reader import NICENESS
+from controlplane.operation.caller import Caller
+from controlplane.operation.errors import Refusal, not_found
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from controlplane.web.background import poll_changes
+from controlplane.web.core import Call
+from controlplane.web.long_calls import Answer, LongCalls
+from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+from tests.unit.controlplane.test_workers import is_running
+from tests.unit.controlplane.web.long_calls import functions
+
+TIMEOUT_S = 30.0
+NOW = FakeClock().now
+DASHBOARD = json.dumps({"locationId": "loc-0001", "locationMode": "all"})
+CALL_A_TOOL = json.dumps(
+    {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "business_context"}}
+)
+SETTINGS = Settings(rate_per_s=0, refusal_delay_s=0)
+
+
+def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") -> Call:
+    return Call(
+        Caller(uuid.uuid4(), organization_id, can_write=False),
+        work=work,
+        finish=tuple if work is functions.process else _same,
+        arguments=arguments,
+        now=NOW,
+        settings=SETTINGS,
+        cursor_key=b"",
+    )
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class TestWaiting:
+    @pytest.fixture
+    def settings(self) -> Settings:
+        return SETTINGS
+
+    @pytest.fixture
+    def released(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+        """Let each dashboard run until the event is set. Then it is refused."""
+        event = threading.Event()
+
+        def wait(*_arguments: object) -> None:
+            event.wait(TIMEOUT_S)
+            raise not_found("location")
+
+        monkeypatch.setattr(operations, "question", wait)
+        yield event
+        event.set()
+
+    @pytest.fixture
+    def blocked_lists(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+        """Let each list of devices run until the event is set."""
+        event, page = threading.Event(), reading.page
+
+        def wait(*arguments: Any, **options: Any) -> Any:
+            event.wait(TIMEOUT_S)
+            return page(*arguments, **options)
+
+        monkeypatch.setattr(reading, "page", wait)
+        yield event
+        event.set()
+
+    async def test_heartbeats_of_others_do_not_wait_for_figures(
+        self, service: RunningService, released: threading.Event
+    ) -> None:
+        other = service.make_key(organization_id="org-0002")
+        device = await service.device(other).enrolled()
+        viewer = service.make_key(can_write=False)
+        attack = [
+            asyncio.create_task(service.post(figures.DASHBOARD, DASHBOARD, api_key=viewer))
+            for _ in range(service.core.settings.calls_at_once)
+        ]
+        async with asyncio.timeout(TIMEOUT_S / 2):
+            # The first heartbeats are admitted before, between and after the dashboards.
+            for _ in range(3):
+                assert (await device.heartbeat()).status_code == 200
+                assert (await service.http.get("/readyz")).status_code == 200
+        released.set()
+        replies = await asyncio.gather(*attack)
+        statuses = Counter(reply.status_code for reply in replies)
+        # One runs, and the queue of the organization is full.
+        waiting_max = service.core.settings.organization_long_calls_max
+        assert statuses == {404: 1 + waiting_max, 429: len(replies) - 1 - waiting_max}
+        refused = next(reply for reply in replies if reply.status_code == 429)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert refused.json()["code"] == "rate_limited"
+
+    @pytest.mark.parametrize("path", [routes.HEARTBEAT, routes.CURRENT, "/readyz"])
+    async def test_calls_of_others_do_not_wait_for_lists(
+        self, service: RunningService, blocked_lists: threading.Event, path: str
+    ) -> None:
+        device = await service.device(service.make_key(organization_id="org-0002")).enrolled()
+        viewers = [service.make_key(can_write=False) for _ in range(3)]
+        for each in (device.api_key, *viewers):
+            await service.post(routes.CURRENT, api_key=each)
+        attack = [
+            asyncio.create_task(service.post(routes.LIST_DEVICES, api_key=viewer))
+            for viewer in viewers
+            for _ in range(10)
+        ]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(TIMEOUT_S / 2):
+            if path == routes.HEARTBEAT:
+                reply = await device.heartbeat()
+            elif path == routes.CURRENT:
+                reply = await device.call(routes.CURRENT)
+            else:
+                reply = await service.http.get(path)
+        assert reply.status_code == 200
+        blocked_lists.set()
+        replies = await asyncio.gather(*attack)
+        assert {reply.status_code for reply in replies} == {200}
+
+    async def test_figures_of_others_do_not_wait_for_a_full_queue(
+        self, service: RunningService, released: threading.Event
+    ) -> None:
+        viewer = service.make_key(can_write=False)
+        attack = [
+            asyncio.create_task(service.post(figures.DASHBOARD, DASHBOARD, api_key=viewer))
+            for _ in range(20)
+        ]
+        other = service.make_key(can_write=False, organization_id="org-0002")
+        async with asyncio.timeout(TIMEOUT_S / 2):
+            # This figure is not blocked by the fixture.
+            body = json.dumps({"locationId": "loc-0001"})
+            reply = await service.post(figures.VENUE_FINANCIAL_PULSE, body, api_key=other)
+        assert reply.status_code == 404
+        released.set()
+        await asyncio.gather(*attack)
+
+
+class TestCharging:
+    """Each call takes half a second of processor time by the thread's fake clock."""
+
+    TOOK_S = 0.5
+
+    @pytest.fixture
+    async def service(self, database: Database) -> AsyncIterator[RunningService]:
+        settings = Settings(
+            refusal_delay_s=0,
+            call_share=0.1,
+            call_burst_s=2,
+            organization_call_share=0.1,
+            organization_call_burst_s=3,
+        )
+        readings: Iterator[float] = iter(index * self.TOOK_S for index in range(100_000))
+        lock = threading.Lock()
+
+        def thread_time() -> float:
+            with lock:
+                return next(readings)
+
+        async with beside(database, settings, FakeClock(), thread_time=thread_time) as running:
+            yield running
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            (routes.CURRENT, "{}"),
+            (routes.LIST_DEVICES, "{}"),
+            (routes.HEARTBEAT, json.dumps({"bindingId": str(uuid.uuid4()), "foreground": False})),
+            (routes.ON_COMMANDS, "{}"),
+            (figures.DASHBOARD, DASHBOARD),
+            ("/console/api/overview", "{}"),
+            ("/console/report", json.dumps({"reportId": str(uuid.uuid4())})),
+            ("/api/mcp/v1", CALL_A_TOOL),
+        ],
+    )  # fmt: skip
+    async def test_each_call_is_charged_to_its_key_and_its_organization(
+        self, service: RunningService, path: str, body: str
+    ) -> None:
+        organization_id = f"org-{uuid.uuid4()}"
+        keys = [service.make_key(organization_id=organization_id) for _ in range(6)]
+        replies = [(await service.post(path, body, api_key=keys[0])).status_code for _ in range(20)]
+        assert 429 in replies
+        # The bucket of the first key was empty before the bucket of its organization.
+        other = [await service.post(path, body, api_key=each) for each in keys[1:] * 4]
+        assert {each.status_code for each in other[-len(keys) :]} == {429}
+        assert int(other[-1].headers["retry-after"]) >= 1
+        stranger = service.make_key(organization_id=f"org-{uuid.uuid4()}")
+        assert (await service.post(path, body, api_key=stranger)).status_code != 429
+
+    async def test_readers_do_not_exclude_the_devices_of_their_organization(
+        self, service: RunningService
+    ) -> None:
+        organization_id = f"org-{uuid.uuid4()}"
+        device = await service.device(service.make_key(organization_id=organization_id)).enrolled()
+        for _ in range(12):
+            viewer = service.make_key(can_write=False, organization_id=organization_id)
+            reply = await service.post(figures.DASHBOARD, DASHBOARD, api_key=viewer)
+        assert reply.status_code == 429
+        # The enrollment used up the limit of the first key.
+        device.api_key = service.make_key(organization_id=organization_id)
+        assert (await device.heartbeat()).status_code == 200
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
+class TestProcesses:
+    @pytest.fixture
+    def long_calls(self, database: Database) -> Iterator[LongCalls]:
+        made = LongCalls.in_processes(url_of(database), SETTINGS)
+        yield made
+        made.close()
+
+    async def test_calls_run_in_a_process_with_lower_priority(self, long_calls: LongCalls) -> None:
+        pid, niceness, result = (await long_calls.run(call(functions.process))).result
+        assert pid != os.getpid()
+        least_urgent = 19
+        assert niceness == min(os.nice(0) + NICENESS, least_urgent)
+        assert result == 7
+
+    async def test_an_error_comes_back_with_its_cost(self, long_calls: LongCalls) -> None:
+        refused = await long_calls.run(call(functions.refuse))
+        assert isinstance(refused.error, Refusal)
+        assert refused.error.code == "location_not_found"
+        assert refused.processor_s > 0
+        failed: Answer = await long_calls.run(call(functions.fail))
+        assert isinstance(failed.error, ZeroDivisionError)
+
+    async def test_a_process_that_was_killed_is_replaced(
+        self, long_calls: LongCalls, tmp_path: Path
+    ) -> None:
+        survivor = await long_calls.run(call(functions.die_once, tmp_path / "killed"))
+        assert survivor.error is None
+        assert (await long_calls.run(call(functions.process))).result[0] == survivor.result
+
+    async def test_a_call_that_kills_its_process_is_refused(self, long_calls: LongCalls) -> None:
+        with pytest.raises(Refusal) as refused:
+            await long_calls.run(call(functions.die))
+        assert (refused.value.status, refused.value.code) == (503, "unavailable")
+        both = [call(functions.process, organization_id=each) for each in ("org-1", "org-2")]
+        assert len(await asyncio.gather(*map(long_calls.run, both))) == 2
+
+    async def test_figures_are_the_same_as_in_a_thread(self, tmp_path: Path) -> None:
+        file = tmp_path / "service.db"
+        database = Database(str(file))
+        plan = Plan(locations=2, days=9, sales_per_day=6, goods=6, until=NOW.date())
+        database.write(lambda session: load(session, plan, NOW))
+        tool = {"name": "query_sales", "arguments": {"period": "last7", "groupBy": ["day"]}}
+        query = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}
+        calls = [
+            (figures.DASHBOARD, json.dumps({"locationId": "loc-0001", "period": "last7"})),
+            (figures.SALES, json.dumps({"locationId": "loc-0001"})),
+            (figures.VENUE_FINANCIAL_PULSE, json.dumps({"locationId": "loc-0001"})),
+            ("/api/mcp/v1", json.dumps(query)),
+            ("/console/report", json.dumps({"reportId": str(uuid.uuid4())})),
+        ]
+        replies = []
+        try:
+            for long_calls in (None, LongCalls.in_processes(str(file), SETTINGS)):
+                async with beside(
+                    database, SETTINGS, FakeClock(), long_calls=long_calls
+                ) as service:
+                    await poll_changes(service.core)
+                    replies.append([await service.post(*each) for each in calls])
+        finally:
+            database.close()
+        assert [each.status_code for each in replies[0]] == [200, 200, 200, 200, 404]
+        for here, there in zip(*replies, strict=True):
+            assert without_trace(there.json()) == without_trace(here.json())
+
+    def test_it_ends_with_a_service_that_is_killed(self, tmp_path: Path) -> None:
+        command = (sys.executable, "-c", PARENT, str(tmp_path / "service.db"))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        while is_running(int(done.stdout)):
+            pass
+
+
+PARENT = """
+import asyncio, os, sys
+from controlplane.web.long_calls import LongCalls
+from tests.unit.controlplane.web.long_calls import functions
+from tests.unit.controlplane.web.long_calls.test_long_calls import SETTINGS, call
+if __name__ == "__main__":
+    async def main():
+        long_calls = LongCalls.in_processes(sys.argv[1], SETTINGS)
+        print((await long_calls.run(call(functions.process))).result[0], flush=True)
+        os.kill(os.getpid(), 9)
+    asyncio.run(main())
+"""
+
+
+def url_of(database: Database) -> str:
+    return database._engine.url.render_as_string(hide_password=False)
+
+
+def without_trace(reply: dict[str, Any]) -> dict[str, Any]:
+    return reply | {"trace_id": ""}
