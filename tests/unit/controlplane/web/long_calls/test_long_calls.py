@@ -19,9 +19,9 @@ from agent.wire import routes
 from controlplane.analytics import operations
 from controlplane.analytics import routes as figures
 from controlplane.devices import reading
-from controlplane.operation.body_reader import NICENESS
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, not_found
+from controlplane.operation.niceness import NICENESS
 from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
