@@ -187,11 +187,11 @@ class TestCharging:
         [
             (routes.CURRENT, "{}"),
             (routes.LIST_DEVICES, "{}"),
-            (routes.HEARTBEAT, json.dumps({"bindingId": str(uuid.uuid4()), "foreground": False})),
+            (routes.HEARTBEAT, json.dumps({"bindingId": str(uuid.UUID(int=7)), "foreground": False})),
             (routes.ON_COMMANDS, "{}"),
             (figures.DASHBOARD, DASHBOARD),
             ("/console/api/overview", "{}"),
-            ("/console/report", json.dumps({"reportId": str(uuid.uuid4())})),
+            ("/console/report", json.dumps({"reportId": str(uuid.UUID(int=7))})),
             ("/api/mcp/v1", CALL_A_TOOL),
         ],
     )  # fmt: skip
