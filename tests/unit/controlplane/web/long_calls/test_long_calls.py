@@ -34,6 +34,7 @@ from tests.unit.controlplane.test_workers import is_running
 from tests.unit.controlplane.web.long_calls import functions
 
 TIMEOUT_S = 30.0
+NO_ID = str(uuid.UUID(int=7))
 NOW = FakeClock().now
 DASHBOARD = json.dumps({"locationId": "loc-0001", "locationMode": "all"})
 CALL_A_TOOL = json.dumps(
@@ -187,11 +188,11 @@ class TestCharging:
         [
             (routes.CURRENT, "{}"),
             (routes.LIST_DEVICES, "{}"),
-            (routes.HEARTBEAT, json.dumps({"bindingId": str(uuid.UUID(int=7)), "foreground": False})),
+            (routes.HEARTBEAT, json.dumps({"bindingId": NO_ID, "foreground": False})),
             (routes.ON_COMMANDS, "{}"),
             (figures.DASHBOARD, DASHBOARD),
             ("/console/api/overview", "{}"),
-            ("/console/report", json.dumps({"reportId": str(uuid.UUID(int=7))})),
+            ("/console/report", json.dumps({"reportId": NO_ID})),
             ("/api/mcp/v1", CALL_A_TOOL),
         ],
     )  # fmt: skip
