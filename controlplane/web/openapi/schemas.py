@@ -61,8 +61,9 @@ class _Schemas(GenerateJsonSchema):
         return False  # the title would repeat the name
 
     def field_is_required(self, field: Any, total: bool) -> bool:
-        # A constant field distinguishes several models on the wire, so it is required there. Its
-        # default is only for our own code.
+        # The service always sends a field with fixed values. In a body, a constant distinguishes
+        # several models, so it is required there. Its default is only for our own code.
         default = field["schema"]
-        is_constant = default["type"] == "default" and default["schema"]["type"] == "literal"
-        return is_constant or super().field_is_required(field, total)
+        values = default["schema"].get("expected", ()) if default["type"] == "default" else ()
+        is_sent = self.mode == "serialization" and len(values) > 0
+        return is_sent or len(values) == 1 or super().field_is_required(field, total)

@@ -126,6 +126,14 @@ def test_schemas_of_bodies_refuse_unknown_fields(operation: Any) -> None:
     assert not validator(schema).is_valid(None)
 
 
+def test_a_field_of_a_body_is_required_only_if_it_has_no_default_or_is_a_constant() -> None:
+    schemas = document()["components"]["schemas"]
+    for name in ("FiguresQuery", "NarrowedQuery"):
+        assert schemas[name]["required"] == ["locationId"]
+    for name in ("ApplicationPayload", "NetworkPayload"):
+        assert "version" in schemas[name]["required"]
+
+
 def test_one_operation_takes_no_body() -> None:
     (alone,) = [each for each in OPERATIONS if each.body is None]
     described = document()["paths"][alone.path]["post"]
