@@ -42,7 +42,8 @@ RESTART: Final = Backoff(base_s=1.0, cap_s=60.0)
 RESET_AFTER_S: Final = 600.0
 """Uptime of a loop after which its failure count resets."""
 DAMAGE_PAUSE_S: Final = 60.0
-"""Wait before the daemon restarts its components because the database is damaged."""
+"""After the database was found to be damaged, the daemon waits this long before it restarts its
+components."""
 
 
 class Signal(StrEnum):

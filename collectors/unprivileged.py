@@ -4,7 +4,7 @@ The user is the service's user if it exists, so that a report of root has the sa
 of the service. Otherwise it is ``nobody``. Without root's user id, a defect in a parser can neither
 change root's files nor connect to sockets that only root may use.
 
-This is for Linux only: macOS permits access to the local network to the processes of root only.
+This is for Linux only. On macOS only processes of root may use the local network.
 """
 
 import contextlib
@@ -85,7 +85,7 @@ def is_mapped(uid: int, uid_map: str) -> bool:
 
 
 def load_modules_from(opened: Mapping[str, int]) -> None:
-    """Change the paths on which modules are searched: each directory to its file descriptor."""
+    """Replace each opened directory in the module search paths by the path of its descriptor."""
     packages = (getattr(module, "__path__", None) for module in tuple(sys.modules.values()))
     for search in (sys.path, *packages):
         if isinstance(search, list):
@@ -109,7 +109,7 @@ def _through(opened: Mapping[str, int], path: str) -> str:
 
 
 def _module_files(opened: Mapping[str, int]) -> Iterator[str]:
-    """Yield the files of the loaded modules; of a packaged program also the program's file."""
+    """Yield the files of the loaded modules, and the program's file if it is packaged."""
     if getattr(sys, "frozen", False):
         yield sys.executable
     for module in tuple(sys.modules.values()):

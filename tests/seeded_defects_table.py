@@ -85,7 +85,7 @@ DEFECTS: Final = (
         "tests/unit/agent/tasks/session/test_circuit_breaker.py",
     ),
     Defect(
-        "expiry", "expiresAt is compared with the clock difference in the wrong direction",
+        "expiry", "the clock difference has the wrong sign when expiresAt is compared",
         "agent/rules/clock_skew.py",
         "local_time - timestamp >= -self.offset", "local_time - timestamp >= self.offset",
         "tests/unit/agent/rules/test_clock_skew.py",
@@ -345,7 +345,7 @@ DEFECTS: Final = (
     ),
     # ------------------------------------------------------------------ alerts
     Defect(
-        "alert", "an alert whose condition is unknown for a short time loses the time of its end",
+        "alert", "a firing alert forgets since when it is inactive if its condition is unknown",
         "controlplane/alerts/rules.py",
         "return state if state.is_firing else replace(state, active_since=None)",
         "return replace(state, active_since=None, inactive_since=None)",

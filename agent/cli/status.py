@@ -239,7 +239,8 @@ def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
 def _commands(status: DaemonStatus) -> str:
     """Describe how commands arrive.
 
-    A refusal is shown even if the stream is still open, because the service may close it later.
+    A refusal is shown even while the stream is open: the service may refuse the device first and
+    close the stream later.
     """
     is_refused = status.is_revoked or any(p.code in _REFUSED for p in status.problems)
     by = f"by {status.delivery}" if status.delivery else "not received now"

@@ -138,7 +138,8 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "processor-busy",
         "cpu.load15, hardware.logicalCores, cpu.useFraction",
-        f"load over 15 minutes at least {LOAD_PER_CORE} per core, and now {percent(CPU_USED)} used",
+        f"15-minute load of at least {LOAD_PER_CORE} per core, and at least {percent(CPU_USED)} of"
+        " the processor in use now",
         "The processor has been overloaded for 15 minutes: load {load} on {cores} cores.",
         "find the program that uses it (top, Activity Monitor) and restart it",
         _busy,

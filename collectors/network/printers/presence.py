@@ -57,7 +57,7 @@ def _with_device(
     if not devices and (missing := _missing_file(printer, plugged)):
         return replace(printer, present=False, presence_reason=missing, is_file_missing=True)
     if not devices:
-        reason = f"no USB printer{f' with {by}' if by else ''} is plugged in or switched on"
+        reason = f"no USB printer{f' with {by}' if by else ''} is plugged in and switched on"
         return replace(printer, present=False, presence_reason=reason)
     if len(devices) > 1:
         return replace(printer, presence_reason=_SEVERAL)
@@ -85,7 +85,8 @@ def _missing_file(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> str |
 def _find(printer: KnownPrinter, plugged: Sequence[UsbPrinter]) -> tuple[list[UsbPrinter], str]:
     """Return the devices that the printer may be, and the evidence that was searched for."""
     if printer.address and printer.address.startswith("/dev/"):
-        return [each for each in plugged if each.path == printer.address], "its device file"
+        by = f"device file {printer.address}"
+        return [each for each in plugged if each.path == printer.address], by
     if printer.serial:
         by = f"serial number {printer.serial}"
         same = [each for each in plugged if printer.serial in each.serials]

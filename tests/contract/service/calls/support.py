@@ -1,4 +1,4 @@
-"""The four operations of support: a token is inspected, confirmed and disconnected.
+"""Calls of the four operations of support: contact, inspect, confirm and disconnect.
 
 Unknown, used and expired tokens are refused.
 """

@@ -297,7 +297,7 @@ async def test_an_unknown_binding_is_treated_as_revoked(home: Harness) -> None:
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
-async def test_a_refused_current_at_start_keeps_the_binding(
+async def test_a_refused_current_call_at_start_keeps_the_binding(
     home: Harness, error: ServiceError
 ) -> None:
     await restarted(home)
@@ -313,7 +313,7 @@ async def test_a_refused_current_at_start_keeps_the_binding(
 
 
 @pytest.mark.parametrize("error", [NO, GONE, BodyRejected(400, "no such operation")])
-async def test_a_refused_current_in_a_recheck_is_a_revocation(
+async def test_refused_current_and_heartbeat_calls_in_a_recheck_are_a_revocation(
     home: Harness, error: ServiceError
 ) -> None:
     home.client.always.update(current=error, heartbeat=NO)
@@ -339,7 +339,7 @@ async def test_a_recheck_with_an_unchanged_binding_changes_nothing(home: Harness
     assert home.clock.slept == []
 
 
-async def test_a_recheck_calls_current_after_it_was_requested(home: Harness) -> None:
+async def test_a_recheck_requested_during_a_current_call_calls_current_again(home: Harness) -> None:
     """If a recheck is requested during a `current` call, the result of that call may be outdated.
     Therefore the agent calls `current` again.
     """
@@ -407,7 +407,7 @@ async def test_a_revoked_device_may_enroll_again(tmp_path: Path) -> None:
         assert home.codes() == set()
 
 
-async def test_sign_up_raises_each_error(stranger: Harness) -> None:
+async def test_sign_up_raises_the_error_of_its_client(stranger: Harness) -> None:
     stranger.client.script["challenge"].append(CredentialRefused("unknown key"))
 
     with pytest.raises(CredentialRefused):

@@ -82,7 +82,7 @@ def test_disconnected_queue_is_reported():
     (printer, other) = with_usb([replace(QUEUE, serial="GONE")], [EPSON])
     assert printer.present is False
     assert printer.presence_reason == (
-        "no USB printer with serial number GONE is plugged in or switched on"
+        "no USB printer with serial number GONE is plugged in and switched on"
     )
     assert (other.id, other.source, other.present) == ("usb:J5XX", "usb", True)
 
