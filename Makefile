@@ -38,7 +38,7 @@ PYTEST = $(BIN)/python -m pytest
 quick: $(STAMP) ## run the small tests: unit and contract (a minute)
 	@$(PYTEST) --size=small -n $(WORKERS) --dist=worksteal $(ARGS)
 
-test: $(STAMP) ## run the tests, with a short form of every scenario (3 to 5 minutes)
+test: $(STAMP) ## run the tests, with a short form of every scenario (3 to 6 minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)
 
 test-all: $(STAMP) ## run all tests, with the full matrices
