@@ -158,7 +158,10 @@ class Database:
 
     def _begin_sqlite(self, connection: Any) -> None:
         writes = connection.get_execution_options().get("venue_writes", False)
-        connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(self._patience_s * 1000)}")
+        patience_s = self._patience_s
+        if connection.info.get("busy_timeout_s", self._busy_timeout_s) != patience_s:
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(patience_s * 1000)}")
+            connection.info["busy_timeout_s"] = patience_s
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     def _make_tables(self) -> None:

@@ -3,17 +3,14 @@ as much as it can.
 """
 
 import asyncio
-import contextlib
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterator
 
 from controlplane.storage.database import Database
 from tests.bench.fleet.databases import opened
 from tests.bench.fleet.fleet import Member, populate
 from tests.bench.fleet.load import exchange, heartbeat, list_devices
-from tests.bench.fleet.service import service
+from tests.bench.fleet.service import attacking, service
 
 CALLS = 400
 BEGUN_AFTER_S = 10
@@ -31,7 +28,7 @@ def beside_the_greedy(databases: list[str]) -> Iterator[str]:
             greedy, other = _organizations(url)
             with service(url, "--rate", "20") as started:
                 alone = _p95_ms(started.port, other)
-                with _greedy(started.port, greedy):
+                with attacking("greedy", started.port, greedy.api_key, str(greedy.binding_id)):
                     asyncio.run(asyncio.sleep(BEGUN_AFTER_S))
                     beside = _p95_ms(started.port, other)
             yield (
@@ -66,16 +63,3 @@ def _p95_ms(port: int, member: Member) -> float:
 
     asyncio.run(paced())
     return 1000 * statistics.quantiles(latencies, n=20)[18]
-
-
-@contextlib.contextmanager
-def _greedy(port: int, member: Member) -> Iterator[None]:
-    words = (str(port), member.api_key, str(member.binding_id))
-    command = (sys.executable, "-m", "tests.bench.fleet.greedy", *words)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield
-        finally:
-            process.kill()

@@ -67,3 +67,19 @@ def _process(*command: str) -> Iterator[Service]:
         finally:
             process.terminate()
             process.wait(30)
+
+
+@contextlib.contextmanager
+def attacking(module: str, port: int, *words: str) -> Iterator[None]:
+    """Run a module of this package that loads the service at ``port``, until the context ends.
+
+    The context begins when the module has printed its first line.
+    """
+    command = (sys.executable, "-m", f"tests.bench.fleet.{module}", str(port), *words)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield
+        finally:
+            process.kill()

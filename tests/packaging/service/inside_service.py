@@ -157,6 +157,17 @@ class Verification:
         self.exchange_a_report()
         print_ok("an agent has enrolled and answered a request")
 
+    def use_the_separate_processes(self) -> None:
+        """Send a large body and request figures. The sandbox must permit their processes."""
+        with pytest.raises(urllib.error.HTTPError, match="400") as refused:
+            self.service.call("listDevices", cursor="x" * 100_000)
+        refused.value.close()
+        key = str(self.home / "agent/api-key")
+        words = ("--location", "loc-none", "--base-url", URL, "--api-key-file", key)
+        done = run("venue-control", "figures", *words, expect=1)
+        assert "location_not_found" in done.stderr, done.stderr
+        print_ok("processes of their own parsed a large body and computed figures")
+
     def read_the_journal(self) -> None:
         with pytest.raises(urllib.error.HTTPError, match="401") as refused:
             LocalService(URL, "vck_wrong").devices()
@@ -372,6 +383,7 @@ def main() -> int:
             *([verification.refuse_without_rights] if is_whole else []),
             verification.make_a_key_as_root,
             verification.enroll_an_agent,
+            verification.use_the_separate_processes,
             verification.read_the_journal,
             verification.survive_a_kill,
             *([verification.survive_a_hang, verification.stop_gracefully] if is_whole else []),

@@ -3,10 +3,7 @@ request the most expensive dashboard without a pause.
 """
 
 import asyncio
-import contextlib
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -16,7 +13,7 @@ from controlplane.storage.database import Database
 from tests.bench.fleet.databases import opened
 from tests.bench.fleet.fleet import Member, populate
 from tests.bench.fleet.load import exchange, get, heartbeat
-from tests.bench.fleet.service import service
+from tests.bench.fleet.service import attacking, service
 from tests.bench.fleet.viewers.large_merchant import populate_merchant
 
 ROUNDS: Final = 5
@@ -64,7 +61,7 @@ async def _round(port: int, member: Member, attackers: list[str]) -> tuple[float
     and the time to recover in seconds. Raises RuntimeError if a heartbeat failed.
     """
     alone_s = _p95(await _latencies_s(port, member, PHASE_S))
-    with _attack(port, attackers):
+    with attacking("viewers.greedy_viewer", port, *attackers):
         beside_s = _p95(await _latencies_s(port, member, PHASE_S))
         ready = await get(port, "/readyz")
         if ready != HTTPStatus.OK:
@@ -112,15 +109,3 @@ async def _recovered_s(port: int, member: Member, fast_s: float, since_s: float)
 
 def _p95(latencies_s: list[float]) -> float:
     return statistics.quantiles(latencies_s, n=20, method="inclusive")[18]
-
-
-@contextlib.contextmanager
-def _attack(port: int, keys: list[str]) -> Iterator[None]:
-    command = (sys.executable, "-m", "tests.bench.fleet.viewers.greedy_viewer", str(port), *keys)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield
-        finally:
-            process.kill()

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_mock_engine, event, text
@@ -139,13 +140,12 @@ class TestLockedByAnotherProgram:
         database = Database(str(path), busy_timeout_s=0.05)
         other.execute("BEGIN EXCLUSIVE")
         waits: list[int] = []
-        event.listen(
-            database._engine,
-            "before_cursor_execute",
-            lambda _c, _k, sql, *_: waits.extend(
-                int(sql.rpartition(" ")[2]) for _ in (1,) if "busy_timeout" in sql
-            ),
-        )
+
+        def note(_connection: Any, cursor: sqlite3.Cursor, sql: str, *_: Any) -> None:
+            if sql == "BEGIN IMMEDIATE":
+                waits.extend(cursor.connection.execute("PRAGMA busy_timeout").fetchone())
+
+        event.listen(database._engine, "before_cursor_execute", note)
         for _ in range(3):
             with pytest.raises(DatabaseBusyError):
                 database.write(_layout)

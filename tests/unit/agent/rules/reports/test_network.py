@@ -216,13 +216,13 @@ def test_discovery_is_null_if_neither_mdns_nor_scan_was_possible() -> None:
 
 
 def test_a_failed_source_is_reported_as_one_failure() -> None:
-    failure = facts.Failure("scan", "told by the step itself")
+    failure = facts.Failure("scan", "reported by the step itself")
     collected = replace(CLEAN, mdns_source=BROKE, scan_source=BROKE, failures=(failure,))
 
     payload = network_report(collected, JOB, CONTEXT)
 
     assert [(f.step, f.reason) for f in payload.failures] == [
-        ("scan", "told by the step itself"),
+        ("scan", "reported by the step itself"),
         ("mdns", "it broke"),
     ]
 
