@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 def show_status(screen: Screen, here: ResolvedState, config: Path | None) -> int:
     """Print the status, and return the exit code. Raises StateError."""
     if here.is_closed:
-        return _show_public(screen, here, config)
+        return _show_public(screen, here)
     snapshot = _snapshot(here.state)
     if name := machine_name(snapshot.install_id or ""):
         screen.paragraph(name, "strong")
@@ -123,15 +122,14 @@ def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
     }, NOT_VISIBLE
 
 
-def _show_public(screen: Screen, here: ResolvedState, config: Path | None) -> int:
+def _show_public(screen: Screen, here: ResolvedState) -> int:
     """Print what every user can see, and how to see the rest."""
     from agent.doctor.public_status import describe, public_status  # rarely needed
 
     screen.line(("not visible to you", "warn"))
     screen.fact("agent", describe(public_status()))
     screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
-    words = [] if config is None else ["--config", str(config)]
-    screen.paragraph(f"→ to see its state: {as_root(shlex.join(['status', *words]))}")
+    screen.paragraph(f"→ to see its state: {as_root('status')}")
     return NOT_VISIBLE
 
 

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, TextIO
 
+from agent.config.rights import with_config
 from agent.presentation.plain_text import plain
 
 Style = Literal["good", "warn", "bad", "quiet", "strong", "none"]
@@ -48,8 +49,11 @@ class Screen:
         self.paragraph(*rest, indent="  ")
 
     def paragraph(self, text: str, style: Style = "none", *, indent: str = "") -> None:
-        """Write wrapped text, each line after ``indent``."""
-        for line in wrapped(text, self.width - len(indent)):
+        """Write wrapped text, each line after ``indent``.
+
+        Commands in the text get the `--config` of the user.
+        """
+        for line in wrapped(with_config(text), self.width - len(indent)):
             self._stream.write(indent + self._painted(line, style) + "\n")
 
     def fact(self, name: str, value: str, style: Style = "none") -> None:
