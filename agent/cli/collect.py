@@ -20,7 +20,7 @@ from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
-from agent.cli.options import add_config_option
+from agent.cli.terminal.options import add_config_option
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
@@ -29,14 +29,15 @@ from agent.presentation.progress import RunProgress
 from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
 from agent.rules.reports.context import ReportContext, identity_of
-from agent.rules.reports.jobs import job_of
+from agent.rules.reports.jobs import job_of, printers_job
 from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import with_limitation, with_memory
 from agent.wire.codec import encode, encode_indented
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
+from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
-from collectors.contract import Progress
+from collectors.contract import PRINTER_STEP, Facts, Field, Job, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,18 +81,51 @@ async def collect_report(
 ) -> ReportPayload:
     """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
+    The arguments are those of `run_job`.
+    """
+    job = job_of(config, kind)
+    return payload_of(*await run_job(config, state, job, f"{kind} report", show=show))
+
+
+async def check_printers(
+    config: LocalConfig, state: StateDirectory, printer: str = ""
+) -> tuple[NetworkPayload, str | None]:
+    """Contact this machine's printers now, or only the printer with this id, name or address.
+
+    Returns the payload of a report with the printers, and, if no printer has the name, a message.
+    Raises CollectorError.
+    """
+    job = printers_job(config, printer)
+    job_run = await run_job(config, state, job, "printers", show=_no_progress)
+    payload = payload_of(*job_run)
+    if not isinstance(payload, NetworkPayload):
+        raise TypeError("the job is for a network report")
+    unknown = (each.reason for each in payload.failures if each.step == PRINTER_STEP)
+    return payload, next(unknown, None)
+
+
+async def run_job(
+    config: LocalConfig,
+    state: StateDirectory,
+    job: Job,
+    what: str,
+    *,
+    show: Callable[[Progress], None] | None = None,
+) -> tuple[Job, Facts, tuple[Field, ...], ReportContext]:
+    """Run a collector, and return the arguments of `payload_of`. Raises CollectorError.
+
     ``show`` is called with the progress. By default, progress bars are shown. The first Ctrl-C ends
     the collection, and the report contains the facts so far. The second Ctrl-C ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)
-    job, limitation = with_memory(job_of(config, kind), memory.peek, SystemClock().now())
+    job, limitation = with_memory(job, memory.peek, SystemClock().now())
     interrupted = asyncio.Event()
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(
             signal.SIGINT, _interrupt, interrupted, asyncio.current_task()
         )
-    with RunProgress(what=f"{kind} report") as bars:
+    with RunProgress(what=what) as bars:
         collected = await CollectorProcess().collect(
             job, show or (lambda p: bars.update(p.step, p.done, p.total)), interrupted
         )
@@ -101,7 +135,11 @@ async def collect_report(
         identity=identity,
         environment=environment_here(config),
     )
-    return payload_of(job, with_limitation(collected.facts, limitation), (), context)
+    return job, with_limitation(collected.facts, limitation), (), context
+
+
+def _no_progress(_: Progress) -> None:
+    """Show nothing: a check of printers takes about a second."""
 
 
 def show_report(payload: ReportPayload) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
 
-from agent.cli.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import ENVIRONMENT_PREFIX, LoadedConfig, load, place_of, review

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent.adapters.accounts.privileges import step_down, writer_of
-from agent.cli.options import add_config_option, add_json_option
 from agent.cli.terminal.doctor_view import show
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen
 from agent.config.file import load
 from agent.config.model import LocalConfig

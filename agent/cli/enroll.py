@@ -17,7 +17,7 @@ from agent.adapters.service_client import ServiceClient
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
-from agent.cli.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load

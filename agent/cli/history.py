@@ -20,8 +20,8 @@ from agent.adapters.storage.history import (
 )
 from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
-from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import resolve_state
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago

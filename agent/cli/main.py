@@ -33,10 +33,11 @@ VERBS: Final = {
     "run": "run the daemon in the foreground, as service managers do",
     "enroll": "enroll at the service now and print the record",
     "collect": "collect a report on this machine now, without a service",
+    "check": "check one printer now: what is wrong with it, and what to do",
     "status": "show the daemon's state and its problems",
     "doctor": "check everything that the agent needs, with a fix for each problem",
     "history": "list requests and reports from the journal",
-    "printers": "list the known printers of this machine, or forget one",
+    "printers": "show the state of all printers of this machine, the broken ones first",
     "config": "check, show or describe the configuration",
     "service": "install, uninstall, start or stop the service, or show its state",
 }

@@ -92,7 +92,9 @@ def facts_of(
         if is_whole
         else NOTHING_WRONG
     )
-    matches = match(known, others, machine) if known else PrinterMatches()
+    matches = PrinterMatches()
+    if known:
+        matches = match(known, others, machine, with_all_remedies=job.printers_only)
     hosts = assemble_hosts(observed)
     kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(

@@ -40,13 +40,18 @@ Key = tuple[str, int]  # an address and a port
 
 
 def match(
-    known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms = NOTHING_WRONG
+    known: Sequence[KnownPrinter],
+    observed: Observations,
+    machine: MachineSymptoms = NOTHING_WRONG,
+    *,
+    with_all_remedies: bool = False,
 ) -> PrinterMatches:
     """Return the status and reason of every known printer, in the given order.
 
-    The result also has the printers of each endpoint and the identities to learn.
+    The result also has the printers of each endpoint and the identities to learn. By default, the
+    reasons leave out obvious remedies.
     """
-    matcher = _Matcher(known, observed, machine)
+    matcher = _Matcher(known, observed, machine, with_all_remedies=with_all_remedies)
     judged = [(printer, at, matcher.judge(printer, at)) for printer, at in matcher.located]
     hints = Hints(matcher.index, matcher.is_free)
     ids: dict[Key, dict[str, None]] = {}
@@ -78,9 +83,15 @@ class _Matcher:
     """
 
     def __init__(
-        self, known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms
+        self,
+        known: Sequence[KnownPrinter],
+        observed: Observations,
+        machine: MachineSymptoms,
+        *,
+        with_all_remedies: bool,
     ) -> None:
         self._machine = machine
+        self._with_all_remedies = with_all_remedies
         self._reach = Reach(observed)
         self.index = DeviceIndex(group_devices(observed))
         self.located = locate_printers(known, self.index)
@@ -129,7 +140,8 @@ class _Matcher:
     def _verdict(
         self, symptoms: Symptoms, device: Device | None = None, key: Key | None = None
     ) -> Verdict:
-        reason = sentence(*explain(symptoms, self._machine))
+        texts = explain(symptoms, self._machine, with_all_remedies=self._with_all_remedies)
+        reason = sentence(*texts)
         marked = _marked(symptoms.printer, device, key) if device is not None else ()
         return Verdict(symptoms.status, reason, key, marked, device)
 

@@ -1,4 +1,4 @@
-"""Selects the addresses of known printers that are contacted after the scan. Pure.
+"""Selects the addresses of known printers that are contacted, mostly after the scan. Pure.
 
 A printer that is set up on this machine may be outside of the scanned networks, or use a port that
 the scan did not try. A connection without payload tests whether the printer answers there.
@@ -6,16 +6,50 @@ the scan did not try. A connection without payload tests whether the printer ans
 
 import ipaddress
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import islice
 
-from collectors.network.observations import KnownPrinter, SnmpTarget
+from collectors.network.host.local_network import LocalInterface
+from collectors.network.observations import KnownPrinter, MdnsService, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
-from collectors.network.scan.targets import Target
+from collectors.network.scan.targets import (
+    Target,
+    TargetSelection,
+    select_own_addresses,
+    select_targets,
+)
 from collectors.shared.addresses import PRINT_PORTS, is_loopback, is_private, parse_networks
 
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
 _DOUBTFUL = ("refused", "no-answer")
+
+
+def select_printers(
+    known: Sequence[KnownPrinter],
+    services: Sequence[MdnsService],
+    interfaces: Sequence[LocalInterface],
+    *,
+    exclude: Sequence[str],
+    max_hosts: int,
+) -> TargetSelection:
+    """Select the IPv4 addresses of printers, for a scan of nothing else.
+
+    A printer that is set up by an mDNS name has the addresses that ``services`` announce for it.
+    """
+    network = [printer for printer in known if printer.transport == "network"]
+    wanted = {address for printer in network for address in printer.addresses}
+    names = {printer.dns_sd_name for printer in network} | {printer.host for printer in network}
+    for service in services:
+        if service.instance in names or service.hostname in names:
+            wanted.update(service.addresses)
+    own = {target.address for target in select_own_addresses(interfaces).targets}
+    subnets = tuple(f"{address}/32" for address in sorted(wanted - own) if ":" not in address)
+    if not subnets:
+        return TargetSelection()
+    selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
+    targets = tuple(target for target in selection.targets if target.address not in own)
+    return replace(selection, targets=targets)
 
 
 def printer_targets(
