@@ -6,6 +6,7 @@ Progress goes to stderr, the result to stdout.
 import argparse
 import asyncio
 import json
+import platform
 import signal
 import sys
 from collections.abc import Callable
@@ -24,11 +25,13 @@ from agent.cli.terminal.options import add_config_option
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
+from agent.presentation.machine_name import machine_name
 from agent.presentation.page.html import report_page
 from agent.presentation.progress import RunProgress
 from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
-from agent.rules.reports.context import ReportContext, identity_of
+from agent.rules.install_id import install_id_for
+from agent.rules.reports.context import UNENROLLED, ReportContext, identity_of
 from agent.rules.reports.jobs import job_of, printers_job
 from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import with_limitation, with_memory
@@ -66,10 +69,21 @@ def run(options: argparse.Namespace) -> int:
     elif options.ndjson:
         sys.stdout.write(encode(payload).decode() + "\n")
     else:
-        show_report(payload)
+        show_report(with_host_name(payload))
     if options.html is not None:
-        write_page(options.html, payload)
+        write_page(options.html, with_host_name(payload))
     return 0
+
+
+def with_host_name(payload: ReportPayload) -> ReportPayload:
+    """Return the payload to show to a user: an unenrolled machine is named by its host name."""
+    identity = payload.identity
+    if identity.install_id != UNENROLLED:
+        return payload
+    name = install_id_for(platform.node(), uuid4())
+    if machine_name(name) is None:
+        return payload
+    return payload.model_copy(update={"identity": identity.model_copy(update={"install_id": name})})
 
 
 async def collect_report(

@@ -142,15 +142,20 @@ def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
 
 
 def _recent(state: StateDirectory) -> list[str]:
-    """Return a line for each of the last requests."""
+    """Return a line for each of the last requests, with the headline of its report."""
     from agent.adapters.storage.history import read_history  # not needed for --json
-    from agent.cli.history import result_of
+    from agent.cli.history import headlines_of, result_of
 
     try:
         rows = read_history(state, RECENT_REQUESTS)
+        headlines = headlines_of(state, rows)
     except StateError as error:
         return [str(error)]
-    return [f"{row.kind} {result_of(row)}, {ago(row.at)}" for row in rows]
+    lines = ((row, headlines.get(row.report_id or "", ("", "none"))[0]) for row in rows)
+    return [
+        f"{row.kind} {result_of(row)}, {ago(row.at)}{headline and f': {headline}'}"
+        for row, headline in lines
+    ]
 
 
 def _show_absent(

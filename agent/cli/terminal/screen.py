@@ -13,12 +13,16 @@ from typing import Final, Literal, TextIO
 
 from agent.config.rights import with_config
 from agent.presentation.plain_text import plain
+from agent.presentation.severity import Severity
 
 Style = Literal["good", "warn", "bad", "quiet", "strong", "none"]
 
 # Colours of ECMA-48 that are readable on dark and light backgrounds.
 _CODES: Final[dict[Style, str]] = {
     "good": "32", "warn": "33", "bad": "1;31", "quiet": "2", "strong": "1", "none": "",
+}  # fmt: skip
+SEVERITY_STYLES: Final[dict[Severity, Style]] = {
+    "good": "good", "warn": "warn", "bad": "bad", "muted": "quiet",
 }  # fmt: skip
 WIDTH_MAX: Final = 100
 WIDTH_MIN: Final = 40

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import platform
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -65,6 +66,28 @@ def test_child_receives_the_learned_printers_and_writes_no_state(
     assert report["limitations"] == []
     assert before == {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in before}
     assert set(before) == set((home / "state").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("host", "title"),
+    [("till-7.local", "till-7: network report"), ("localhost", "Network report")],
+)
+def test_report_of_an_unenrolled_machine_is_shown_with_its_host_name(
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    title: str,
+) -> None:
+    monkeypatch.setattr(platform, "node", lambda: host)
+    assert collected(home, capsys)["identity"]["installId"] == "unenrolled"
+    page = home / "page.html"
+    options = argparse.Namespace(
+        kind="network", config=home / "agent.toml", ndjson=False, html=page, json=False
+    )
+    assert collect.run(options) == 0
+    assert capsys.readouterr().out.strip().startswith(title)
+    assert f"<title>{title}" in page.read_text()
 
 
 def test_printer_memory_without_permission_is_a_limitation(
