@@ -146,6 +146,7 @@ ALONE: Final = Story(
         agent("status --config agent.toml", 2),
         agent("history --config agent.toml", output="no requests yet"),
         agent("check till --config agent.toml", 1, "this machine has no printer 'till'"),
+        agent("check till --config agent.toml --json", 1, "this machine has no printer"),
         agent("printers --config agent.toml", output="no report has found a printer"),
         agent("printers list --config agent.toml --json", output='"printers"'),
         agent("printers forget till --config agent.toml", 1, "name one printer to forget"),

@@ -72,7 +72,7 @@ def test_child_receives_the_learned_printers_and_writes_no_state(
     ("host", "title"),
     [("till-7.local", "till-7: network report"), ("localhost", "Network report")],
 )
-def test_report_of_an_unenrolled_machine_is_shown_with_its_host_name(
+def test_title_of_an_unenrolled_machine_is_its_host_name(
     home: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
