@@ -13,7 +13,9 @@ from agent.cli.terminal.screen import Screen
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
+from agent.wire.addresses import split_host_port
 from agent.wire.codec import to_plain
+from agent.wire.payloads.network import NetworkPayload, Printer
 
 HEALTHY, UNHEALTHY = 0, 1
 
@@ -44,7 +46,15 @@ def run(options: argparse.Namespace) -> int:
     else:
         screen = Screen()
         show_printers(screen, payload)
-        if any(view.row.status == "unreachable" for view in views):
+        if any(_is_missing(printer, payload) for printer in payload.printers or ()):
             screen.blank()
             screen.paragraph("→ to search the network for it: `venue-agent collect network`")
     return HEALTHY if views and all(view.is_healthy for view in views) else UNHEALTHY
+
+
+def _is_missing(printer: Printer, payload: NetworkPayload) -> bool:
+    """Return whether no device answers at the address of a network printer."""
+    if printer.transport != "network" or printer.status != "unreachable":
+        return False
+    hosts = payload.network_map.hosts if payload.network_map else ()
+    return split_host_port(printer.address or "")[0] not in {host.address for host in hosts}

@@ -14,8 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
 
-from rich.console import Console
-
 from agent.adapters.clock import SystemClock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.device_record import DeviceRecordFile
@@ -26,9 +24,6 @@ from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.errors import AgentError
 from agent.presentation.machine_name import machine_name
-from agent.presentation.page.html import report_page
-from agent.presentation.progress import RunProgress
-from agent.presentation.terminal.report import report_view
 from agent.reporting import environment_here
 from agent.rules.install_id import install_id_for
 from agent.rules.reports.context import UNENROLLED, ReportContext, identity_of
@@ -139,10 +134,15 @@ async def run_job(
         asyncio.get_running_loop().add_signal_handler(
             signal.SIGINT, _interrupt, interrupted, asyncio.current_task()
         )
-    with RunProgress(what=what) as bars:
-        collected = await CollectorProcess().collect(
-            job, show or (lambda p: bars.update(p.step, p.done, p.total)), interrupted
-        )
+    if show is not None:
+        collected = await CollectorProcess().collect(job, show, interrupted)
+    else:
+        from agent.presentation.progress import RunProgress  # slow to import
+
+        with RunProgress(what=what) as bars:
+            collected = await CollectorProcess().collect(
+                job, lambda p: bars.update(p.step, p.done, p.total), interrupted
+            )
     context = ReportContext(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
@@ -158,6 +158,10 @@ def _no_progress(_: Progress) -> None:
 
 def show_report(payload: ReportPayload) -> None:
     """Print a report on the terminal."""
+    from rich.console import Console  # slow to import, as the other modules for complete reports
+
+    from agent.presentation.terminal.report import report_view
+
     Console(highlight=False).print(report_view(payload))
 
 
@@ -169,6 +173,8 @@ def write_page(
     ``write`` is a function that writes the content, for a process without the rights to write to
     ``path``.
     """
+    from agent.presentation.page.html import report_page  # slow to import
+
     try:
         (write or path.write_bytes)(report_page(payload).encode())
     except OSError as error:

@@ -44,7 +44,9 @@ def select_printers(
         if service.instance in names or service.hostname in names:
             wanted.update(service.addresses)
     own = {target.address for target in select_own_addresses(interfaces).targets}
-    subnets = tuple(f"{address}/32" for address in sorted(wanted - own) if ":" not in address)
+    # `printer_targets` reports the other addresses.
+    scannable = (each for each in sorted(wanted - own) if ":" not in each and is_private(each))
+    subnets = tuple(f"{address}/32" for address in scannable)
     if not subnets:
         return TargetSelection()
     selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
