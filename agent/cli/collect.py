@@ -39,7 +39,11 @@ from collectors.contract import PRINTER_STEP, Facts, Field, Job, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=("network", "application"))
+    parser.add_argument(
+        "kind",
+        choices=("network", "application"),
+        help="network: printers and hosts; application: this machine and its programs",
+    )
     add_config_option(parser)
     output = parser.add_mutually_exclusive_group()
     output.add_argument(

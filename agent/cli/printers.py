@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import shlex
 import sys
 from dataclasses import asdict
 
@@ -12,7 +13,7 @@ from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.printer_view import show_printers
 from agent.cli.terminal.screen import Screen
-from agent.errors import AgentError, ConfigMissing, StateError
+from agent.errors import AgentError, ConfigError, ConfigMissing, StateError
 from agent.rules.learned_printers import Memory
 from agent.wire.codec import to_plain
 from agent.wire.payloads.network import NetworkPayload
@@ -38,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.action == "list" and options.printer:
+        advice = f"`venue-agent check {shlex.quote(options.printer)}` shows one printer"
+        raise ConfigError((f"`printers list` shows all printers; {advice}",))
     here = resolve_state(options.config)
     if options.action == "forget":
         file, memory = _read_memory(here)

@@ -25,7 +25,9 @@ _OTHER_COMMENT: Final = re.compile(r"\s*(?:;|//|/\*|--|<!--)")
 _FIRST_WORD: Final = re.compile(r"\s*([\w\-]+)\s*")
 _TEXT_IN_LIST: Final = re.compile(r"[\[,]\s*(?:[A-Za-z_]|\d+\.\d+\.)")
 _WITH_UNIT: Final = re.compile(r"[+-]?\d+(?:\.\d+)?\s*[A-Za-z%]+$")
-_UNCLEAR: Final = "write a [section], a key = value, or a comment that begins with #"
+_UNCLEAR: Final = (
+    "this line is neither a [section] nor a key = value; if it is a comment, put # before it"
+)
 
 
 def syntax_problem(model: type[Section], name: str, error: TOMLDecodeError, text: str) -> str:

@@ -12,7 +12,7 @@ from agent.adapters.collector_process import Collected
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import check, collect, printers
-from agent.errors import AgentError, StateError
+from agent.errors import AgentError, ConfigError, StateError
 from agent.rules.learned_printers import Memory, Replacement
 from collectors.contract import (
     PRINTER_STEP,
@@ -193,6 +193,12 @@ def test_check_as_json_contains_the_printer(
 def test_check_of_an_unknown_printer_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(AgentError, match="this machine has no printer 'cellar'"):
         run_check(tmp_path, "cellar")
+
+
+@pytest.mark.usefixtures("memory")
+def test_list_of_one_printer_names_the_verb_check(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="`venue-agent check bar` shows one printer"):
+        run(tmp_path, "list", "bar")
 
 
 def test_no_printer_is_contacted_with_an_invalid_configuration(

@@ -68,7 +68,8 @@ def problem_in(directory: Path, text: str) -> str:
          ("5:11: a list is not complete: check its commas, quotes and closing bracket:"
          " ports = [80, 443]")),
         ("// comment", "4:1: a comment begins with #"),
-        ("a remark", "4:3: write a [section], a key = value, or a comment that begins with #"),
+        ("a remark", ("4:3: this line is neither a [section] nor a key = value; if it is a comment,"
+         " put # before it")),
     ],
 )  # fmt: skip
 def test_frequent_syntax_errors_have_advice(tmp_path: Path, lines: str, problem: str) -> None:

@@ -103,6 +103,24 @@ def test_agent_without_a_verb_prints_its_help(
     assert max(map(len, errors.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("frobnicate", "'frobnicate' is not a valid VERB: choose from run, enroll, "),
+        ("collect printers", "'printers' is not a valid kind: choose from network, application\n"),
+        ("collect", "kind is missing: see --help\n"),
+        ("check", "PRINTER is missing: see --help\n"),
+        ("status --config", "--config needs a value\n"),
+    ],
+)
+def test_errors_in_usage_are_in_plain_words(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        AGENT(words.split())
+    assert f"error: {message}" in capsys.readouterr().err
+
+
 def test_a_mistyped_option_is_reported_with_the_usage_of_its_verb(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
