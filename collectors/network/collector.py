@@ -168,6 +168,7 @@ class _Collection:
     def _check_printers(self) -> None:
         """Contact this machine's printers, or one of them, and nothing else."""
         from collectors.network.observations import is_resolved_by_mdns
+        from collectors.network.progress import printer_addresses_in
 
         facts = self._collected
         discoveries = Discoveries(facts.local.own_addresses)
@@ -175,10 +176,11 @@ class _Collection:
         facts.mdns = MdnsFindings(state=SourceState("unsupported", _ONLY_PRINTERS))
         if any(map(is_resolved_by_mdns, facts.known or ())):
             facts.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
+        facts.macs = self._neighbours()
         if self._may_leave_machine:
             facts.selection = select_printers(
                 facts.known or (),
-                facts.mdns.services,
+                printer_addresses_in(facts),
                 facts.local.in_use,
                 exclude=self._job.exclude,
                 max_hosts=self._job.max_hosts,

@@ -8,6 +8,8 @@ from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
 from collectors.network.matching.causes import machine_causes
+from collectors.network.matching.devices import sure_macs
+from collectors.network.matching.locate import located_addresses
 from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import NOTHING_WRONG
@@ -49,6 +51,27 @@ def observed_in(collected: CollectedFacts, announced: Announced) -> Observations
         scanned_networks=collected.selection.networks if is_whole else (),
         attempts=collected.attempts,
     )
+
+
+def printer_addresses_in(collected: CollectedFacts) -> set[str]:
+    """Return the addresses at which the known printers may be, without a search of the network.
+
+    They are the addresses of their setup, those that mDNS announces, those that the neighbour table
+    has for their MACs, and for printers without an address the last one that was learned.
+    """
+    known = [printer for printer in collected.known or () if printer.transport == "network"]
+    observed = observed_in(collected, announced_in(collected))
+    addresses = located_addresses(known, observed.without(collected.local.own_addresses))
+    for printer in known:
+        learned = printer.learned
+        addresses.update(printer.addresses)
+        macs = tuple(sure_macs(printer))
+        if learned is not None and learned.mac_address:
+            macs = (*macs, learned.mac_address)
+        addresses.update(address for address, mac in collected.macs.items() if mac.endswith(macs))
+        if learned is not None and learned.address and not printer.addresses:
+            addresses.add(learned.address)
+    return addresses
 
 
 def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
@@ -94,7 +117,7 @@ def facts_of(
     )
     matches = PrinterMatches()
     if known:
-        matches = match(known, others, machine, with_all_remedies=job.printers_only)
+        matches = match(known, others, machine, printers_only=job.printers_only)
     hosts = assemble_hosts(observed)
     kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(

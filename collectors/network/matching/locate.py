@@ -11,12 +11,13 @@ from collectors.network.matching.devices import (
     DeviceIndex,
     Match,
     evidence_of,
+    group_devices,
     instance_names,
 )
 from collectors.network.matching.identity import mac_in_uuid
 from collectors.network.matching.models import is_same_model
 from collectors.network.matching.verdicts import difference, is_surely
-from collectors.network.observations import KnownPrinter
+from collectors.network.observations import KnownPrinter, Observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,14 @@ def locate_printers(
     """Return each printer with its match. Local printers and printers without a match have None."""
     first = [(printer, _locate(index, printer)) for printer in known]
     return tuple((p, _by_mac(p, _without_shared(index, p, at, first))) for p, at in first)
+
+
+def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> set[str]:
+    """Return the addresses of all devices that may be one of the printers."""
+    located = locate_printers(known, DeviceIndex(group_devices(observed)))
+    matches = (at for _, at in located if at is not None)
+    devices = (device for at in matches for device in (at.device, *at.rivals) if device)
+    return {address for device in devices for address in device.addresses}
 
 
 def _locate(index: DeviceIndex, printer: KnownPrinter, skip: tuple[By, ...] = ()) -> Located | None:

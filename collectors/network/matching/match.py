@@ -38,20 +38,22 @@ from collectors.shared.addresses import PRINT_PORTS, join_host_port
 
 Key = tuple[str, int]  # an address and a port
 
+_NOT_SEARCHED = "its address is not known, and the network was not searched for it"
+
 
 def match(
     known: Sequence[KnownPrinter],
     observed: Observations,
     machine: MachineSymptoms = NOTHING_WRONG,
     *,
-    with_all_remedies: bool = False,
+    printers_only: bool = False,
 ) -> PrinterMatches:
     """Return the status and reason of every known printer, in the given order.
 
-    The result also has the printers of each endpoint and the identities to learn. By default, the
-    reasons leave out obvious remedies.
+    The result also has the printers of each endpoint and the identities to learn. With
+    ``printers_only``, the network was not searched, and reasons contain obvious remedies as well.
     """
-    matcher = _Matcher(known, observed, machine, with_all_remedies=with_all_remedies)
+    matcher = _Matcher(known, observed, machine, printers_only=printers_only)
     judged = [(printer, at, matcher.judge(printer, at)) for printer, at in matcher.located]
     hints = Hints(matcher.index, matcher.is_free)
     ids: dict[Key, dict[str, None]] = {}
@@ -88,10 +90,10 @@ class _Matcher:
         observed: Observations,
         machine: MachineSymptoms,
         *,
-        with_all_remedies: bool,
+        printers_only: bool,
     ) -> None:
         self._machine = machine
-        self._with_all_remedies = with_all_remedies
+        self._printers_only = printers_only
         self._reach = Reach(observed)
         self.index = DeviceIndex(group_devices(observed))
         self.located = locate_printers(known, self.index)
@@ -140,14 +142,17 @@ class _Matcher:
     def _verdict(
         self, symptoms: Symptoms, device: Device | None = None, key: Key | None = None
     ) -> Verdict:
-        texts = explain(symptoms, self._machine, with_all_remedies=self._with_all_remedies)
+        texts = explain(symptoms, self._machine, with_all_remedies=self._printers_only)
         reason = sentence(*texts)
         marked = _marked(symptoms.printer, device, key) if device is not None else ()
         return Verdict(symptoms.status, reason, key, marked, device)
 
     def _see_unmatched(self, printer: KnownPrinter) -> Symptoms:
+        if self._printers_only and not (printer.host or printer.dns_sd_name):
+            return Symptoms(printer, "unknown", _NOT_SEARCHED)
         if self._reach.is_blind:
-            return Symptoms(printer, "unknown", "the network was not examined")
+            seen = "it was not contacted" if self._printers_only else "the network was not examined"
+            return Symptoms(printer, "unknown", seen)
         if not printer.addresses:
             return verdicts.see_missing(printer)
         address, port = printer.addresses[0], printer.port

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice
 
 from collectors.network.host.local_network import LocalInterface
-from collectors.network.observations import KnownPrinter, MdnsService, SnmpTarget
+from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import (
     Target,
@@ -27,31 +27,27 @@ _DOUBTFUL = ("refused", "no-answer")
 
 def select_printers(
     known: Sequence[KnownPrinter],
-    services: Sequence[MdnsService],
+    addresses: Collection[str],
     interfaces: Sequence[LocalInterface],
     *,
     exclude: Sequence[str],
     max_hosts: int,
 ) -> TargetSelection:
-    """Select the IPv4 addresses of printers, for a scan of nothing else.
+    """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of nothing else.
 
-    A printer that is set up by an mDNS name has the addresses that ``services`` announce for it.
+    `printer_targets` selects the others, or reports why they are not contacted. An address that a
+    printer is not set up with may be in a network that this machine cannot reach.
     """
-    network = [printer for printer in known if printer.transport == "network"]
-    wanted = {address for printer in network for address in printer.addresses}
-    names = {printer.dns_sd_name for printer in network} | {printer.host for printer in network}
-    for service in services:
-        if service.instance in names or service.hostname in names:
-            wanted.update(service.addresses)
     own = {target.address for target in select_own_addresses(interfaces).targets}
-    # `printer_targets` reports the other addresses.
-    scannable = (each for each in sorted(wanted - own) if ":" not in each and is_private(each))
-    subnets = tuple(f"{address}/32" for address in scannable)
+    others = sorted(address for address in addresses if address not in own)
+    subnets = tuple(f"{each}/32" for each in others if ":" not in each and is_private(each))
     if not subnets:
         return TargetSelection()
     selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
     targets = tuple(target for target in selection.targets if target.address not in own)
-    return replace(selection, targets=targets)
+    set_up = {address for printer in known for address in printer.addresses}
+    networks = tuple(f"{each.address}/32" for each in targets if each.address in set_up)
+    return replace(selection, targets=targets, networks=networks)
 
 
 def printer_targets(

@@ -567,3 +567,27 @@ def test_check_with_device_only_contacts_no_printer() -> None:
     facts = collect(world, replace(CHECK, device_only=True))
     assert "10.0.0.9" not in {target.address for scan in world.scanned for target in scan}
     assert [printer.status for printer in facts.printers or ()] == ["unknown"]
+
+
+def test_check_of_a_printer_without_a_known_address_claims_nothing() -> None:
+    by_mac = replace(
+        QUEUE, address="02:00:00:00:00:07", host=None, addresses=(), port=None,
+        mac_address="02:00:00:00:00:07",
+    )  # fmt: skip
+    world = World(known=(by_mac,))
+    (printer,) = collect(world, CHECK).printers or ()
+    assert world.scanned == []
+    assert (printer.status, printer.reason) == (
+        "unknown", "Its address is not known, and the network was not searched for it",
+    )  # fmt: skip
+
+
+def test_check_contacts_the_address_that_the_neighbour_table_has_for_the_mac() -> None:
+    by_mac = replace(
+        QUEUE, address=PRINTER.mac_address, host=None, addresses=(), mac_address=PRINTER.mac_address
+    )
+    world = World(known=(by_mac,))
+    table = (LinkNeighbour(2, "10.0.0.9", PRINTER.mac_address, "stale"),)
+    facts = collect(world, CHECK, read_neighbour_table=lambda: table)
+    assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
+    assert [printer.status for printer in facts.printers or ()] == ["reachable"]
