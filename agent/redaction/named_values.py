@@ -41,7 +41,7 @@ _NAMES_SOMETHING_ELSE: Final = re.compile(
 )
 _NO_SECRET: Final = re.compile(
     rf"(?i)(?:bearer {PLACEHOLDER}"
-    r"""|(?:true|false|null|none)(?![\w\-])|""(?!")|''(?!')|\*\*\*|"\*\*\*"|'\*\*\*')"""
+    r"""|(?:true|false|null|none)(?![\w\-])|"…"|""(?!")|''(?!')|\*\*\*|"\*\*\*"|'\*\*\*')"""
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")

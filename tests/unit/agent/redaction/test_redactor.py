@@ -121,6 +121,7 @@ def test_values_of_keys_that_name_a_secret_are_redacted(text: str, expected: str
         "api-key: the API key cannot be read",
         "credential: the service accepts the API key",
         "a valid API key is needed: Authorization: Bearer <API key>, or the session cookie",
+        'quotes are missing: write snmp_community = "…"',
         "user@host wrote to anna@example.com, mailto:anna@example.com",
         "getty@tty1.service: Deactivated",
         "git@github.com:owner/name",
