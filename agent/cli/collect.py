@@ -22,6 +22,7 @@ from agent.adapters.storage.state import StateDirectory
 from agent.cli.terminal.options import add_config_option
 from agent.config.file import load
 from agent.config.model import LocalConfig
+from agent.config.rights import with_config
 from agent.errors import AgentError
 from agent.presentation.machine_name import machine_name
 from agent.reporting import environment_here
@@ -166,7 +167,7 @@ def show_report(payload: ReportPayload) -> None:
 
     from agent.presentation.terminal.report import report_view
 
-    Console(highlight=False).print(report_view(payload))
+    Console(highlight=False).print(report_view(payload, with_config))
 
 
 def write_page(

@@ -65,7 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
         return code
 
-    return run_command(act, debug=options.debug, words=shlex.join(words))
+    try:
+        return run_command(act, debug=options.debug, words=shlex.join(words))
+    finally:
+        name_configuration(None)
 
 
 def in_order(words: Sequence[str]) -> list[str]:

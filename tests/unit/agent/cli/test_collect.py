@@ -3,6 +3,7 @@
 import argparse
 import json
 import platform
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,8 +14,9 @@ from agent.adapters.collector_process import Collected
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import collect
+from agent.cli.main import main
 from agent.rules.learned_printers import Memory
-from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob
+from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob, SourceState
 from tests.fakes.collectors.fake_collectors import good_facts
 
 TIMELESS = timedelta(days=36_500)
@@ -88,6 +90,17 @@ def test_title_of_an_unenrolled_machine_is_its_host_name(
     assert collect.run(options) == 0
     assert capsys.readouterr().out.strip().startswith(title)
     assert f"<title>{title}" in page.read_text()
+
+
+def test_advice_of_a_finding_contains_the_configuration_of_the_user(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = replace(good_facts("network"), mdns_source=SourceState("failed", "no socket"))
+    monkeypatch.setattr("tests.unit.agent.cli.test_collect.good_facts", lambda _kind: failed)
+    monkeypatch.chdir(home)
+    assert main(["collect", "network", "--config", "agent.toml"]) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Run `venue-agent doctor --config agent.toml` for the reason." in output
 
 
 def test_printer_memory_without_permission_is_a_limitation(
