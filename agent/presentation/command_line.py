@@ -54,7 +54,8 @@ def readable(message: str) -> str:
     if choice := _CHOICE.search(message):
         what = message.partition(":")[0].removeprefix("argument ")
         known = ", ".join(re.findall(r"[\w-]+", choice[2]))
-        return f"{choice[1]!r} is not a valid {what}: choose from {known}"
+        rest = message[choice.end() :]
+        return f"{choice[1]!r} is not a valid {what}: choose from {known}{rest}"
     return message
 
 
