@@ -68,10 +68,16 @@ class Source:
 
 
 def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
-    """Return the missing keys that an unknown key resembles. Only the unknown key is reported."""
+    """Return the missing keys that an unknown key resembles. Only the unknown key is reported.
+
+    A missing section is also left out if one of its keys is above the first section.
+    """
     missing = [each.path for each in issues if each.fault == "missing"]
     meant: set[Path] = set()
     for *above, key in (each.path for each in issues if each.fault == "unknown"):
+        if not above:
+            sections = sections_of(model).items()
+            meant.update((name,) for name, each in sections if key in each.model_fields)
         here = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
         nearest = _nearest(str(key), here)
         if nearest and _nearest(str(key), keys_below(model, tuple(above))) == nearest:

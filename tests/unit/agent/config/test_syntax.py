@@ -113,5 +113,11 @@ def test_wrong_values_have_a_suggestion(tmp_path: Path, lines: str, problem: str
 
 
 def test_key_above_the_first_section_names_its_section(tmp_path: Path) -> None:
-    problem = problem_in(tmp_path, f'base_url = "https://ops.venue.test"\n{SERVICE}')
-    assert problem == "1:1: unknown key 'base_url': it belongs below a line [service]"
+    file = tmp_path / "config.toml"
+    file.write_text(SERVICE.removeprefix("[service]\n"), encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        load(Config, file, {})
+    assert error.value.problems == (
+        f"{file}:1:1: unknown key 'base_url': it belongs below a line [service]",
+        f"{file}:2:1: unknown key 'location_id': it belongs below a line [service]",
+    )
