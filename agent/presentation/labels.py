@@ -15,6 +15,7 @@ LABELS: Final[Mapping[str, str]] = {
     "hardware.physicalCores": "Cores",
     "hardware.logicalCores": "Threads of all cores",
     "hardware.temperatureCelsius": "Hottest sensor",
+    "hardware.temperatureLimitCelsius": "Limit of hottest sensor",
     "hardware.temperatures": "All sensors, in °C",
     "hardware.batteryFraction": "Battery charge",
     "hardware.batteryCharging": "Plugged in",

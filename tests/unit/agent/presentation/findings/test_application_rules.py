@@ -170,6 +170,12 @@ CASES = (
         "The machine is hot: 85 °C (nvme Composite).",
     ),
     Case(
+        "hot",
+        {"hardware.temperatureCelsius": 96.0, "hardware.temperatureLimitCelsius": 110.0},
+        {"hardware.temperatureCelsius": 94.0, "hardware.temperatureLimitCelsius": 110.0},
+        "The machine is hot: 96 °C.",
+    ),
+    Case(
         "battery-low",
         {"hardware.batteryFraction": 0.2, "hardware.powerSource": "battery"},
         {"hardware.batteryFraction": 0.05, "hardware.powerSource": "mains"},

@@ -41,6 +41,38 @@ def test_a_read_only_mount_of_a_writable_disk_is_not_reported_as_read_only() -> 
     assert not mount.read_only
 
 
+ROOT = "22 1 8:2 / / rw - ext4 /dev/sda2 rw"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_listed"),
+    [
+        ("50 22 0:60 / /tmp/.mount_TillX ro - fuse.Till.AppImage Till ro,user_id=0", False),
+        ("50 22 0:60 / /home/anna/cloud rw - fuse.rclone cloud: rw,user_id=1000", False),
+        ("50 22 0:60 / /mnt/pool rw - fuse.mergerfs pool rw,user_id=0,allow_other", True),
+        ("50 22 0:60 / /srv/windows rw - fuseblk /dev/sdb1 rw,user_id=0,allow_other", True),
+    ],
+    ids=["AppImage", "of a user", "of the system", "NTFS"],
+)  # fmt: skip
+def test_file_systems_of_a_users_program_are_not_listed(line: str, is_listed: bool) -> None:
+    listed = mounts.data_mounts(mounts.parse_mountinfo(f"{ROOT}\n{line}"))
+    assert len(listed) == 1 + is_listed
+
+
+def test_the_overlay_of_a_container_is_not_listed_beside_its_disk() -> None:
+    layer = "/var/lib/docker/overlay2/4f"
+    options = f"rw,lowerdir=/a,upperdir={layer}/diff"
+    container = f"60 22 0:70 / {layer}/merged rw - overlay overlay {options}"
+    memory = "61 22 0:71 / /run rw - tmpfs tmpfs rw"
+    of_memory = "62 22 0:72 / /data rw - overlay overlay rw,lowerdir=/a,upperdir=/run/up"
+    listed = mounts.data_mounts(
+        mounts.parse_mountinfo("\n".join((ROOT, container, memory, of_memory)))
+    )
+    assert [mount.path for mount in listed] == ["/", "/data"]
+    own = f"22 1 0:70 / / rw - overlay overlay {options}"
+    assert len(mounts.data_mounts(mounts.parse_mountinfo(own))) == 1
+
+
 @settings(max_examples=examples(50))
 @given(st.text() | st.from_regex(r"\d \d \d:\d /\S* /\S* rw - \S+ \S+ rw\n"))
 def test_mountinfo_takes_any_text(text: str) -> None:

@@ -147,6 +147,36 @@ def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> No
     )
 
 
+def test_inputs_without_a_sensor_and_parts_below_their_limit_are_not_the_hottest(
+    tmp_path: Path,
+) -> None:
+    sensors = {
+        "nct6779 AUXTIN0": (121000, None),
+        "it8620 temp": (124000, None),
+        "amdgpu junction": (91000, 110000),
+        "nvme Sensor 2": (96000, 65261850),
+        "k10temp Tctl": (82000, None),
+    }
+    files = {}
+    for number, (sensor, (now, limit)) in enumerate(sensors.items()):
+        chip, label = sensor.split(" ", 1)
+        path = f"sys/class/hwmon/hwmon{number}"
+        files |= {
+            f"{path}/name": chip,
+            f"{path}/temp1_label": label,
+            f"{path}/temp1_input": f"{now}",
+        }
+        files |= {f"{path}/temp1_crit": f"{limit}"} if limit else {}
+    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    assert facts["hardware.temperatureCelsius"] == 82.0
+    assert "hardware.temperatureLimitCelsius" not in facts
+    assert len(facts["hardware.temperatures"]) == len(sensors)
+    files["sys/class/hwmon/hwmon2/temp1_input"] = "104000"
+    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    assert facts["hardware.temperatureCelsius"] == 104.0
+    assert facts["hardware.temperatureLimitCelsius"] == 110.0
+
+
 def test_temperatures_of_a_machine_without_sensors_are_not_applicable(tmp_path: Path) -> None:
     for field in hardware.read_temperatures(NOW, tmp_path).fields:
         assert field.status == "not-applicable"
