@@ -220,6 +220,35 @@ def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
     assert fields["os.clockOffsetMilliseconds"].status == "not-applicable"
 
 
+@pytest.mark.parametrize(
+    ("files", "keeper"),
+    [
+        ({"proc/812/comm": "chronyd", "etc/chrony/chrony.conf": "pool a\nrtcsync\n"}, None),
+        ({"proc/812/comm": "chronyd", "etc/chrony.conf": "pool a\n#rtcsync\n"}, "chronyd"),
+        ({"proc/900/comm": "ntpd"}, None),
+        ({"proc/900/comm": "ntpd", "run/ntpd.sock": ""}, "OpenNTPD"),
+        ({"proc/1001/comm": "vmtoolsd"}, "vmtoolsd"),
+        (
+            {"sys/bus/vmbus/devices/a/class_id": "{9527e630-d0ae-497b-adce-e80ab0175caf}"},
+            "Hyper-V",
+        ),
+    ],
+    ids=["chrony", "chrony without rtcsync", "ntpd", "OpenNTPD", "guest tools", "Hyper-V"],
+)
+def test_a_clock_that_is_set_without_the_kernel_is_not_reported_as_wrong(
+    tmp_path: Path, files: dict[str, str], keeper: str | None
+) -> None:
+    root = plant(tmp_path, files)
+    field = by_key(clock.read_clock(NOW, root, lambda: (5, figures(0x0040, 0))))[
+        "os.clockSynchronised"
+    ]
+    if keeper is None:
+        assert field.value is False
+    else:
+        assert field.status == "unsupported"
+        assert field.reason == f"{keeper} sets the clock and does not tell the kernel"
+
+
 def denied() -> tuple[int, clock.Timex]:
     raise PermissionError(1, os.strerror(1))
 
