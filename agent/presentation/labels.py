@@ -77,6 +77,7 @@ LABELS: Final[Mapping[str, str]] = {
     "kiosk.localNetworkPermission": "May reach local network",
     "kiosk.loopbackPermission": "May reach this machine",
     "kiosk.localNetworkPolicies": "Local network policies",
+    "interface.defaultRoute": "Default route",
     "interface.mtu": "Largest packet, in bytes",
     "interface.receivedPackets": "Packets received",
     "interface.sentPackets": "Packets sent",

@@ -113,6 +113,19 @@ def test_addresses_take_any_text(address: str, netmask: str | None) -> None:
     interfaces.with_prefix(address, netmask)
 
 
+def test_interfaces_with_a_default_route_are_read(tmp_path: Path) -> None:
+    default = "eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
+    local = "usb0\t0000FEA9\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
+    zeros = "0" * 32
+    ipv6 = "".join(
+        f"{zeros} 00 {zeros} 00 {zeros} ffffffff 00000001 00000000 00200200 {name}\n"
+        for name in ("wwan0", "lo")
+    )
+    assert links.default_routes(tmp_path) is None
+    root = plant(tmp_path, {"route": f"Iface\tDestination\n{default}{local}", "ipv6_route": ipv6})
+    assert links.default_routes(root) == {"eth0", "wwan0"}
+
+
 def test_link_types_are_detected(tmp_path: Path) -> None:
     root = plant(
         tmp_path,
