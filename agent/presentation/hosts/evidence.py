@@ -123,8 +123,8 @@ camera    \b(ip|net(work)?|web)[-~]?cams?\b \bcamera\b \bcam\b \b(dvr|nvr|netvr)
 speaker   \bsonos \bbose\b \bdenon \bheos marantz musiccast volumio bluesound
 lighting  personal~wireless~lighting \bwled\b shelly.*(bulb|rgb|dimmer) nanoleaf
 home      shelly tasmota esphome espeasy netping homematic loxone thermostat fritz!dect mystrom
-          \b(kasa|tapo)\b netio gude~expert powernet apc~\| network~management~card ajax~(systems|hub)
-          jablotron \bsatel\b texecom paxton salto~(ks|space) zkteco \bnuki\b kostal fronius
+          \b(kasa|tapo)\b netio gude~expert powernet apc~\| network~management~card
+          ajax~(systems|hub) jablotron \bsatel\b texecom paxton salto~(ks|space) zkteco \bnuki\b kostal fronius
           \bsma~(solar|inverter) wallbox \bgo-e~charger \bkeba\b
 printer   \bprint(er|ing|~server)? laserjet officejet photosmart designjet deskjet km-mfp debut/
           \b(mfc|dcp|hl)-\w*\d \bepson kyocera ecosys lexmark \bxerox \bricoh bizhub imagerunner
@@ -143,8 +143,8 @@ network   router gateway access~point \bswitch\b fritz! open-?wrt \bluci\b mikro
           hub~[345]\b kpn~box ziggo proximus movistar tim~hub fastgate \biliad telenet
           internet-box freebox starlink \bomada\b \beap\d{3} cambium cnpilot meraki engenius
           peplink teltonika lancom \bbintec keenetic \beero\b \bdeco\b mercusys \btenda
-          totolink d-link airstation gl-inet gl\.inet juniper~(networks|web) watchguard sophos barracuda~(networks|firewall)
-          cudy \bvigor omnitik routeros capsman digitalisierungsbox
+          totolink d-link airstation gl-inet gl\.inet juniper~(networks|web) watchguard sophos
+          barracuda~(networks|firewall) cudy \bvigor omnitik routeros capsman digitalisierungsbox
 """
 )
 """Titles of web pages, realms of their HTTP authentication, and names of web servers."""
