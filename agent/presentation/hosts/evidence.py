@@ -124,8 +124,8 @@ speaker   \bsonos \bbose\b \bdenon \bheos marantz musiccast volumio bluesound
 lighting  personal~wireless~lighting \bwled\b shelly.*(bulb|rgb|dimmer) nanoleaf
 home      shelly tasmota esphome espeasy netping homematic loxone thermostat fritz!dect mystrom
           \b(kasa|tapo)\b netio gude~expert powernet apc~\| network~management~card
-          ajax~(systems|hub) jablotron \bsatel\b texecom paxton salto~(ks|space) zkteco \bnuki\b kostal fronius
-          \bsma~(solar|inverter) wallbox \bgo-e~charger \bkeba\b
+          ajax~(systems|hub) jablotron \bsatel\b texecom paxton salto~(ks|space) zkteco \bnuki\b
+          kostal fronius \bsma~(solar|inverter) wallbox \bgo-e~charger \bkeba\b
 printer   \bprint(er|ing|~server)? laserjet officejet photosmart designjet deskjet km-mfp debut/
           \b(mfc|dcp|hl)-\w*\d \bepson kyocera ecosys lexmark \bxerox \bricoh bizhub imagerunner
           \bcanon\b \bzebra \bztc~ hp-chai ^remote~ui web~image~monitor \bMX-\d{4}

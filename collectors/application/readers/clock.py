@@ -39,7 +39,7 @@ _HYPER_V: Final = "9527e630-d0ae-497b-adce-e80ab0175caf"
 """The class of the device by which Hyper-V sets the clock of a virtual machine (hyperv.h)."""
 _CHRONY_SETTINGS: Final = ("etc/chrony/chrony.conf", "etc/chrony.conf")
 _OPEN_NTPD: Final = "run/ntpd.sock"
-_TELLS_KERNEL = re.compile(r"^\s*rtcsync\b", re.MULTILINE)  # chrony.conf(5)
+_RTCSYNC = re.compile(r"^\s*rtcsync\b", re.MULTILINE)  # chrony.conf(5)
 
 
 class Timex(ctypes.Structure):
@@ -97,8 +97,8 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
 def silent_keeper(root: Path) -> str | None:
     """Return what sets the clock of this machine without telling the kernel; None without it."""
     programs = {read_line(path) for path in (root / "proc").glob("[0-9]*/comm")}
-    for program in sorted(programs & _GUEST_TOOLS):
-        return program
+    if tools := programs & _GUEST_TOOLS:
+        return min(filter(None, tools))
     if "chronyd" in programs and not any(_has_rtcsync(root / path) for path in _CHRONY_SETTINGS):
         return "chronyd"
     if (root / _OPEN_NTPD).exists():
@@ -110,6 +110,6 @@ def silent_keeper(root: Path) -> str | None:
 
 def _has_rtcsync(path: Path) -> bool:
     try:
-        return _TELLS_KERNEL.search(read_text(path)) is not None
+        return _RTCSYNC.search(read_text(path)) is not None
     except OSError:
         return False

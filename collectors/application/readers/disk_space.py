@@ -172,11 +172,12 @@ def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -
 
 def volume_label(path: str) -> str:
     """Return the label of a Windows volume, such as "RECOVERY" at ``D:\\``; "" without one."""
-    if sys.platform != "win32":
+    if sys.platform == "win32":
+        label = ctypes.create_unicode_buffer(_LABEL_MAX + 1)
+        ctypes.windll.kernel32.GetVolumeInformationW(path, label, len(label), *(None,) * 4, 0)
+        return label.value
+    else:  # noqa: RET505 - the form a type checker follows for platforms
         return ""
-    label = ctypes.create_unicode_buffer(_LABEL_MAX + 1)
-    ctypes.windll.kernel32.GetVolumeInformationW(path, label, len(label), None, None, None, None, 0)
-    return label.value
 
 
 def without_owner(path: str) -> str:
