@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.resources import memory_fitted
+from collectors.application.readers.resources import memory_size_field
 from collectors.application.source import Fields, available, either, source
 from collectors.shared.sysfs import children, read_line, read_number, read_text
 
@@ -52,7 +52,7 @@ _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
 _PLAUSIBLE_LIMITS: Final = (50.0, 130.0)
 _USUAL_LIMIT: Final = 100.0
 _BOARD_CHIPS = re.compile(r"(?:nct|it8|f7|w83|sch|smsc|dme|lm8|asus)\w*", re.IGNORECASE)
-"""Chips that measure a mainboard. An input to which no sensor is connected shows any number."""
+"""Chips that measure a mainboard. If no sensor is connected to an input, its reading is random."""
 
 
 @source(
@@ -89,7 +89,7 @@ def read_processor(_: Deadline, root: Path) -> Fields:
         either("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
         either("hardware.physicalCores", "psutil", cores, reason),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
-        memory_fitted(),
+        memory_size_field(),
     )
 
 
@@ -149,7 +149,8 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
 
 def _is_reliable(sensor: _Sensor) -> bool:
     chip, _, label = sensor.name.partition(" ")
-    if chip == "nvme":  # Only this sensor has limits (NVMe 2.0, SMART log). Parts may be hotter.
+    if chip == "nvme":
+        # Only the composite sensor has limits (NVMe 2.0, SMART log). Other sensors may be hotter.
         return label in {"", "Composite"}
     return not _BOARD_CHIPS.fullmatch(chip)
 

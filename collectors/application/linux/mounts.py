@@ -75,7 +75,7 @@ def _holds_data(device: str, mount: Mount) -> bool:
 def _is_on_other_disk(mount: Mount, data: Mapping[str, bool]) -> bool:
     """Return whether an overlay, such as that of a container, stores its data on another disk.
 
-    ``data`` is whether each mounted file system holds data, by its path.
+    ``data`` maps the path of each mount to whether the mount holds data.
     """
     if not mount.upper or mount.path == "/":
         return False

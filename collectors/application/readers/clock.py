@@ -3,8 +3,8 @@
 Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS. Their structs begin with the same fields.
 Every user may call these functions to read the clock, but the systemd sandbox of the agent forbids
 the call. In the sandbox, the file that systemd-timesyncd creates after a synchronisation is checked
-instead. Some programs set the clock without telling the kernel. Beside them, it is unknown whether
-the clock is synchronised.
+instead. Some programs set the clock without telling the kernel. If such a program runs, it is
+unknown whether the clock is synchronised.
 """
 
 import ctypes
@@ -81,9 +81,9 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
             absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
         )
     is_synchronised = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
-    keeper = None if is_synchronised else silent_keeper(root)
-    if keeper is not None:
-        reason = f"{keeper} sets the clock and does not tell the kernel"
+    setter = None if is_synchronised else clock_setter(root)
+    if setter is not None:
+        reason = f"{setter} sets the clock and does not tell the kernel"
         return all_absent(read_clock.keys, ADJTIMEX, "unsupported", reason)
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
     offset = round(figures.offset / scale, 3) if is_synchronised else None
@@ -94,8 +94,11 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
     )
 
 
-def silent_keeper(root: Path) -> str | None:
-    """Return what sets the clock of this machine without telling the kernel; None without it."""
+def clock_setter(root: Path) -> str | None:
+    """Return the name of a program or host that sets the clock without telling the kernel.
+
+    Returns None if there is no such program or host.
+    """
     programs = {read_line(path) for path in (root / "proc").glob("[0-9]*/comm")}
     if tools := programs & _GUEST_TOOLS:
         return min(filter(None, tools))

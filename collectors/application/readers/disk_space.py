@@ -157,9 +157,8 @@ def psutil_mounts() -> tuple[Mount, ...]:
 def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -> bool:
     """Return whether programs of the machine store data on a mount.
 
-    They do not on macOS's system volumes, on CDs, on removable drives such as an installation
-    stick, and on the recovery partition that makers of PCs create. The latter is always nearly
-    full.
+    Programs store no data on macOS's system volumes, CDs, removable drives (such as an installation
+    stick) and recovery partitions. A recovery partition is always nearly full.
 
     Args:
         options: options of the mount, as psutil names them.

@@ -88,7 +88,7 @@ def with_visibility(
     return answer
 
 
-def test_the_visible_page_of_several_is_read() -> None:
+def test_the_visible_and_focused_page_is_read_if_several_pages_are_open() -> None:
     pages = {
         "HIDDEN": with_visibility(False, False, "hidden"),
         "FROZEN": lambda _method, _params: None,
@@ -223,7 +223,7 @@ def test_each_spelling_of_loopback_is_accepted(url: str) -> None:
 
 
 @given(st.text())
-def test_an_address_of_any_text_is_loopback_or_refused(url: str) -> None:
+def test_any_debug_url_is_loopback_or_refused(url: str) -> None:
     with contextlib.suppress(ValueError):
         assert parse_debug_url(url).host in {"127.0.0.1", "::1"} or "127." in url
 
@@ -267,7 +267,7 @@ def test_missing_values_have_a_status(entry: object, status: str) -> None:
     assert field.value is None
 
 
-def test_insecure_page_has_a_reason() -> None:
+def test_values_missing_on_a_page_without_https_have_a_reason() -> None:
     text = json.dumps(
         {"browser.secureContext": {"value": False}, "browser.usbAuthorizedDevices": {"value": None}}
     )

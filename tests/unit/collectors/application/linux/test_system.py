@@ -132,7 +132,7 @@ def test_temperatures_are_read(tmp_path: Path) -> None:
     assert facts["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
 
 
-def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> None:
+def test_a_sensor_that_is_in_hwmon_and_in_a_thermal_zone_is_listed_once(tmp_path: Path) -> None:
     zones = {"acpitz": 27800, "cpu-thermal": 51000, "x86_pkg_temp": 47000, "soc": 40000}
     chips = ("acpitz", "cpu_thermal", "coretemp", "mute")
     files = {f"sys/class/hwmon/hwmon{n}/name": f"{name}\n" for n, name in enumerate(chips)}
@@ -147,7 +147,7 @@ def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> No
     )
 
 
-def test_inputs_without_a_sensor_and_parts_below_their_limit_are_not_the_hottest(
+def test_the_hottest_sensor_is_connected_and_closest_to_its_limit(
     tmp_path: Path,
 ) -> None:
     sensors = {
@@ -221,7 +221,7 @@ def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "keeper"),
+    ("files", "setter"),
     [
         ({"proc/812/comm": "chronyd", "etc/chrony/chrony.conf": "pool a\nrtcsync\n"}, None),
         ({"proc/812/comm": "chronyd", "etc/chrony.conf": "pool a\n#rtcsync\n"}, "chronyd"),
@@ -235,18 +235,18 @@ def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
     ],
     ids=["chrony", "chrony without rtcsync", "ntpd", "OpenNTPD", "guest tools", "Hyper-V"],
 )
-def test_a_clock_that_is_set_without_the_kernel_is_not_reported_as_wrong(
-    tmp_path: Path, files: dict[str, str], keeper: str | None
+def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_the_kernel(
+    tmp_path: Path, files: dict[str, str], setter: str | None
 ) -> None:
     root = plant(tmp_path, files)
     field = by_key(clock.read_clock(NOW, root, lambda: (5, figures(0x0040, 0))))[
         "os.clockSynchronised"
     ]
-    if keeper is None:
+    if setter is None:
         assert field.value is False
     else:
         assert field.status == "unsupported"
-        assert field.reason == f"{keeper} sets the clock and does not tell the kernel"
+        assert field.reason == f"{setter} sets the clock and does not tell the kernel"
 
 
 def denied() -> tuple[int, clock.Timex]:
