@@ -122,7 +122,9 @@ def test_excess_hosts_are_cut_before_endpoints_and_printers() -> None:
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=30),
     st.integers(0, 100),
 )
-def test_any_network_facts_fit_into_one_line(devices: list[tuple[int, int, bool]], limitations: int) -> None:
+def test_any_network_facts_fit_into_one_line(
+    devices: list[tuple[int, int, bool]], limitations: int
+) -> None:
     hosts, endpoints = [], []
     for number, (services, ports, has_mac) in enumerate(devices):
         mac = f"02:00:00:00:00:{number:02x}" if has_mac else None
