@@ -134,7 +134,7 @@ def test_a_field_of_a_body_is_required_only_if_it_has_no_default_or_is_a_constan
         assert "version" in schemas[name]["required"]
 
 
-def test_one_operation_takes_no_body() -> None:
+def test_only_the_operation_contact_has_no_body() -> None:
     (alone,) = [each for each in OPERATIONS if each.body is None]
     described = document()["paths"][alone.path]["post"]
     assert described["operationId"] == "support.contact"

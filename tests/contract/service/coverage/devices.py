@@ -15,10 +15,14 @@ SUBMISSION: Final = REMOTE + "test_submission.py::"
 OPERATOR: Final = REMOTE + "test_operator.py::"
 SILENT: Final = REMOTE + "test_silent_points.py::"
 TRACKER: Final = UNIT + "web/webhooks/test_tracker.py::"
-STRICT: Final = REMOTE + "test_schema.py::test_every_field_is_always_present_and_no_other"
-WITHIN: Final = REMOTE + "test_schema.py::test_records_within_have_every_field_and_no_other"
+STRICT: Final = (
+    REMOTE + "test_schema.py::test_a_reply_with_a_missing_or_additional_field_does_not_fit"
+)
+WITHIN: Final = (
+    REMOTE + "test_schema.py::test_a_record_with_a_missing_or_additional_field_does_not_fit"
+)
 BACK: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
-MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
+MOVED: Final = DELIVERY + "test_acknowledgements_change_the_status_of_the_request"
 EXPIRED: Final = (
     OPERATOR + "test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_sweep"
 )
@@ -57,7 +61,7 @@ DEVICES: Final = (
             row(
                 "`current` → the enrolment record, or null; read-only",
                 EXAMPLE,
-                ENROLMENT + "test_current_is_the_newest_binding_of_the_key",
+                ENROLMENT + "test_current_returns_the_newest_binding_of_the_key",
                 ENROLMENT + "test_current_is_null_before_enrolment",
                 READING,
             ),
@@ -136,7 +140,8 @@ DEVICES: Final = (
                 "`enroll.signature`: 8–128 characters, required",
                 EDGES,
                 REQUIRED,
-                ENROLMENT + "test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge",
+                ENROLMENT
+                + "test_a_wrong_signature_enrols_no_device_and_does_not_use_the_challenge",
             ),
             _field("`current`, `onCommands`: an empty object"),
             _field("`heartbeat`: `bindingId` UUID, `foreground` boolean, both required"),
@@ -158,7 +163,8 @@ DEVICES: Final = (
                 " payload must be a payload of the given kind; any other value is stored, and the"
                 " report has no payload)",
                 REQUIRED,
-                SUBMISSION + "test_any_other_value_is_stored_without_a_payload",
+                SUBMISSION
+                + "test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_payload",
                 SILENT + "test_a_payload_that_does_not_fit_its_kind_is_refused",
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
@@ -168,13 +174,13 @@ DEVICES: Final = (
                 "`listDevices.cursor`: at most 128 characters, optional",
                 EDGES,
                 REQUIRED,
-                OPERATOR + "test_a_cursor_is_bounded",
+                OPERATOR + "test_the_length_of_a_cursor_is_limited",
             ),
             _field("`deviceDetail`: `instanceId` UUID, required; `cursor` as in `listDevices`"),
             _field("`reportDetail.reportId`, `revoke.instanceId`: UUID, required"),
             row(
                 "no other field is accepted",
-                UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
+                UNIT + "web/test_auth.py::test_every_operation_refuses_unknown_keys_in_the_body",
                 REMOTE + "test_fields.py::test_every_field_of_the_operations_has_a_test",
             ),
         ),
@@ -226,7 +232,7 @@ DEVICES: Final = (
             row(
                 "`trackerAttempts`: 0 to 9007199254740991",
                 EVERY_FIELD,
-                TRACKER + "test_attempts_are_bounded",
+                TRACKER + "test_the_number_of_attempts_is_limited",
             ),
         ),
     ),
@@ -271,7 +277,7 @@ DEVICES: Final = (
             row(
                 "the agent writes and reads the same payloads",
                 "tests/contract/test_golden_messages.py::"
-                "test_a_message_is_read_and_written_again_as_it_was",
+                "test_a_decoded_message_is_encoded_to_the_same_json",
                 "tests/contract/test_limits.py::test_a_string_is_accepted_within_its_limits",
             ),
         ),
@@ -299,7 +305,7 @@ DEVICES: Final = (
                 "the statuses in which `acknowledge` is accepted (not documented; ours)",
                 TABLE,
                 DELIVERY + "test_running_can_be_the_first_acknowledgement",
-                DELIVERY + "test_a_late_received_does_not_stop_what_runs",
+                DELIVERY + "test_a_late_acknowledgement_received_does_not_change_a_running_request",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),
             row("transitions to expired (not documented; ours)", TABLE, EXPIRED),
@@ -307,13 +313,13 @@ DEVICES: Final = (
                 "transitions to completed, partial, failed (not documented; ours)",
                 TABLE,
                 BACK,
-                SUBMISSION + "test_a_late_report_still_counts",
+                SUBMISSION + "test_a_report_for_an_expired_request_completes_the_request",
             ),
             row(
                 "tracker: pending, sent, failed, disabled (the transitions are ours)",
                 EVERY_FIELD,
                 TRACKER + "test_a_report_is_sent_once",
-                TRACKER + "test_attempts_are_bounded",
+                TRACKER + "test_the_number_of_attempts_is_limited",
             ),
             row(
                 "`revokedAt` is null until `revoke`",

@@ -74,7 +74,7 @@ def organizations(service: RunningService) -> list[str]:
 ADD = ("add", CHIEF, "--organization", "org-a", "--role", "owner")
 
 
-async def test_the_operator_does_not_add_an_account_of_another_organization_unknowingly(
+async def test_adding_an_account_of_another_organization_requires_the_option_known(
     service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await squat(service)
@@ -99,7 +99,7 @@ async def test_an_account_that_the_operator_knows_is_added_with_its_password(
     assert organizations(service) == ["org-a", "org-b"]
 
 
-async def test_no_account_is_created_for_an_address_that_should_be_known(
+async def test_with_the_option_known_no_account_is_created(
     service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await asyncio.to_thread(control, *ADD, "--known") == 2
@@ -122,7 +122,7 @@ async def test_an_account_that_is_created_during_the_prompt_is_not_added(
     assert organizations(service) == ["org-b"]
 
 
-async def test_after_a_new_password_the_address_joins_its_own_organization(
+async def test_after_a_new_password_the_user_can_accept_the_invitation(
     service: RunningService, control: Run
 ) -> None:
     """The operator sets a new password, so the account belongs to its user alone."""
@@ -140,7 +140,7 @@ async def test_after_a_new_password_the_address_joins_its_own_organization(
     assert organizations(service) == ["org-a", "org-b"]
 
 
-async def test_without_the_foreign_membership_the_address_is_free(
+async def test_after_the_end_of_the_foreign_membership_the_address_is_free(
     service: RunningService, control: Run
 ) -> None:
     """The operator ends the membership in the attacker's organization, so the account ends."""
@@ -153,7 +153,7 @@ async def test_without_the_foreign_membership_the_address_is_free(
     assert (await Browser(service).sign_in(CHIEF)).status_code == 200
 
 
-async def test_a_link_of_the_other_organization_does_not_change_the_password(
+async def test_an_invitation_to_an_existing_account_does_not_set_the_password(
     service: RunningService,
 ) -> None:
     """The holder of a link must enter the password of the account, whoever created it."""

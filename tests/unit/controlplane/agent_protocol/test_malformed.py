@@ -100,7 +100,7 @@ MISTAKES: list[tuple[bytes | str, int, bool]] = [
 
 
 @pytest.mark.parametrize("number", range(len(MISTAKES)))
-async def test_a_mistake_is_answered_with_its_code(agent: Agent, number: int) -> None:
+async def test_an_invalid_request_gets_the_documented_error_code(agent: Agent, number: int) -> None:
     body, code, is_named = MISTAKES[number]
     reply = await agent.send(body)
     assert reply.status_code == 200

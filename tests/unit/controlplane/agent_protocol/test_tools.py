@@ -35,13 +35,15 @@ NOBODYS = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
-async def test_a_read_only_key_may_read(agent: Agent, tool: str, arguments: dict[str, Any]) -> None:
+async def test_a_read_only_key_can_call_the_tools_that_read(
+    agent: Agent, tool: str, arguments: dict[str, Any]
+) -> None:
     key = agent.service.make_key(can_write=False)
     await agent.call(tool, key, **arguments)
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
-async def test_another_organization_sees_nothing_of_it(
+async def test_a_key_of_another_organization_gets_no_rows(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
     key = agent.service.make_key(organization_id="org-0002")
@@ -222,7 +224,7 @@ async def test_reports_of_devices_have_their_findings(service: RunningService) -
     assert [row["headline"] for row in many[3:]] == [row["headline"] for row in rows]
 
 
-async def test_sales_are_narrowed_by_filters(agent: Agent) -> None:
+async def test_filters_select_sales(agent: Agent) -> None:
     filters = {
         "locations": ["loc-0001"],
         "from": "2026-11-10T00:00:00Z",
@@ -249,7 +251,7 @@ async def test_a_filter_that_a_dataset_lacks_is_refused(agent: Agent) -> None:
     )
 
 
-async def test_devices_are_those_that_the_facade_lists(agent: Agent) -> None:
+async def test_the_devices_dataset_equals_the_list_of_the_facade(agent: Agent) -> None:
     device = agent.service.device()
     await device.enroll()
     listed = await agent.service.post("/api/public/v1/remoteControl/listDevices", b"{}")
@@ -280,7 +282,9 @@ async def test_goods_can_be_searched(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("price", [0, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1])
-async def test_every_price_of_the_retail_api_is_read(service: RunningService, price: int) -> None:
+async def test_every_price_of_the_retail_api_is_returned_unchanged(
+    service: RunningService, price: int
+) -> None:
     company = await retailer(service)
     money = {"value": price, "currency_code": "AED"}
     body = {
@@ -343,7 +347,7 @@ async def test_only_a_write_grant_for_all_locations_changes_anything(
     assert active_good == good
 
 
-async def test_an_unknown_tool_is_an_error_that_names_the_known(agent: Agent) -> None:
+async def test_the_error_for_an_unknown_tool_names_the_known_tools(agent: Agent) -> None:
     error = await agent.refused("drop_tables")
     assert error["code"] == -32602
     assert "query_sales" in error["message"]

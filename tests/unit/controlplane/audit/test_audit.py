@@ -45,7 +45,9 @@ async def owner(service: RunningService, **member: Any) -> Browser:
     return browser
 
 
-async def test_a_request_names_the_key_the_device_and_the_address(service: RunningService) -> None:
+async def test_the_entry_of_a_request_names_the_key_the_device_and_the_address(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     await device.heartbeat()
     await device.create_request("application")
@@ -59,7 +61,9 @@ async def test_a_request_names_the_key_the_device_and_the_address(service: Runni
     assert (line.at, line.address) == (service.clock(), "127.0.0.1")
 
 
-async def test_the_actor_of_a_user_s_key_is_the_user_and_the_key(service: RunningService) -> None:
+async def test_the_entry_of_a_call_with_a_user_s_key_names_the_user_and_the_key(
+    service: RunningService,
+) -> None:
     browser = await owner(service)
     body = {"name": "till", "canWrite": True, "locations": ["loc-0001"]}
     made = (await browser.post(f"{PROFILE}/create-key", body)).json()

@@ -59,7 +59,9 @@ class Strangers:
                 self._service.clock.advance(WINDOW.total_seconds())
 
 
-async def test_strangers_do_not_fill_the_log(proxied: RunningService) -> None:
+async def test_the_number_of_entries_of_refused_sign_ins_is_limited(
+    proxied: RunningService,
+) -> None:
     strangers = Strangers(proxied)
     for at in range(ENTRIES_AT_ONCE + 30):
         await strangers.attempt(f"{at}@example.com")
@@ -73,7 +75,7 @@ async def test_strangers_do_not_fill_the_log(proxied: RunningService) -> None:
     assert (last.operation, last.outcome, last.actor_name) == ("session.sign_in", "refused", "")
 
 
-async def test_each_account_has_its_own_entries(proxied: RunningService) -> None:
+async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningService) -> None:
     """An attack on one account does not hide the attempts at another one."""
     make_user(proxied)
     make_user(proxied, "eve@example.com", organization_id="org-2")

@@ -87,7 +87,7 @@ def test_missing_service_libraries_are_reported_with_the_install_command() -> No
         (["serve", "--host", "203.0.113.1", "--port", "0"], "cannot listen"),
     ],
 )
-def test_environment_errors_are_plain_lines(
+def test_errors_of_options_and_environment_have_at_most_two_lines(
     arguments: list[str],
     words: str,
     capsys: pytest.CaptureFixture[str],

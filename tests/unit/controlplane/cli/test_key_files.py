@@ -33,7 +33,7 @@ def in_it(database: str) -> list[ApiKey]:
         opened.close()
 
 
-def test_a_rollout_has_a_file_for_each_key(
+def test_keys_create_writes_a_file_for_each_key(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     venues = tmp_path / "venues.txt"

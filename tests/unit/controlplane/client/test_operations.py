@@ -86,7 +86,7 @@ def test_waiting_commands_are_listed(client: OperationsClient, service: Service)
 
 
 @pytest.mark.parametrize(("name", "times"), [("enroll", 1), ("heartbeat", 2)])
-def test_only_an_operation_that_may_be_repeated_is_repeated_after_503(
+def test_only_a_repeatable_operation_is_repeated_after_503(
     client: OperationsClient, service: Service, name: str, times: int
 ) -> None:
     path, model, request = DEVICE[name]

@@ -157,7 +157,7 @@ async def test_revoking_the_device_or_the_key_ends_a_pending_request(
     assert (await row_of(service, other))["pendingRequests"] == []
 
 
-async def test_a_location_or_all_devices_get_one_pending_request_each(
+async def test_a_pending_request_for_many_devices_is_created_once_for_each_device(
     service: RunningService,
 ) -> None:
     await gone_device(service)
@@ -190,7 +190,7 @@ async def test_invalid_pending_requests_are_refused(
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
-async def test_a_key_is_limited_to_its_grant_locations_and_organization(
+async def test_a_key_cannot_exceed_its_grant_its_locations_or_its_organization(
     service: RunningService,
 ) -> None:
     device = await gone_device(service)
@@ -215,7 +215,7 @@ class TestLimits:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, pending_requests_max=2, open_requests_max=1)
 
-    async def test_pending_requests_and_their_requests_are_bounded(
+    async def test_the_numbers_of_pending_and_open_requests_are_limited(
         self, service: RunningService
     ) -> None:
         devices = [await gone_device(service) for _ in range(3)]

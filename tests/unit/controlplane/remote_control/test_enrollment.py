@@ -90,7 +90,7 @@ async def test_a_challenge_expires(service: RunningService) -> None:
     assert (response.status_code, response.json()["code"]) == (409, "challenge_expired")
 
 
-async def test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge(
+async def test_a_wrong_signature_enrols_no_device_and_does_not_use_the_challenge(
     service: RunningService,
 ) -> None:
     device = service.device()
@@ -193,7 +193,7 @@ def kind_for(path: str) -> dict[str, str]:
     return {"kind": "network"} if path == routes.CREATE_REQUEST else {}
 
 
-async def test_current_is_the_newest_binding_of_the_key(service: RunningService) -> None:
+async def test_current_returns_the_newest_binding_of_the_key(service: RunningService) -> None:
     first = await service.device().enrolled()
     service.clock.advance(1)
     second = await service.device().enrolled()
@@ -230,7 +230,7 @@ async def test_a_heartbeat_of_an_unknown_binding_returns_404(service: RunningSer
     assert (response.status_code, response.json()["code"]) == (404, "binding_not_found")
 
 
-async def test_commands_follow_a_silent_device_to_its_new_api_key(
+async def test_commands_for_an_offline_device_are_delivered_to_its_new_api_key(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
@@ -244,7 +244,9 @@ async def test_commands_follow_a_silent_device_to_its_new_api_key(
     assert await device.commands() == []
 
 
-async def test_a_device_whose_key_was_revoked_moves_at_once(service: RunningService) -> None:
+async def test_a_device_whose_api_key_was_revoked_moves_to_a_new_key_at_once(
+    service: RunningService,
+) -> None:
     device = await service.device(service.make_key()).enrolled()
     await device.create_request()
     revoke(service, device.api_key)

@@ -47,7 +47,7 @@ async def kept(device: SimulatedDevice) -> tuple[set[str], set[str]]:
     )
 
 
-async def test_the_newest_of_each_kind_stays_however_old(service: RunningService) -> None:
+async def test_the_newest_report_of_each_kind_is_kept_at_any_age(service: RunningService) -> None:
     device, other = await service.device().enrolled(), await service.device().enrolled()
     old = [await report(device), await report(device, "application"), await report(other)]
     newest = await report(device)

@@ -283,7 +283,7 @@ async def test_values_at_the_limits_are_accepted(
          "variations[0].codes[0].value"),
     ],
 )  # fmt: skip
-async def test_values_beyond_the_limits_are_refused_by_name(
+async def test_the_refusal_of_a_value_beyond_the_limits_names_its_field(
     company: Retailer, changes: dict[str, Any], where: str
 ) -> None:
     reply = await company.create(body(**changes))
@@ -428,7 +428,7 @@ async def test_units_and_fees_are_listed_in_pages(company: Retailer) -> None:
         assert len(set(seen)) == count
 
 
-async def test_an_invalid_good_id_is_refused_by_name(company: Retailer) -> None:
+async def test_the_refusal_of_an_invalid_good_id_names_the_parameter(company: Retailer) -> None:
     reply = await company.get(routes.GOOD.format(good_id="7"))
     assert (reply.status_code, list(reply.json()["errors"])) == (400, ["good_id"])
 

@@ -63,7 +63,7 @@ async def connected(
             await writer.wait_closed()
 
 
-async def test_a_head_that_does_not_come_ends_the_connection(
+async def test_a_connection_without_a_complete_head_is_closed_with_408(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.05)
@@ -84,7 +84,7 @@ async def test_the_next_request_of_a_connection_has_the_same_time_limit(
         assert (await reader.read()).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_head_is_bounded() -> None:
+async def test_the_size_of_a_head_is_limited() -> None:
     async with served(10) as port, connected(port) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\n" + b"X: " + b"x" * protocol.HEAD_MAX_BYTES)
         answer = await reader.read()
@@ -105,7 +105,9 @@ async def test_the_rest_of_an_unread_body_is_discarded() -> None:
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_the_rest_of_an_unread_body_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_size_of_the_rest_of_an_unread_body_is_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(protocol, "DISCARDED_MAX_BYTES", protocol.HEAD_MAX_BYTES)
     async with served(10) as port, connected(port) as (reader, writer):
         writer.write(unread_body(protocol.HEAD_MAX_BYTES * 4))
@@ -138,7 +140,7 @@ async def assert_closed(reader: asyncio.StreamReader) -> None:
             pass
 
 
-async def test_oldest_of_the_connections_that_owe_a_body_is_closed_at_the_limit() -> None:
+async def test_the_oldest_connection_with_an_incomplete_body_is_closed_at_the_limit() -> None:
     async with served(3) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(3)]
         for _, writer in clients:
@@ -151,7 +153,7 @@ async def test_oldest_of_the_connections_that_owe_a_body_is_closed_at_the_limit(
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_the_limit_of_a_network_leaves_connections_to_others() -> None:
+async def test_the_limit_of_one_network_leaves_connections_for_other_networks() -> None:
     async with served(10, network_awaited_max=2) as port, AsyncExitStack() as stack:
         other = await stack.enter_async_context(connected(port, "127.0.0.2"))
         other[1].write(post("/body", 2) + b"x")

@@ -37,7 +37,7 @@ async def test_a_code_expires_after_a_minute(service: RunningService, asking: As
     assert (await asking[0].exchange(code)).json()["error"] == "invalid_grant"
 
 
-async def test_two_exchanges_of_one_code_at_once_leave_no_token(
+async def test_concurrent_exchanges_of_one_code_leave_no_valid_token(
     service: RunningService, asking: Asking
 ) -> None:
     code = await code_of(asking)
@@ -80,7 +80,7 @@ async def test_an_authorization_request_without_pkce_s256_is_rejected(
 
 
 @pytest.mark.parametrize("verifier", [None, "w" * 64, challenge(), "short", "v" * 129])
-async def test_without_the_verifier_a_code_is_nothing(asking: Asking, verifier: str | None) -> None:
+async def test_a_code_is_refused_without_its_verifier(asking: Asking, verifier: str | None) -> None:
     code = await code_of(asking)
     refused = await asking[0].exchange(code, code_verifier=verifier)
     assert refused.status_code == 400
@@ -97,7 +97,7 @@ async def test_each_authorization_response_contains_the_issuer(asking: Asking) -
         assert parameters_of(reply)["state"] == "s t&te"
 
 
-async def test_other_flows_are_not_served(asking: Asking) -> None:
+async def test_other_oauth_flows_are_refused(asking: Asking) -> None:
     program, visitor = asking
     for kind in ("token", "code token", "id_token"):
         message = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")

@@ -74,7 +74,7 @@ async def test_another_site_can_neither_consent_nor_sign_in(
     assert "set-cookie" not in reply.headers
 
 
-async def test_no_page_is_framed_cached_or_scripted(
+async def test_pages_forbid_frames_caches_and_scripts(
     service: RunningService, asking: Asking
 ) -> None:
     program, visitor = asking

@@ -41,7 +41,9 @@ def registered(service: RunningService) -> set[str]:
     return service.database.read(lambda session: set(session.scalars(select(OAuthClient.id))))
 
 
-async def test_strangers_do_not_close_the_registration(service: RunningService) -> None:
+async def test_registrations_by_strangers_do_not_block_other_clients(
+    service: RunningService,
+) -> None:
     """The clients of strangers are new, and no user has authorized any of them."""
     make_user(service)
     first, visitor, tokens = await let_read(service)

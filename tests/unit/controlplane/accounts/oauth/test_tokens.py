@@ -116,7 +116,7 @@ async def test_a_refresh_may_name_the_requested_scope(
     assert caller.can_write is False
 
 
-async def test_two_refreshes_at_once_end_the_family(
+async def test_concurrent_refreshes_with_one_token_end_the_family(
     service: RunningService, asking: Asking
 ) -> None:
     program = asking[0]
@@ -153,7 +153,7 @@ async def test_a_token_is_accepted_only_by_the_agent_protocol(
             assert (await service.http.get(path, headers=headers)).status_code == 401, path
 
 
-async def test_neither_a_session_nor_its_cookie_is_a_token(
+async def test_a_session_token_and_a_code_are_no_access_tokens(
     service: RunningService, asking: Asking
 ) -> None:
     assert await reads(service, asking[1].token) is None
@@ -163,7 +163,7 @@ async def test_neither_a_session_nor_its_cookie_is_a_token(
 
 
 @pytest.mark.parametrize("resource", [f"{ISSUER}/api/mcp/v2", "https://other.example/api/mcp/v1"])
-async def test_a_token_for_another_resource_is_not_given(asking: Asking, resource: str) -> None:
+async def test_a_token_for_another_resource_is_not_issued(asking: Asking, resource: str) -> None:
     program, visitor = asking
     page = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
     assert page.status_code == 400
@@ -177,7 +177,7 @@ async def test_a_token_for_another_resource_is_not_given(asking: Asking, resourc
     assert (await program.refresh(tokens["refresh_token"])).status_code == 200
 
 
-async def test_a_membership_takes_its_tokens_with_it(service: RunningService) -> None:
+async def test_the_end_of_a_membership_revokes_its_tokens(service: RunningService) -> None:
     account = make_user(service)
     make_user(service, organization_id="org-2")
     program, visitor, tokens = await let_read(service)
@@ -191,7 +191,7 @@ async def test_a_membership_takes_its_tokens_with_it(service: RunningService) ->
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_a_new_password_ends_them_all(service: RunningService) -> None:
+async def test_a_new_password_revokes_all_tokens_of_the_user(service: RunningService) -> None:
     make_user(service)
     program, _, tokens = await let_read(service)
 
