@@ -1,4 +1,4 @@
-"""A fake service for the tasks, with answers that the test sets."""
+"""A fake client of the service, for tests of the agent's tasks. A test sets the answers."""
 
 import asyncio
 import contextlib

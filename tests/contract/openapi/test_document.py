@@ -48,8 +48,8 @@ READING = {
     "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The operations without side effects. The contract names the operations of remoteControl that have
-none. In our interpretation, figures and two operations of support have none either.
+"""The operations without side effects. The contract names these operations of remoteControl. In our
+interpretation, the figures and two operations of support have no side effects either.
 """
 REPORTS = {
     "network": json.loads(encode(small_venue())),

@@ -61,7 +61,7 @@ def crash_at_once() -> None:
     sys.exit(7)
 
 
-def crash_unspeakably() -> None:
+def crash_with_surrogate() -> None:
     """Send an error text that contains half of a surrogate pair."""
     send_event("crash", error="no\udcffgood")
 
@@ -157,7 +157,7 @@ def orphan() -> None:
 
 
 BEHAVIOURS: tuple[Callable[[], None], ...] = (
-    well, chatty, crash, crash_at_once, crash_unspeakably, be_killed, hang, hang_later, obey,
+    well, chatty, crash, crash_at_once, crash_with_surrogate, be_killed, hang, hang_later, obey,
     talk_garbage, answer_garbage, surprise, half_surrogates, endless_line, many_lines,
     long_checkpoint, long_result,
     show_environment, grandchild, escaped_grandchild, orphan,

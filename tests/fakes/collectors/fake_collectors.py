@@ -1,4 +1,4 @@
-"""A fake of the collector process for the tasks, with outcomes that the test sets."""
+"""A fake of the collector process, for tests of the agent's tasks. A test sets the outcomes."""
 
 import asyncio
 from collections import deque

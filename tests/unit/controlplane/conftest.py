@@ -15,7 +15,8 @@ from tests.quick_databases import quick_databases
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 __all__ = ["quick_databases"]  # a fixture
-# The variable of tests/postgresql.py, which imports modules that only POSIX has.
+# The environment variable that tests/postgresql.py reads. It is repeated here, because that module
+# imports modules that only POSIX has.
 _VARIABLE = "VENUE_TEST_DATABASE"
 
 # httpx2 tries to import sniffio for every call of an ASGI application. With this entry, the

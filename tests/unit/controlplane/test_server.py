@@ -1,4 +1,4 @@
-"""Tests of limits of connections, which the limit on open files of a process can reduce."""
+"""Tests of the limits on connections. A low limit on open files of the process reduces them."""
 
 import pytest
 

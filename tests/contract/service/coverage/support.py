@@ -8,7 +8,7 @@ OPERATIONS: Final = UNIT + "support/test_operations.py::"
 WHO: Final = UNIT + "support/test_who_may.py::"
 AT_ONCE: Final = UNIT + "support/test_at_once.py::"
 SCHEMA: Final = UNIT + "support/test_schema.py::"
-WAYS: Final = (
+MODEL: Final = (
     UNIT + "support/test_model.py::test_any_sequence_of_calls_with_a_token_behaves_as_the_model"
 )
 CONNECTED: Final = OPERATIONS + "test_a_token_is_inspected_confirmed_and_disconnected"
@@ -28,8 +28,8 @@ SUPPORT: Final = (
             row(
                 "`support.inspect`", EXAMPLE, CONNECTED, OPERATIONS + "test_inspect_changes_nothing"
             ),
-            row("`support.confirm`", EXAMPLE, CONNECTED, WAYS),
-            row("`support.disconnect`", EXAMPLE, CONNECTED, WAYS),
+            row("`support.confirm`", EXAMPLE, CONNECTED, MODEL),
+            row("`support.disconnect`", EXAMPLE, CONNECTED, MODEL),
             row(
                 "`token`: 43 characters of A-Z a-z 0-9 _ -, required",
                 OPERATIONS + "test_the_refusal_of_an_invalid_token_does_not_contain_the_token",

@@ -109,7 +109,7 @@ async def test_facts_sent_before_a_failure_are_kept(behaviour: str, reason: str)
     ("behaviour", "reason"),
     [
         ("crash_at_once", "it ended without a result"),
-        ("crash_unspeakably", r"no\?good"),
+        ("crash_with_surrogate", r"no\?good"),
         ("surprise", "an event cannot be read"),
     ],
 )

@@ -194,7 +194,7 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
 ) -> None:
     requests: dict[str, list[str]] = {}
     for name, key in (
-        ("nobody's", service.write_key),
+        ("without an owner", service.write_key),
         ("owned", own_key(service, make_user(service))),
     ):
         await poll_changes(service.core)
@@ -212,7 +212,7 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
             assert (await device.heartbeat()).status_code == 200
         finally:
             event.remove(engine, "before_cursor_execute", note)
-    assert requests["owned"] == requests["nobody's"]
+    assert requests["owned"] == requests["without an owner"]
     assert not any("users" in each or "memberships" in each for each in requests["owned"])
 
 

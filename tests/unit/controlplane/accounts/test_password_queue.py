@@ -140,7 +140,7 @@ async def test_an_error_in_the_thread_reaches_only_the_caller_that_caused_the_er
     assert await queue.refusals() == [None]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads have no own priority")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
 async def test_passwords_are_hashed_in_one_thread_with_a_lower_priority(
     passwords: Passwords,
 ) -> None:
@@ -221,7 +221,7 @@ async def test_strangers_do_not_keep_a_user_from_signing_in(
 async def test_a_session_of_another_user_does_not_make_a_network_known(
     proxied: RunningService, arrivals: Arrivals
 ) -> None:
-    """Otherwise an attacker with one account could come first everywhere."""
+    """Otherwise, calls of an attacker with one account would be first for every other account."""
     make_user(proxied)
     make_user(proxied, "eve@example.com")
     await start_sign_in(proxied, "192.0.2.1", "eve@example.com")

@@ -31,7 +31,7 @@ FOREIGN = {
     "code": -32602,
     "message": "there is no such thing, or this credential has no access to it",
 }
-NOBODYS = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
+UNKNOWN_ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
@@ -321,7 +321,7 @@ async def test_a_single_variation_can_be_made_inactive(agent: Agent) -> None:
     assert (await agent.call("set_catalog_availability", **named, status="active"))["changed"]
 
 
-@pytest.mark.parametrize("key", ["read only", "cut", "other organization"])
+@pytest.mark.parametrize("key", ["read only", "one location", "other organization"])
 async def test_only_a_write_grant_for_all_locations_changes_anything(
     agent: Agent, key: str
 ) -> None:
@@ -333,15 +333,15 @@ async def test_only_a_write_grant_for_all_locations_changes_anything(
         )
         assert error["code"] == -32602
         assert "write grant" in error["message"]
-    elif key == "cut":
+    elif key == "one location":
         cut = agent.service.make_key(locations=["loc-0001"])
         assert "all locations" in await agent.mistake("set_catalog_availability", cut, **named)
     else:
         other = agent.service.make_key(organization_id="org-0002")
         assert await agent.refused("set_catalog_availability", other, **named) == FOREIGN
-        nobodys = named | {"goodId": NOBODYS}
-        assert await agent.refused("set_catalog_availability", **nobodys) == FOREIGN
-        stray = named | {"variationId": NOBODYS}
+        unknown = named | {"goodId": UNKNOWN_ID}
+        assert await agent.refused("set_catalog_availability", **unknown) == FOREIGN
+        stray = named | {"variationId": UNKNOWN_ID}
         assert await agent.refused("set_catalog_availability", **stray) == FOREIGN
     active_good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
     assert active_good == good

@@ -34,7 +34,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def secret(tmp_path: Path) -> list[str]:
     file = tmp_path / "password"
-    file.write_text(f"{PASSWORD}\nwhat follows is nothing\n")
+    file.write_text(f"{PASSWORD}\nonly the first line is read\n")
     return ["--password-file", str(file)]
 
 
@@ -187,7 +187,7 @@ def test_a_password_has_a_sensible_length(
 def test_no_option_accepts_a_password_as_its_value(capsys: pytest.CaptureFixture[str]) -> None:
     """The parser reads ``--password`` as an abbreviation of ``--password-file``.
 
-    Therefore its value is used as the name of a file.
+    Therefore, the value of ``--password`` is used as the name of a file.
     """
     assert main([*ADD, "--password", PASSWORD]) == 2
     assert "cannot read a password from" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Tests of the calls of operators, who create requests, list devices and revoke them."""
+"""Tests of the calls of operators, who create requests, and list and revoke devices."""
 
 import json
 import uuid

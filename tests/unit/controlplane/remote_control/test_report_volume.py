@@ -1,4 +1,4 @@
-"""Tests of the limits of the size of reports in a day."""
+"""Tests of the limits on the total size of the reports of one day."""
 
 import asyncio
 import json
@@ -133,7 +133,7 @@ class TestDefaults:
         assert Settings().device_report_bytes < Settings().organization_report_bytes
 
     def test_ten_thousand_devices_do_not_reach_the_limit_of_an_organization(self) -> None:
-        """A usual report has 20 KiB. A device sends one each half hour, and some more."""
+        """A usual report has 20 KiB. A device sends one every half hour, and six more each day."""
         usual = 20 * 1024 + ROW_BYTES
         assert 10_000 * (48 + 6) * usual < Settings().organization_report_bytes
 

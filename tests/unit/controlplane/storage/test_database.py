@@ -99,7 +99,7 @@ def test_a_transaction_with_a_collision_is_repeated_a_limited_number_of_times(pa
 
 
 class TestLockedByAnotherProgram:
-    """A second connection holds SQLite's lock. The configured bound is small."""
+    """A second connection holds SQLite's lock. Writes wait only a short time for the lock."""
 
     @pytest.fixture
     def database(self, path: Path) -> Iterator[Database]:

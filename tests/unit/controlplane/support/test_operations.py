@@ -1,4 +1,4 @@
-"""Tests of support tokens and links: their states, who sees them, and when they are deleted."""
+"""Tests of the states, the visibility and the deletion of support tokens and links."""
 
 import logging
 from datetime import timedelta
@@ -248,7 +248,7 @@ async def test_tokens_are_neither_stored_nor_logged(
 async def test_expired_and_ended_links_are_deleted_after_a_month(
     service: RunningService, desk: Desk
 ) -> None:
-    ran_out, ended, confirmed = desk.token("a"), desk.token("b"), desk.token("c")
+    expired, ended, confirmed = desk.token("a"), desk.token("b"), desk.token("c")
     for token in (ended, confirmed):
         assert (await desk.confirm(token)).status_code == 200
     assert (await desk.ask(routes.DISCONNECT, token=ended)).status_code == 200
@@ -258,10 +258,10 @@ async def test_expired_and_ended_links_are_deleted_after_a_month(
     service.clock.advance(1)
     desk.token("e")
     assert refused(await desk.ask(routes.INSPECT, token=ended)) == (404, "token_not_found")
-    assert (await desk.ask(routes.INSPECT, token=ran_out)).json()["state"] == "expired"
+    assert (await desk.ask(routes.INSPECT, token=expired)).json()["state"] == "expired"
     service.clock.advance(TOKEN_LIFE.total_seconds())
     desk.token("f")
-    assert refused(await desk.ask(routes.INSPECT, token=ran_out)) == (404, "token_not_found")
+    assert refused(await desk.ask(routes.INSPECT, token=expired)) == (404, "token_not_found")
     assert (await desk.ask(routes.INSPECT, token=confirmed)).json()["state"] == "confirmed"
 
 

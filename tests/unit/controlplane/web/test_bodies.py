@@ -1,4 +1,4 @@
-"""Tests that an untrusted body is parsed into a model, or refused with the wrong fields named."""
+"""Tests that an untrusted body becomes a model, or a refusal that names the invalid fields."""
 
 import json
 from collections.abc import Callable

@@ -51,7 +51,7 @@ async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: 
 
 
 def test_a_refused_lower_priority_raises_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the error reached the process that parses bodies, no large body could be read."""
+    """Otherwise, the process that parses large bodies would fail when it starts."""
 
     def refuse(_increment: int) -> int:
         raise PermissionError

@@ -1,4 +1,4 @@
-"""Tests of the web console: its files, its security policy, and its sign-in by a link."""
+"""Tests of the web console: its files, its security policy, and the sign-in with a link."""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""Tests of limits for connections whose clients owe a head, a body, or to read a reply."""
+"""Tests of limits on connections that wait for the client.
+
+The client must send a head, send a body, or read a reply.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,14 +16,14 @@ from uvicorn.server import ServerState
 from controlplane.settings import Settings
 from controlplane.web import protocol
 from controlplane.web.protocol import PIPELINED_MAX, bounded_protocol
-from tests.unit.controlplane.unread_connections import hang_up
+from tests.unit.controlplane.unread_connections import wait_until_closed
 
 TIMEOUT_S = 300
 REQUEST = b"GET / HTTP/1.1\r\nHost: service\r\n\r\n"
 
 
 LARGE = 16 * 1024 * 1024
-"""Size of a reply in bytes that no system accepts as long as the client does not read it."""
+"""Size of a reply in bytes. No system buffers so many bytes, so the client must read the reply."""
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -40,7 +43,7 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 @asynccontextmanager
 async def served(limit: int = 10, **settings: Any) -> AsyncIterator[int]:
-    """Serve with a limit on connections whose clients owe something. Yield the port."""
+    """Serve with a limit on connections that wait for the client. Yield the port."""
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
     kind = bounded_protocol(Settings(awaited_max=limit, **settings))
@@ -168,7 +171,7 @@ async def test_the_limit_of_one_network_leaves_connections_for_other_networks() 
 
 
 async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
-    """Beyond the limit of an IPv6 network of 64 bits, its oldest request is closed."""
+    """An IPv6 network of 64 bits has one limit. Beyond it, the oldest connection is closed."""
     proxies = frozenset({"127.0.0.1"})
     addresses = ("192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:0:1::3", "2001:db8:0:1::1")
     async with (
@@ -190,7 +193,7 @@ async def test_a_client_that_does_not_read_loses_its_connection() -> None:
     async with served(write_timeout_s=0.05) as port, connected(port) as (_, writer):
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(REQUEST.replace(b" / ", b" /large "))
-        await asyncio.to_thread(hang_up, [writer.get_extra_info("socket").fileno()], 1)
+        await asyncio.to_thread(wait_until_closed, [writer.get_extra_info("socket").fileno()], 1)
 
 
 async def test_connections_whose_clients_do_not_read_are_limited() -> None:

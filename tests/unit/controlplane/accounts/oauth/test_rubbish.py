@@ -9,7 +9,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     FORM,
     REDIRECT,
-    Asking,
+    OAuthFlow,
     Program,
     Visitor,
 )
@@ -90,9 +90,9 @@ async def test_only_small_and_valid_registrations_are_accepted(
     ],
 )
 async def test_malformed_requests_are_refused_with_a_message(
-    service: RunningService, asking: Asking, query: str
+    service: RunningService, flow: OAuthFlow, query: str
 ) -> None:
-    page = await asking[1].get(f"{BASE}/authorize?{query}")
+    page = await flow.visitor.get(f"{BASE}/authorize?{query}")
     assert page.status_code == 400
     assert "cannot be connected" in page.text
     for path in ("token", "revoke"):
@@ -107,8 +107,8 @@ async def test_malformed_requests_are_refused_with_a_message(
         }
 
 
-async def test_repeated_parameters_are_refused(asking: Asking) -> None:
-    program, visitor = asking
+async def test_repeated_parameters_are_refused(flow: OAuthFlow) -> None:
+    program, visitor = flow
     for name in ("state", "redirect_uri", "code_challenge", "client_id"):
         twice = program.query() + "&" + urlencode({name: "x"})
         reply = await visitor.get(f"{BASE}/authorize?{twice}")
