@@ -1,4 +1,4 @@
-"""A fake DevTools port of a browser, whose behaviour a test sets: correct, faulty or unresponsive.
+"""A fake DevTools port of a browser. A test makes it correct, faulty or unresponsive.
 
 It listens on a free loopback port. A connection is either `GET /json/list` or a WebSocket. A test
 sets the function that answers the commands of each page. It can also set a function that handles

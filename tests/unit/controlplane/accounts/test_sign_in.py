@@ -214,7 +214,7 @@ async def test_the_number_of_waiting_password_checks_is_limited() -> None:
     try:
         wanted = [
             passwords.verify(None, "x", f"192.0.2.{at}", is_known=False)
-            for at in range(1 + WAITING_MAX + 3)  # one runs
+            for at in range(1 + WAITING_MAX + 3)  # the first runs and does not wait
         ]
         answers = await asyncio.gather(*wanted, return_exceptions=True)
         refused = [each for each in answers if isinstance(each, Refusal)]

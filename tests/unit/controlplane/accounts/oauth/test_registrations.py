@@ -44,7 +44,7 @@ def registered(service: RunningService) -> set[str]:
 async def test_registrations_by_strangers_do_not_block_other_clients(
     service: RunningService,
 ) -> None:
-    """No user has authorized the clients of the strangers, so the service deletes these first."""
+    """No user has authorized the clients of the strangers, so the service deletes them first."""
     make_user(service)
     first, visitor, tokens = await complete_flow(service)
     waiting = Program(service)
