@@ -77,7 +77,7 @@ async def closed_to(process: ServiceProcess, count: int) -> None:
 
 
 @pytest.mark.parametrize("sent", [UNREAD, SLOW, MADE_UP], ids=["unread", "slow", "made-up key"])
-async def test_connections_of_a_network_are_closed_and_a_device_is_served(
+async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_served(
     process: ServiceProcess, device: SimulatedDevice, sent: bytes
 ) -> None:
     before = open_files(process)
@@ -101,7 +101,7 @@ async def test_connections_of_several_networks_have_a_common_limit(
         await assert_served(process, device)
 
 
-async def test_a_stream_that_is_read_outlives_the_write_timeout(
+async def test_a_stream_whose_client_reads_outlives_the_write_timeout(
     process: ServiceProcess, device: SimulatedDevice
 ) -> None:
     headers = {"Authorization": f"Bearer {process.api_key}", "Accept": "text/event-stream"}

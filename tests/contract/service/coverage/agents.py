@@ -86,7 +86,7 @@ AGENTS: Final = (
             row(
                 "API keys are accepted",
                 TOOLS + "test_a_read_only_key_can_call_the_tools_that_read",
-                TOOLS + "test_only_a_write_grant_for_all_locations_changes_anything",
+                TOOLS + "test_only_a_key_with_a_write_grant_for_all_locations_changes_the_catalog",
             ),
             row(
                 "session cookies are not accepted",

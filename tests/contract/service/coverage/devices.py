@@ -8,7 +8,10 @@ REMOTE: Final = UNIT + "remote_control/"
 EDGES: Final = (
     REMOTE + "test_fields.py::test_a_field_accepts_permitted_values_and_refuses_forbidden_values"
 )
-REQUIRED: Final = REMOTE + "test_fields.py::test_exactly_the_required_fields_are_required"
+REQUIRED: Final = (
+    REMOTE
+    + "test_fields.py::test_the_service_requires_exactly_the_fields_that_the_contract_requires"
+)
 ENROLMENT: Final = REMOTE + "test_enrollment.py::"
 DELIVERY: Final = UNIT + "devices/requests/test_delivery.py::"
 SUBMISSION: Final = REMOTE + "test_submission.py::"
@@ -21,8 +24,8 @@ STRICT: Final = (
 WITHIN: Final = (
     REMOTE + "test_schema.py::test_a_record_with_a_missing_or_additional_field_does_not_fit"
 )
-BACK: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
-MOVED: Final = DELIVERY + "test_acknowledgements_change_the_status_of_the_request"
+STORED: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
+ACKNOWLEDGED: Final = DELIVERY + "test_acknowledgements_change_the_status_of_the_request"
 EXPIRED: Final = (
     OPERATOR + "test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_sweep"
 )
@@ -70,11 +73,15 @@ DEVICES: Final = (
                 EXAMPLE,
                 ENROLMENT + "test_heartbeats_make_a_device_online",
             ),
-            row("`acknowledge` → `accepted` true, and the `status` that was sent", EXAMPLE, MOVED),
+            row(
+                "`acknowledge` → `accepted` true, and the `status` that was sent",
+                EXAMPLE,
+                ACKNOWLEDGED,
+            ),
             row(
                 "`submitResult` → `reportId`, `requestId` or null, `outcome`, `trackerStatus`",
                 EXAMPLE,
-                BACK,
+                STORED,
                 SUBMISSION + "test_a_report_may_come_without_a_request",
             ),
             row(
@@ -101,7 +108,7 @@ DEVICES: Final = (
                 OPERATOR + "test_history_is_listed_newest_first_with_one_cursor",
                 READING,
             ),
-            row("`reportDetail` → the report; read-only", EXAMPLE, BACK, READING),
+            row("`reportDetail` → the report; read-only", EXAMPLE, STORED, READING),
             row(
                 "`revoke` → `revoked` true",
                 EXAMPLE,
@@ -124,7 +131,7 @@ DEVICES: Final = (
                 EDGES,
                 REQUIRED,
                 REMOTE + "test_signatures.py::test_a_public_key_of_88_hexadecimal_digits_is_parsed",
-                ENROLMENT + "test_a_key_that_is_not_ed25519_is_a_field_error",
+                ENROLMENT + "test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field",
             ),
             _field("`challenge.platform`: one of five words, required"),
             _field("`challenge.locationId`, `legacyInstallId`: 1–128 characters, required"),
@@ -209,7 +216,7 @@ DEVICES: Final = (
                 "remote request: 14 fields; times of events that have not happened yet are null",
                 EVERY_FIELD,
                 WITHIN,
-                MOVED,
+                ACKNOWLEDGED,
             ),
             row(
                 "report summary: ten fields; `requestId` and `failureReason` can be null",
@@ -221,12 +228,12 @@ DEVICES: Final = (
                 " is the id of the report",
                 EVERY_FIELD,
                 STRICT,
-                BACK,
+                STORED,
             ),
             row(
                 "`payload`: null, or a payload of version 2 or 1",
                 EVERY_FIELD,
-                BACK,
+                STORED,
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
             row(
@@ -239,7 +246,7 @@ DEVICES: Final = (
     Table(
         "Devices: payloads of reports",
         (
-            _shape("`version` 2 or 1 determines the other fields", BACK),
+            _shape("`version` 2 or 1 determines the other fields", STORED),
             _shape("common: `reportId`, `startedAt`, `finishedAt`, `completeness`, `identity`"),
             _shape("common: `environment`; unknown values are null"),
             _shape("common: `failures` and `limitations`, at most 128 of each"),
@@ -289,8 +296,8 @@ DEVICES: Final = (
                 "`createRequest` creates a queued request and returns `expiresAt`",
                 OPERATOR + "test_a_request_is_queued_for_the_binding",
             ),
-            row("`acknowledge` with received changes the status to received", MOVED),
-            row("`acknowledge` with running changes the status to running", MOVED),
+            row("`acknowledge` with received changes the status to received", ACKNOWLEDGED),
+            row("`acknowledge` with running changes the status to running", ACKNOWLEDGED),
             row(
                 "a request belongs to one binding; other devices cannot acknowledge it",
                 DELIVERY + "test_a_request_of_another_device_is_not_found",
@@ -312,7 +319,7 @@ DEVICES: Final = (
             row(
                 "transitions to completed, partial, failed (not documented; ours)",
                 TABLE,
-                BACK,
+                STORED,
                 SUBMISSION + "test_a_report_for_an_expired_request_completes_the_request",
             ),
             row(

@@ -29,7 +29,10 @@ FACADE: Final = (
                 AUTH + "test_all_operations_of_the_contract_are_served",
                 OPENAPI + "test_the_openapi_document_has_the_operations_of_the_contract",
             ),
-            row("the body is JSON", AUTH + "test_only_json_is_read"),
+            row(
+                "the body is JSON",
+                AUTH + "test_only_bodies_with_the_media_type_of_json_are_accepted",
+            ),
             row(
                 "success is 200 with a JSON body",
                 DOCUMENT_TESTS + "test_success_is_200_with_json",

@@ -12,7 +12,7 @@ INSIDE: Final = GOODS + "test_values_at_the_limits_are_accepted"
 OUTSIDE: Final = GOODS + "test_the_refusal_of_a_value_beyond_the_limits_names_its_field"
 CREATED: Final = GOODS + "test_a_good_is_created_and_returned"
 LONGEST: Final = SALES + "test_a_sale_with_the_longest_values_is_returned"
-PARAMETER: Final = SALES + "test_a_wrong_parameter_is_named"
+PARAMETER: Final = SALES + "test_the_refusal_of_an_invalid_parameter_names_the_parameter"
 CURSOR: Final = SALES + "test_a_cursor_is_valid_for_a_day_and_its_own_query"
 
 RETAIL: Final = (
@@ -129,7 +129,7 @@ RETAIL: Final = (
             row(
                 "`cursor`: opaque, at most 128 characters",
                 CURSOR,
-                SALES + "test_the_longest_cursor_fits",
+                SALES + "test_the_longest_cursor_fits_the_limit_of_the_contract",
             ),
             row(
                 "`sort` (our name): one of eight orders, `initiated_at_desc` by default",
@@ -155,7 +155,11 @@ RETAIL: Final = (
             row("a good has 1 to 150 variations", INSIDE, OUTSIDE),
             row("a variation or a position has at most 20 codes", INSIDE, OUTSIDE, LONGEST),
             row("a page has 20 items", SALES + "test_pages_contain_each_sale_once_in_every_order"),
-            row("cursor: at most 128 characters", SALES + "test_the_longest_cursor_fits", CURSOR),
+            row(
+                "cursor: at most 128 characters",
+                SALES + "test_the_longest_cursor_fits_the_limit_of_the_contract",
+                CURSOR,
+            ),
             row(
                 "good: name 2–128 characters, description 2–1024, name of a variation at most 128",
                 INSIDE,

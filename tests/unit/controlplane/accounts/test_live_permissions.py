@@ -306,7 +306,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     await feeds.finished()
 
 
-async def test_changes_of_the_owner_of_an_open_stream_are_reported_once(
+async def test_a_permission_change_of_the_owner_of_a_stream_is_reported_once(
     service: RunningService,
 ) -> None:
     user = make_user(service)

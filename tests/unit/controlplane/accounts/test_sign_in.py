@@ -370,7 +370,7 @@ async def test_requests_that_change_state_require_an_origin(
     assert (await browser.post(path, {}, sec_fetch_site="same-origin")).status_code != 403
 
 
-async def test_a_form_cannot_sign_in(service: RunningService) -> None:
+async def test_a_sign_in_with_another_media_type_is_refused(service: RunningService) -> None:
     reply = await Browser(service).sign_in(content_type="text/plain")
     assert reply.status_code == 415
 

@@ -93,7 +93,7 @@ async def test_adding_an_account_of_another_organization_requires_the_option_kno
     ] == "org-b"
 
 
-async def test_an_account_that_the_operator_knows_is_added_with_its_password(
+async def test_the_option_known_adds_an_existing_account_and_accepts_no_password(
     service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_user(service, CHIEF, organization_id="org-b")

@@ -55,7 +55,7 @@ async def test_a_key_of_another_organization_gets_no_rows(
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
-async def test_an_unknown_argument_is_named(
+async def test_the_refusal_of_an_unknown_argument_names_the_argument(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
     text = await agent.mistake(tool, **arguments, colour="red")
@@ -121,7 +121,7 @@ async def test_described_fields_are_the_fields_of_the_records(agent: Agent) -> N
 
 @pytest.mark.medium
 @pytest.mark.parametrize("dataset", ["sales", "refunds", "employees", "pointsOfSale"])
-async def test_pages_show_each_row_once(agent: Agent, dataset: str) -> None:
+async def test_pages_contain_each_row_once(agent: Agent, dataset: str) -> None:
     whole, cursor = [], None
     for _ in range(400):
         more = {"cursor": cursor} if cursor else {}
@@ -190,7 +190,7 @@ async def test_a_receipt_is_read_by_its_number(agent: Agent) -> None:
     assert (await agent.call("read_business_records", **unknown))["rows"] == []
 
 
-async def test_reports_of_devices_have_their_findings(service: RunningService) -> None:
+async def test_device_reports_have_a_headline_and_findings(service: RunningService) -> None:
     agent = Agent(service)
     device = await service.device().enrolled()
     await device.submit(json.loads(encode(hostile_network())))
@@ -322,7 +322,7 @@ async def test_a_single_variation_can_be_made_inactive(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("key", ["read only", "one location", "other organization"])
-async def test_only_a_write_grant_for_all_locations_changes_anything(
+async def test_only_a_key_with_a_write_grant_for_all_locations_changes_the_catalog(
     agent: Agent, key: str
 ) -> None:
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]

@@ -174,7 +174,7 @@ def test_errors_of_users_have_at_most_two_lines(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("password", ["", "short", "x" * 257])
-def test_a_password_has_a_sensible_length(
+def test_passwords_that_are_too_short_or_too_long_are_refused(
     password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "password"

@@ -209,7 +209,9 @@ def test_pages_are_followed_to_the_last(client: RetailClient, service: Service) 
     assert len(list(client.employees())) == 3
 
 
-def test_a_reply_that_does_not_fit_is_an_error(client: RetailClient, service: Service) -> None:
+def test_a_reply_that_does_not_fit_the_contract_raises_an_error(
+    client: RetailClient, service: Service
+) -> None:
     service.queued[routes.SALES] = [httpx2.Response(200, json={"items": 7})]
     with pytest.raises(refusals.UnexpectedReplyError, match="does not fit"):
         list(client.sales())

@@ -62,7 +62,7 @@ async def test_concurrent_enrolments_create_one_binding(service: RunningService)
     assert len({reply.content for reply in replies}) == 1
 
 
-async def test_concurrent_answers_to_two_challenges_create_one_binding(
+async def test_concurrent_answers_to_several_challenges_create_one_binding(
     service: RunningService,
 ) -> None:
     device = service.device()
@@ -113,7 +113,9 @@ async def test_a_challenge_belongs_to_the_key_that_requested_it(service: Running
     assert (response.status_code, response.json()["code"]) == (404, "challenge_not_found")
 
 
-async def test_a_key_that_is_not_ed25519_is_a_field_error(service: RunningService) -> None:
+async def test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field(
+    service: RunningService,
+) -> None:
     response = await service.device().challenge(publicKey="0" * 88)
     assert response.status_code == 400
     assert list(response.json()["errors"]) == ["publicKey"]
@@ -297,7 +299,9 @@ async def test_concurrent_heartbeats_are_each_answered(service: RunningService) 
 
 
 @pytest.mark.parametrize("field", ["instanceId", "publicKey", "platform", "locationId"])
-async def test_a_missing_field_is_named(service: RunningService, field: str) -> None:
+async def test_the_refusal_of_a_missing_field_names_the_field(
+    service: RunningService, field: str
+) -> None:
     response = await service.device().challenge(**{field: None})
     assert response.status_code == 400
     assert list(response.json()["errors"]) == [field]

@@ -65,7 +65,7 @@ async def test_the_acknowledgement_received_after_running_changes_nothing(
 
 
 @pytest.mark.parametrize("is_swept", [False, True])
-async def test_the_expiry_time_of_a_request_never_changes(
+async def test_a_late_report_does_not_change_when_an_expired_request_finished(
     service: RunningService, is_swept: bool
 ) -> None:
     device = await service.device().enrolled()

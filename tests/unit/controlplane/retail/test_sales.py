@@ -269,7 +269,7 @@ async def test_both_bounds_of_the_time_filter_are_inclusive(
         ({"status": "completed", "company_id": "7"}, "company_id"),
     ],
 )
-async def test_a_wrong_parameter_is_named(
+async def test_the_refusal_of_an_invalid_parameter_names_the_parameter(
     company: Retailer, parameters: dict[str, str], where: str
 ) -> None:
     reply = await company.get(routes.SALES, **parameters)
@@ -320,7 +320,7 @@ async def test_a_cursor_of_another_listing_is_refused(company: Retailer) -> None
     assert reply.json()["code"] == "invalid_cursor"
 
 
-def test_the_longest_cursor_fits() -> None:
+def test_the_longest_cursor_fits_the_limit_of_the_contract() -> None:
     cursors = Cursors(b"k" * 32, NOON)
     listing = ("org" * 100, "sales")
     for number in (0, -(2**63), 2**63 - 1):

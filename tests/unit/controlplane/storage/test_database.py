@@ -233,5 +233,7 @@ def test_the_layout_can_be_compiled_for_postgresql() -> None:
     ],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the expected paths are those of Linux")
-def test_default_database(environment: dict[str, str], is_root: bool, expected: str) -> None:
+def test_the_default_database_depends_on_the_environment_and_the_user(
+    environment: dict[str, str], is_root: bool, expected: str
+) -> None:
     assert default_database(environment, is_root=is_root) == expected

@@ -120,7 +120,9 @@ async def test_an_unknown_path_returns_404(service: RunningService, path: str) -
 
 
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/xml", "application/jsonx"])
-async def test_only_json_is_read(service: RunningService, media_type: str) -> None:
+async def test_only_bodies_with_the_media_type_of_json_are_accepted(
+    service: RunningService, media_type: str
+) -> None:
     response = await service.post(routes.LIST_DEVICES, content_type=media_type)
     assert (response.status_code, problem_of(response).code) == (415, "invalid_request")
 

@@ -60,7 +60,7 @@ def test_a_refused_lower_priority_raises_no_error(monkeypatch: pytest.MonkeyPatc
     lower_priority()
 
 
-async def test_the_duration_is_returned(reader: BodyReader) -> None:
+async def test_the_reader_returns_the_duration_of_the_parsing(reader: BodyReader) -> None:
     _, took_s = await reader.read(work, b"")
     assert took_s > 0
 
@@ -179,7 +179,7 @@ class TestService:
         assert {reply.status_code for reply in replies} == {200}
 
     @pytest.mark.parametrize("path", ["heartbeat", "onCommands", "listDevices"])
-    async def test_any_call_with_a_large_body_is_answered_as_with_a_small_one(
+    async def test_a_large_invalid_body_gets_the_same_reply_as_a_small_invalid_body(
         self, service: RunningService, path: str
     ) -> None:
         replies = [

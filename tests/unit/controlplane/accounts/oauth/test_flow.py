@@ -124,7 +124,7 @@ async def test_a_user_of_two_organizations_chooses_one(service: RunningService) 
     assert "location" not in foreign.headers
 
 
-async def test_an_access_token_ends_after_an_hour_and_is_refreshed(
+async def test_an_access_token_expires_after_an_hour_and_can_be_refreshed(
     service: RunningService,
 ) -> None:
     make_user(service)
