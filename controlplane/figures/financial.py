@@ -1,7 +1,7 @@
 """Computes the figures of a period from sums, by currency, method and location."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -48,8 +48,9 @@ class Movements:
         return total(DaySums, self.by_method.values())
 
 
-Ledger = Mapping[tuple[int, str], Movements]
-"""Movements by the location's position and the currency."""
+LedgerKey = tuple[int, str]
+"""The position of a location, and a currency."""
+Ledger = Mapping[LedgerKey, Movements]
 
 
 def window(location: QueryLocation, days: Days) -> records.Window:
@@ -84,7 +85,20 @@ def by_currency(
     ]
 
 
-def currencies(locations: Iterable[QueryLocation], ledger: Ledger) -> list[str]:
+def totals(
+    locations: Sequence[QueryLocation], sums: Mapping[LedgerKey, DaySums]
+) -> dict[str, records.Figures]:
+    """Return the figures of the currencies of `by_currency`, without quantities."""
+    totals_by_currency = {}
+    for currency in currencies(locations, sums):
+        counted = [each for each in locations if _counts(each, currency, sums)]
+        parts = [sums.get((each.position, currency), DaySums()) for each in counted]
+        fallbacks = sum(each.clock.fell_back for each in counted)
+        totals_by_currency[currency] = figures(total(DaySums, parts), {}, fallbacks)
+    return totals_by_currency
+
+
+def currencies(locations: Iterable[QueryLocation], ledger: Collection[LedgerKey]) -> list[str]:
     return sorted(
         {location.currency for location in locations} | {currency for _, currency in ledger}
     )
@@ -196,7 +210,7 @@ def _by_net(entry: tuple[MethodKey, DaySums]) -> tuple[int, str, str]:
     return -sums.net, key.payment_type, key.name or ""
 
 
-def _counts(location: QueryLocation, currency: str, ledger: Ledger) -> bool:
+def _counts(location: QueryLocation, currency: str, ledger: Collection[LedgerKey]) -> bool:
     return location.currency == currency or (location.position, currency) in ledger
 
 

@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Row, Select, bindparam, select
 
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey, invalid_cursor
@@ -16,12 +16,15 @@ from controlplane.operation.paging import Order, listing_of, page
 from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
-from controlplane.retail.parts import code_of, external, money, not_found, percentage, vat_of
+from controlplane.retail.parts import external, not_found, percentage
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 
+Json = dict[str, Any]
 COMPLETED: Final = "completed"
+Line = Row[*tuple[Any, ...]]
+"""A line of a sale, with the columns of its snapshot."""
 
 
 def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
@@ -107,18 +110,11 @@ def _number_at(context: RequestContext, sort_key: SortKey) -> str:
 
 def _replies(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sale]:
     """Yield the replies for these sales. Each kind of part is read with one query."""
-    session = context.session
-    lines: defaultdict[int, list[tuple[SaleLine, LineSnapshot]]] = defaultdict(list)
-    of_sales = (
-        select(SaleLine, LineSnapshot)
-        .join(LineSnapshot, LineSnapshot.position == SaleLine.snapshot)
-        .where(SaleLine.sale.in_([row.position for row in rows]))
-        .order_by(SaleLine.sale, SaleLine.number)
-    )
-    for line, snapshot in session.execute(of_sales):
-        lines[line.sale].append((line, snapshot))
-    terminals = _names(context, PointOfSale, {row.point_of_sale for row in rows})
-    employees = _names(context, Employee, {row.employee for row in rows if row.employee})
+    lines: defaultdict[int, list[Line]] = defaultdict(list)
+    for line in context.session.execute(_LINES, {"sales": [row.position for row in rows]}):
+        lines[line.sale].append(line)
+    terminals = _ids(context, _TERMINALS, {row.point_of_sale for row in rows})
+    employees = _ids(context, _EMPLOYEES, {row.employee for row in rows if row.employee})
     for row in rows:
         yield record_of(
             wire.Sale,
@@ -132,59 +128,98 @@ def _replies(context: RequestContext, rows: Sequence[Sale]) -> Iterator[wire.Sal
         )
 
 
-def _names(
-    context: RequestContext, table: type[PointOfSale] | type[Employee], positions: set[int]
-) -> dict[int, str]:
-    query = select(table.position, table.id).where(table.position.in_(positions))
-    return {row.position: row.id for row in context.session.execute(query)}
-
-
-def _totals(row: Sale) -> wire.Totals:
-    return wire.Totals(
-        discount=money(row.discount) if row.discount else None,
-        taxable_amount=money(row.taxable_amount),
-        tax=money(row.tax),
-        total=money(row.total),
+# Each statement is built once: to build it takes longer than to execute it.
+_LINES: Final = (
+    select(
+        SaleLine.sale,
+        SaleLine.number,
+        SaleLine.quantity,
+        SaleLine.unit_price,
+        SaleLine.discount,
+        SaleLine.total,
+        SaleLine.tax,
+        LineSnapshot.name,
+        LineSnapshot.source,
+        LineSnapshot.good_id,
+        LineSnapshot.variation_id,
+        LineSnapshot.codes,
+        LineSnapshot.uom_id,
+        LineSnapshot.uom_name,
+        LineSnapshot.uom_symbol,
+        LineSnapshot.exponent,
+        LineSnapshot.fee_item_id,
+        LineSnapshot.fee_name,
+        LineSnapshot.percentage_milli,
     )
+    .join(LineSnapshot, LineSnapshot.position == SaleLine.snapshot)
+    .where(SaleLine.sale.in_(bindparam("sales", expanding=True)))
+    .order_by(SaleLine.sale, SaleLine.number)
+)
+_TERMINALS: Final = select(PointOfSale.position, PointOfSale.id).where(
+    PointOfSale.position.in_(bindparam("positions", expanding=True))
+)
+_EMPLOYEES: Final = select(Employee.position, Employee.id).where(
+    Employee.position.in_(bindparam("positions", expanding=True))
+)
 
 
-def _positions(
-    sale: Sale, lines: Sequence[tuple[SaleLine, LineSnapshot]]
-) -> tuple[wire.Position, ...] | None:
+def _ids(context: RequestContext, query: Select[Any], positions: set[int]) -> dict[int, str]:
+    rows = context.session.execute(query, {"positions": list(positions)})
+    return {row.position: row.id for row in rows}
+
+
+def _totals(row: Sale) -> Json:
+    return {
+        "discount": _money(row.discount) if row.discount else None,
+        "taxable_amount": _money(row.taxable_amount),
+        "tax": _money(row.tax),
+        "total": _money(row.total),
+    }
+
+
+def _positions(sale: Sale, lines: Sequence[Line]) -> tuple[wire.Position, ...] | None:
     """Return the positions of a sale, or None if they are unknown or incomplete. Imported lines
     can be incomplete: they can lack the unit or the tax.
     """
-    if not sale.has_lines:
+    if not sale.has_lines or not all(_is_complete(line) for line in lines):
         return None
-    positions = [_position(sale, line, snapshot) for line, snapshot in lines]
-    known = tuple(each for each in positions if each is not None)
-    return known if len(known) == len(positions) else None
+    return [_position(str(sale.id), line) for line in lines]
 
 
-def _position(sale: Sale, line: SaleLine, snapshot: LineSnapshot) -> wire.Position | None:
-    if snapshot.uom_id is None or snapshot.uom_name is None or snapshot.uom_symbol is None:
-        return None
-    if snapshot.fee_item_id is None or snapshot.fee_name is None:
-        return None
+def _is_complete(line: Line) -> bool:
+    unit = (line.uom_id, line.uom_name, line.uom_symbol)
+    return None not in (*unit, line.fee_item_id, line.fee_name)
 
-    return wire.Position(
-        id=f"{sale.id}-{line.number}",
-        name=snapshot.name,
-        quantity=wire.Quantity(
-            value=line.quantity,
-            exponent=snapshot.exponent,
-            uom_id=str(snapshot.uom_id),
-            uom_name=snapshot.uom_name,
-            uom_symbol=snapshot.uom_symbol,
-        ),
-        codes=tuple(code_of(kind, value) for kind, value in snapshot.codes),
-        catalog_good_id=snapshot.good_id,
-        catalog_good_variation_id=snapshot.variation_id,
-        source=cast("wire.Source", snapshot.source),
-        vat=vat_of(snapshot.fee_item_id, snapshot.fee_name, snapshot.percentage_milli),
-        unit_price_including_tax=money(line.unit_price),
-        total_price=money(line.total),
-        discount_amount=money(line.discount) if line.discount else None,
-        taxable_amount=money(line.total - (line.tax or 0)),
-        tax_percentage=percentage(snapshot.percentage_milli),
-    )
+
+def _position(sale_id: str, line: Line) -> Json:
+    """Return a `wire.Position`."""
+    tax = percentage(line.percentage_milli)
+    return {
+        "id": f"{sale_id}-{line.number}",
+        "name": line.name,
+        "quantity": {
+            "value": line.quantity,
+            "exponent": line.exponent,
+            "uom_id": str(line.uom_id),
+            "uom_name": line.uom_name,
+            "uom_symbol": line.uom_symbol,
+        },
+        "codes": tuple({"type": kind, "value": value} for kind, value in line.codes),
+        "catalog_good_id": line.good_id,
+        "catalog_good_variation_id": line.variation_id,
+        "source": line.source,
+        "vat": {
+            "fee_item_id": line.fee_item_id,
+            "fee_item_name": line.fee_name,
+            "fee_item_percentage": tax,
+        },
+        "unit_price_including_tax": _money(line.unit_price),
+        "total_price": _money(line.total),
+        "discount_amount": _money(line.discount) if line.discount else None,
+        "taxable_amount": _money(line.total - (line.tax or 0)),
+        "tax_percentage": tax,
+    }
+
+
+def _money(value: int) -> Json:
+    return {"value": value, "currency_code": CURRENCY}

@@ -19,7 +19,7 @@ from controlplane.analytics import single_sales
 from controlplane.analytics.question import Question
 from controlplane.analytics.reading import Part, SumsByColumns
 from controlplane.figures.buckets import buckets
-from controlplane.figures.financial import figures
+from controlplane.figures.financial import figures, totals
 from controlplane.figures.items import Ranked, item, rank
 from controlplane.figures.local_time import date_of
 from controlplane.figures.money import ratio
@@ -157,6 +157,13 @@ def groups_of(
     for group in rows:
         group.label = group.label or _label(names, group.key)
     return rows
+
+
+def figures_of_days(question: Question) -> dict[str, Figures]:
+    """Return the figures of the days, by currency."""
+    rows = question.reader.days(question.stretches, ("location",))
+    sums = {(values["location"], currency): part for currency, values, part in rows}
+    return totals(question.locations, sums)
 
 
 def figures_of_hours(
