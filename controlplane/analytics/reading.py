@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from controlplane.figures.buckets import DayRow, HourRow
 from controlplane.figures.financial import MethodKey, Movements, QueryLocation
 from controlplane.figures.items import Article
-from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
+from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, add_part
 from controlplane.figures.windows import Days
 from controlplane.merchant.contributions import SPAN_DAYS
 from controlplane.storage.merchant import rollup_tables
@@ -67,8 +67,7 @@ class Reader:
                 rollup_tables.DayRollup, key, stretch
             ):
                 movements = ledger[location, currency].by_method
-                name = MethodKey(kind, names.get(method))
-                movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
+                add_part(movements, MethodKey(kind, names.get(method)), DaySums(*sums))
             key = ("location", "currency", "unit")
             for location, currency, unit, *sold in self._sum(
                 rollup_tables.UnitRollup, key, stretch
@@ -87,13 +86,13 @@ class Reader:
 
     def trading(self, stretches: Iterable[Stretch]) -> list[DayRow]:
         """Return the sums of each day and currency over all locations, in order."""
-        by_day: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
+        by_day: dict[tuple[int, str], HourSums] = {}
         for stretch in stretches:
             for day, currency, *sums in self._sum(
                 rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
             ):
                 part = HourSums(**dict(zip(TRADED, sums, strict=True)))
-                by_day[day, currency] = plus(by_day[day, currency], part)
+                add_part(by_day, (day, currency), part)
         return [(*key, *sums) for key, sums in sorted(by_day.items())]
 
     def items(self, stretches: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
@@ -104,8 +103,7 @@ class Reader:
                 some = Stretch(days, stretch.locations)
                 key = ("currency", "snapshot")
                 for currency, snapshot, *sums in self._sum(rollup, key, some):
-                    known = by_currency[currency].get(snapshot, ItemSums())
-                    by_currency[currency][snapshot] = plus(known, ItemSums(*sums))
+                    add_part(by_currency[currency], snapshot, ItemSums(*sums))
         return dict(by_currency)
 
     def days(

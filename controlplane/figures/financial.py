@@ -1,6 +1,5 @@
 """Computes the figures of a period from sums, by currency, method and location."""
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,7 +8,7 @@ from typing import NamedTuple
 from controlplane.figures import records
 from controlplane.figures.local_time import Clock, date_of, intervals
 from controlplane.figures.money import percent, ratio
-from controlplane.figures.sums import DaySums, UnitSums, plus, total
+from controlplane.figures.sums import DaySums, UnitSums, add_part, total
 from controlplane.figures.windows import Days
 
 Units = Mapping[str, UnitSums]
@@ -162,15 +161,15 @@ def coverage(sums: DaySums, fallbacks: int) -> records.Coverage:
 def _currency(
     currency: str, locations: Sequence[QueryLocation], ledger: Ledger
 ) -> records.CurrencyFigures:
-    methods: defaultdict[MethodKey, DaySums] = defaultdict(DaySums)
-    units: defaultdict[str, UnitSums] = defaultdict(UnitSums)
+    methods: dict[MethodKey, DaySums] = {}
+    units: dict[str, UnitSums] = {}
     location_sums: list[tuple[QueryLocation, DaySums, Units]] = []
     for location in locations:
         movements = ledger.get((location.position, currency)) or Movements()
         for key, sums in movements.by_method.items():
-            methods[key] = plus(methods[key], sums)
+            add_part(methods, key, sums)
         for unit, sold in movements.units.items():
-            units[unit] = plus(units[unit], sold)
+            add_part(units, unit, sold)
         location_sums.append((location, movements.sums, movements.units))
     whole = total(DaySums, methods.values())
     return records.CurrencyFigures(
