@@ -31,9 +31,9 @@ FAULTS = (
     replies.status(429),
     replies.reset,
     replies.close,
-    replies.obeyed_and_lost,
-    replies.obeyed_and_lost,
-    replies.obeyed_and_cut,
+    replies.executed_and_lost,
+    replies.executed_and_lost,
+    replies.executed_and_truncated,
     replies.status(200, replies.PORTAL, "text/html"),
     replies.status(200, b'{"truncated": "'),
 )
@@ -64,7 +64,7 @@ class BadNetwork(HostileService):
             self.faults_met += 1
             await self._rng.choice(FAULTS)(x)
             return
-        reply = await x.obey()
+        reply = await x.execute()
         reply.headers["Connection"] = "close"
         await self._server._answer(reply, x.writer)
 

@@ -30,7 +30,7 @@ def home() -> Iterator[Path]:
 
 @pytest.mark.needs("other-user", "network-namespace", "shared-python")
 @pytest.mark.parametrize(
-    "verbs", ["status,history", "enroll", "run", "doctor", "collect", "check,show,service"]
+    "verbs", ["status,history,printers,enroll", "run,doctor", "collect,check,show,service"]
 )
 def test_a_hostile_state_directory_changes_and_discloses_nothing_outside(
     verbs: str, home: Path
@@ -40,7 +40,7 @@ def test_a_hostile_state_directory_changes_and_discloses_nothing_outside(
 
 
 @pytest.mark.needs("ordinary-user")
-@pytest.mark.parametrize("verbs", ["status,history", "enroll", "run", "collect", "check,show"])
+@pytest.mark.parametrize("verbs", ["status,history,printers,enroll", "run,collect,check,show"])
 def test_ordinary_user_changes_and_discloses_nothing_outside(verbs: str, home: Path) -> None:
     _play((sys.executable, "-m", "tests.scenario.hostile.state"), home, "owner", verbs)
 

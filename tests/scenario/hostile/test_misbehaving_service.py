@@ -105,7 +105,7 @@ def refusing_streams(refuse: Fault) -> Fault:
         if "event-stream" in x.request.headers["accept"]:
             await refuse(x)
             return
-        reply = await x.obey()
+        reply = await x.execute()
         await x.reply(reply.status, reply.body)
 
     return fault
