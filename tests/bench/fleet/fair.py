@@ -21,8 +21,8 @@ that the rate limit permits.
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the load
-    that `greedy` causes. The last figure is for the same load on another service: `greedy` takes
-    processor time from this service even if it sends nothing to it.
+    that `greedy` causes, and the ratio of both. The last figure is the ratio for the same load on
+    another service on this machine: that load takes only processor time from the measured service.
     """
     for database in databases:
         with opened(database) as url, opened(database) as elsewhere:
