@@ -62,9 +62,10 @@ class DayGenerator:
         self, rng: random.Random, venue: Venue, day: int, number: int, timestamp: datetime
     ) -> Transaction:
         chance = rng.random()
-        has_no_lines = chance < 0.003
-        is_unresolved = 0.003 <= chance < 0.005
-        is_foreign = 0.005 <= chance < 0.01
+        is_awkward = self.plan.is_awkward
+        has_no_lines = is_awkward and chance < 0.003
+        is_unresolved = is_awkward and 0.003 <= chance < 0.005
+        is_foreign = is_awkward and 0.005 <= chance < 0.01
         lines = [self._line(rng) for _ in range(rng.choices(range(1, 6), LINE_COUNTS)[0])]
         whole = sum(
             price_of(line.unit_price, line.quantity, line.article.exponent) - line.discount
@@ -79,7 +80,7 @@ class DayGenerator:
             organization_id=self.plan.organization_id,
             location=venue.position,
             point_of_sale=rng.choice(venue.terminals),
-            employee=rng.choice(venue.employees) if rng.random() > 0.03 else None,
+            employee=self._employee(rng, venue),
             number=f"{venue.number + 1:04}-{date_of(day):%y%m%d}-{number:05}",
             ticket_number=str(number),
             status=UNKNOWN if is_unresolved else COMPLETED,
@@ -98,6 +99,10 @@ class DayGenerator:
             return Transaction(sale, ())
         return Transaction(sale, (self._refund(rng, sale, total),))
 
+    def _employee(self, rng: random.Random, venue: Venue) -> int | None:
+        is_recorded = rng.random() > 0.03 or not self.plan.is_awkward
+        return rng.choice(venue.employees) if is_recorded else None
+
     def _line(self, rng: random.Random) -> NewLine:
         if rng.random() < 0.01:
             offer = rng.choice(self._catalog.irregular)
@@ -112,7 +117,7 @@ class DayGenerator:
 
     def _payments(self, rng: random.Random, due: int) -> tuple[NewPayment, ...]:
         first, second = rng.choices(self._methods, (35, 30, 18, 8, 6, 3), k=2)
-        if rng.random() < 0.005:
+        if rng.random() < 0.005 and self.plan.is_awkward:
             return (NewPayment(None, "other", due),)
         if due > 1 and rng.random() < 0.05:
             part = rng.randrange(1, due)
@@ -130,7 +135,8 @@ class DayGenerator:
         if rng.random() < 0.8:
             payment = sale.payments[0]
         chance = rng.random()
-        is_undated, is_unknown = chance < 0.1, 0.1 <= chance < 0.2
+        is_undated = self.plan.is_awkward and chance < 0.1
+        is_unknown = self.plan.is_awkward and 0.1 <= chance < 0.2
         lines: list[NewRefundLine] = []
         fee = tip = 0
         if is_unknown or sale.lines is None:

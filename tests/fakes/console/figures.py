@@ -44,10 +44,12 @@ SMALLEST: Final = (
 )
 
 
-def merchant(file: str, days: int = DAYS, sales_per_day: int = 20) -> None:
+def merchant(
+    file: str, days: int = DAYS, sales_per_day: int = 20, *, is_awkward: bool = False
+) -> None:
     """Create a merchant with sales of the last ``days`` days, until now."""
     now = system_clock()
-    plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date())
+    plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date(), is_awkward=is_awkward)
     database = Database(file)
     database.write(lambda session: load(session, plan, now))
     database.close()

@@ -29,7 +29,7 @@ NOW = FakeClock().now
 KEY = b"k" * 32
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 SINCE = NOW - timedelta(days=1)
-PLAN = Plan(locations=4, days=30, sales_per_day=12, goods=9, until=NOW.date())
+PLAN = Plan(locations=4, days=30, sales_per_day=12, goods=9, until=NOW.date(), is_awkward=True)
 QUERY: dict[str, Any] = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
 
 
