@@ -64,6 +64,11 @@ export function clock(zone, timestamp = new Date()) {
   }
 }
 
+// Returns the zone that all locations share, or null.
+export const commonZone = (venues) => (new Set(venues.map(({ timeZone }) => timeZone)).size === 1 ? venues[0].timeZone : null);
+
+export const untilNow = (zone, timestamp) => `until ${zone ? clock(zone, timestamp) : "the same time"}`;
+
 export const dateText = (date) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 

@@ -59,8 +59,8 @@ class Offer:
 class Catalog:
     """The offers of the sandbox.
 
-    ``irregular`` offers are not in the catalog tables: staff enter them by hand during a sale. In an
-    awkward sandbox, some have an unknown tax or no unit.
+    ``irregular`` offers are not in the catalog tables: staff enter them by hand during a sale. If
+    the sandbox is awkward, some have an unknown tax or no unit.
     """
 
     offers: tuple[Offer, ...]
