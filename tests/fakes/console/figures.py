@@ -20,7 +20,7 @@ LOW: Final = 400
 """Height in pixels of a window that is too low for most of a location's page."""
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
-    "[...document.querySelectorAll('.venues > li')].map((each) => "
+    "[...document.querySelectorAll('.venues:not(#total) > li')].map((each) => "
     "[each.querySelector('.name').textContent, each.querySelector('.nets').innerText])"
 )
 TOTALS: Final = (
@@ -78,7 +78,7 @@ async def figures(
         "[...document.querySelectorAll('#total .name, #total .sub')].map((e) => e.textContent)"
     )
     await _all_locations(page, results)
-    await page.tab_to(".venues a.name")
+    await page.tab_to(".venues:not(#total) a.name")
     await page.press("Enter")
     results["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
     await _yesterday(page, results, http, key)
