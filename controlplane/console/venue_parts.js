@@ -6,7 +6,7 @@ import { element, plural } from "./elements.js";
 
 const HOURS = 24;
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several ways", other: "Other" };
+const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several methods", other: "Other" };
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
 const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
@@ -33,13 +33,13 @@ export function totals(part) {
   const [these, those] = [current.figures, previous?.figures];
   const isToday = period === "today";
   const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
-  const vat = these.vatCents === null ? "not known" : of(these.vatCents);
+  const vat = these.vatCents === null ? "unknown" : of(these.vatCents);
   // Today has not ended, so only its net is compared, with yesterday until the same time. docs/figures.md has the
   // definition; the command line uses the same one.
   const tile = (id, name, value, one, other, format) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
     isToday ? null : change(one, other),
-    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: not known"] : beside(format(other), then))));
+    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: unknown"] : beside(format(other), then))));
   const count = (value) => value.toLocaleString();
   const amount = (id, name, key) => tile(id, name, of(these[key]), these[key], those?.[key] ?? 0, of);
   return element("ul", { class: "totals" },
@@ -52,7 +52,7 @@ export function totals(part) {
     amount("discount", "Discounts", "discountCents"),
     amount("refund", "Refunds", "refundCents"),
     tile("vat", "VAT in the net", vat, these.vatCents, those ? those.vatCents : 0, of),
-    amount("tips", "Tips given back", "refundTipCents"),
+    amount("tips", "Refunded tips", "refundTipCents"),
     tile("sales", "Sales", count(these.saleCount), these.saleCount, those?.saleCount ?? 0, count),
     tile("average", "Average sale", these.averageSaleCents === null ? "–" : of(these.averageSaleCents), these.averageSaleCents, those?.averageSaleCents, of));
 }
@@ -123,13 +123,13 @@ export function methods(part) {
   const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, caption: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
   if (!rows.length) return null;
   return element("section", {},
-    title(part, "Methods of payment"),
-    shares({ title: `Net by method of payment: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
-    table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Given back"],
+    title(part, "Payment methods"),
+    shares({ title: `Net by payment method: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
+    table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Refunded"],
       current.methods.map((each) => [methodName(each), of(each.netCents), percent(each.sharePercent), of(each.saleCents), of(each.refundedCents)]), open));
 }
 
-const itemName = ({ name }) => name || "Not known what was sold";
+const itemName = ({ name }) => name || "Unknown item";
 const quantity = ({ quantityMilli, quantityUnit }) => `${(quantityMilli / 1000).toLocaleString()}${quantityUnit ? ` ${quantityUnit}` : ""}`;
 
 export function items(part) {

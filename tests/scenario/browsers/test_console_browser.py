@@ -271,7 +271,7 @@ def test_figures_of_a_location_equal_those_of_the_facade(counted: dict[str, Any]
         assert format_amount(previous["figures"][key], currency) in text
     assert counted["totals"][f"sales-{currency}"].split("\n")[1] == str(figures["saleCount"])
     vat = figures["vatCents"]
-    known = "not known" if vat is None else format_amount(vat, currency)
+    known = "unknown" if vat is None else format_amount(vat, currency)
     assert counted["totals"][f"vat-{currency}"].split("\n")[1] == known
     hours = {row[0][:2]: row[1] for row in counted["hours"]}
     assert current["buckets"]

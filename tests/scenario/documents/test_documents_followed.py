@@ -23,7 +23,7 @@ from tests.scenario.documents.__main__ import Step, commands_of
 
 pytestmark = [
     pytest.mark.lab,
-    pytest.mark.needs("all-namespaces", "systemctl"),
+    pytest.mark.needs("all-namespaces", "other-user", "systemctl", "curl"),
 ]
 NAMESPACES: Final = ("--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
 DOCUMENTS: Final = ("README.md", "docs/agent-protocol.md", "docs/figures.md", "docs/service.md")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,8 @@ from rich.cells import cell_len
 
 from controlplane.cli.main import build_parser, main
 from controlplane.cli.screen.progress import Progress
-from controlplane.figures.money import format_money
+from controlplane.figures.money import _DECIMALS, format_money
+from tests.paths import ROOT
 from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
@@ -278,3 +280,9 @@ def test_an_invalid_time_is_refused(text: str, capsys: pytest.CaptureFixture[str
 )
 def test_money_has_the_decimals_of_its_currency(amount: int, currency: str, words: str) -> None:
     assert format_money(amount, currency) == words
+
+
+def test_the_console_formats_money_with_the_same_decimals() -> None:
+    script = (ROOT / "controlplane/console/amounts.js").read_text(encoding="utf-8")
+    table = script.partition("DECIMALS = {")[2].partition("}")[0]
+    assert {name: int(count) for name, count in re.findall(r"(\w{3}): (\d)", table)} == _DECIMALS
