@@ -20,17 +20,13 @@ from controlplane.figures.sales_table import SALE_COLUMNS, SaleRow
 from controlplane.retail.limits import PAGE_SIZE
 from controlplane.retail.models import Sale
 
-
-def _line_count(sale: Sale) -> str | None:
-    return None if sale.positions is None else str(len(sale.positions))
-
-
-COLUMNS: Final[Columns[Sale]] = {
-    "number": lambda sale: sale.number,
-    "when": lambda sale: f"{sale.initiated_at.astimezone():%Y-%m-%d %H:%M}",
-    "till": lambda sale: sale.point_of_sale_id,
-    "lines": _line_count,
-    "total": lambda sale: format_money(sale.totals.total.value, sale.totals.total.currency_code),
+COLUMNS: Final[Columns[SaleRow]] = {
+    "number": lambda row: row.number,
+    "when": lambda row: f"{row.initiated_at:%Y-%m-%d %H:%M}",
+    "location": lambda row: row.location,
+    "till": lambda row: row.point_of_sale,
+    "lines": lambda row: None if row.lines is None else str(row.lines),
+    "total": lambda row: format_money(row.total, row.currency),
 }
 
 
@@ -43,13 +39,13 @@ def list_all(options: argparse.Namespace) -> int:
         # Fetch one sale more than is printed, to know whether there are further sales.
         fetched = islice(stream, None if limit is None else limit + 1)
         sales = list(_counted(fetched, progress))
-        if options.csv:
-            print_csv(_rows(client, sales[:limit]), SALE_COLUMNS)
-            return 0
-    is_cut = limit is not None and len(sales) > limit
-    sales = sales[:limit]
-    if not print_as(options, sales):
-        _print(sales, is_cut=is_cut)
+        is_cut = limit is not None and len(sales) > limit
+        sales = sales[:limit]
+        rows = [] if options.json else list(_rows(client, sales))
+    if options.csv:
+        print_csv(rows, SALE_COLUMNS)
+    elif not print_as(options, sales):
+        _print(rows, is_cut=is_cut)
     return 0
 
 
@@ -82,22 +78,22 @@ def _rows(client: RetailClient, sales: Sequence[Sale]) -> Iterator[SaleRow]:
         )
 
 
-def _print(sales: Sequence[Sale], *, is_cut: bool) -> None:
+def _print(rows: Sequence[SaleRow], *, is_cut: bool) -> None:
     from controlplane.cli.screen.tables import print_note  # rich is slow to import
 
-    print_records(sales, COLUMNS, "No sale was completed in this period.")
-    if sales:
-        print_note(_summary(sales) + ("; --limit N shows more" if is_cut else ""))
+    print_records(rows, COLUMNS, "No sale was completed in this period.")
+    if rows:
+        print_note(_summary(rows) + ("; --limit N shows more" if is_cut else ""))
 
 
-def _summary(sales: Sequence[Sale]) -> str:
+def _summary(rows: Sequence[SaleRow]) -> str:
     """Return ``12 sales, 310.50 AED, 12.00 EUR``."""
     totals: Counter[str] = Counter()
-    for sale in sales:
-        totals[sale.totals.total.currency_code] += sale.totals.total.value
-    noun = "sale" if len(sales) == 1 else "sales"
+    for row in rows:
+        totals[row.currency] += row.total
+    noun = "sale" if len(rows) == 1 else "sales"
     amounts = ", ".join(format_money(value, name) for name, value in sorted(totals.items()))
-    return f"{len(sales)} {noun}, {amounts}"
+    return f"{len(rows)} {noun}, {amounts}"
 
 
 def _counted(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:
