@@ -178,6 +178,8 @@ async def _away(page: Page, results: dict[str, Any]) -> None:
     await _connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
     results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
+    await page.click("#save-sales")
+    results["unsaved"] = await page.until("document.querySelector('#venue-problem').textContent")
     results["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
     await _connected(page, is_connected=True)
     await page.go((await page.run("location.hash")).replace("today", "yesterday"))
