@@ -82,6 +82,20 @@ def test_every_command_of_the_programs_exists(document: str) -> None:
             service_parser().parse_args(words)
 
 
+def test_every_command_within_a_sentence_of_the_readme_exists() -> None:
+    prose = re.sub(r"^```.*?^```$", "", (ROOT / "README.md").read_text(), flags=re.M | re.S)
+    commands = re.findall(r"`(make [^`]+|venue-\w+ [^`]+)`", prose)
+    assert len(commands) >= 4
+    for command in commands:
+        program, *words = command.split()
+        if program == "make":
+            subprocess.run(["make", "--dry-run", *words], check=True, capture_output=True, cwd=ROOT)
+        elif program == "venue-agent":
+            agent_program._parser(words).parse_args(words)
+        else:
+            service_parser().parse_args(words)
+
+
 @pytest.mark.large
 def test_a_newcomer_needs_one_command_to_the_first_report() -> None:
     first = followed("README.md")[0]
