@@ -47,23 +47,23 @@ COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
 class Today:
     """The net of today and of yesterday until the same local time, by currency.
 
-    ``until`` is this time, such as "until 14:30".
+    ``until`` is this time, such as "until 14:30". ``nets`` is None if there are too many locations.
     """
 
-    nets: Mapping[str, tuple[int, int]]
+    nets: Mapping[str, tuple[int, int]] | None
     until: str
 
 
 def print_summary(
-    summary: FinancialSummary, pulses: Sequence[VenuePulse] = (), *, is_first: bool
+    summary: FinancialSummary, pulses: Sequence[VenuePulse] | None = None, *, is_first: bool
 ) -> None:
-    """Print the figures. ``pulses`` are those of the locations if the period is today."""
+    """Print the figures. If the period is today, ``pulses`` are those of the locations."""
     if not is_first:
         console().print()
     print_heading(summary)
     before = {each.currency: each for each in summary.previous.currencies}
     now = {each.currency: each for each in summary.current.currencies}
-    today = _today(summary.current.windows, pulses) if pulses else None
+    today = None if pulses is None else _today(summary.current.windows, pulses)
     for currency in sorted({*now, *before}):
         _print_currency(currency, now.get(currency), before.get(currency), today)
     if not now and not before:
@@ -82,6 +82,8 @@ def print_heading(summary: FinancialSummary) -> None:
 
 
 def _today(windows: Sequence[Window], pulses: Sequence[VenuePulse]) -> Today:
+    if not pulses:
+        return Today(None, "")
     nets: dict[str, tuple[int, int]] = {}
     for each in (currency for pulse in pulses for currency in pulse.currencies):
         today, yesterday = nets.get(each.currency, (0, 0))
@@ -111,7 +113,8 @@ def _print_currency(
     else:
         rows = list(_compared(currency, rows, today))
         _print_beside((currency, "today", "yesterday", "change"), rows)
-        print_lines([f"Yesterday: net {today.until}, and all other figures of the whole day."])
+        first = f"net {today.until}, and all other figures" if today.nets else "all figures"
+        print_lines([f"Yesterday: {first} of the whole day."])
     if now is not None and len(now.locations) > 1:
         _print_locations(currency, now.locations)
     if figures is not None:
@@ -133,9 +136,10 @@ def _compared(
     Only the net is known until a time of day. The figures of a whole day are not compared with the
     figures of a day that has not ended.
     """
-    net, other = today.nets.get(currency, (0, 0))
-    amounts = format_amount(net, currency), format_amount(other, currency)
-    yield f"net {today.until}", *amounts, _change(net, other)
+    if today.nets is not None:
+        net, other = today.nets.get(currency, (0, 0))
+        amounts = format_amount(net, currency), format_amount(other, currency)
+        yield f"net {today.until}", *amounts, _change(net, other)
     for name, now, before, _ in rows:
         yield name, now, before, ""
 

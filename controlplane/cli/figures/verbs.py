@@ -15,7 +15,7 @@ from controlplane.client.refusals import NotFoundError
 from controlplane.figures.records import VenuePulse
 from controlplane.figures.windows import Period
 
-COMPARED_MAX: Final = 100
+COMPARED_MAX: Final = 40
 """Maximum number of locations whose net of today is compared. Each one needs a call."""
 
 
@@ -31,7 +31,7 @@ def show(options: argparse.Namespace) -> int:
         else:
             summaries = [_of_all(client, options, period)]
         is_compared = period == "today" and not options.json
-        pulses_of_all = [_pulses(client, each) if is_compared else () for each in summaries]
+        pulses_of_all = [_pulses(client, each) if is_compared else None for each in summaries]
     if options.json:
         print_json(summaries)
         return 0

@@ -126,6 +126,16 @@ def test_the_net_of_all_locations_until_the_same_time_is_the_sum_of_their_pulses
     assert row(out, "net until the same time")[:2] == ["155.00", "102.50"]
 
 
+def test_too_many_locations_are_compared_with_no_part_of_a_day(
+    client: OperationsClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = client.financial_summary(validate(QUERY, FiguresQuery))
+    print_summary(summary, [], is_first=True)
+    out = capsys.readouterr().out
+    assert "%" not in out
+    assert "Yesterday: all figures of the whole day." in out
+
+
 def test_the_default_period_is_today_with_the_pulse_of_the_service(
     client: OperationsClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
