@@ -84,7 +84,7 @@ class Situation:
 
 NOT_INSTALLED: Final = (
     "veth", "tap", "peers", "snmpd", "postgresql", "browser", "systemd-analyze", "systemctl",
-    "mcp-conformance",
+    "mcp-conformance", "curl",
 )  # fmt: skip
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")

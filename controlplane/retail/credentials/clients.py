@@ -43,6 +43,11 @@ class Grant:
     refresh_token: str
 
 
+def is_key(text: str) -> bool:
+    """Return whether the text has the form of an API key."""
+    return _KEY.fullmatch(text) is not None
+
+
 def create_key(
     session: Session,
     *,
@@ -105,7 +110,7 @@ _CLIENT: Final = select(RetailKey.organization_id, RetailKey.can_write).where(
 
 def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
     """Return access for an API key, or None if the key is unknown or revoked."""
-    if not _KEY.fullmatch(api_key):
+    if not is_key(api_key):
         return None
     query = select(RetailKey.id).where(
         RetailKey.secret_hash == hash_secret(api_key), RetailKey.revoked_at.is_(None)

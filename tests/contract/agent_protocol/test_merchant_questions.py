@@ -41,7 +41,15 @@ UNREACHED = "The printer Office laser at 192.168.1.90:631 is not reachable."
 
 @pytest.fixture(params=SEEDS)
 async def merchant(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Served]:
-    plan = Plan(seed=request.param, locations=4, days=690, goods=30, sales_per_day=4, until=TODAY)
+    plan = Plan(
+        seed=request.param,
+        locations=4,
+        days=690,
+        goods=30,
+        sales_per_day=4,
+        until=TODAY,
+        is_awkward=True,
+    )
     async with serving(tmp_path, plan=plan) as server:
         yield server
 
