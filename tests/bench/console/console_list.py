@@ -55,7 +55,12 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the rows of each device and of its newest report."""
     for position in range(1, DEVICES + 1):
         severity = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
-        states = (priority_of(severity), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)
+        states = (
+            priority_of(severity),
+            Priority.OFFLINE,
+            Priority.NEVER_CONNECTED,
+            Priority.REVOKED,
+        )
         priority = random.choices(states, (90, 5, 2, 3))[0]
         offline_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
         seen = NOW - timedelta(seconds=offline_s)

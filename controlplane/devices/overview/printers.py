@@ -1,0 +1,94 @@
+"""The printers of all devices. Broken printers come first."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, func, or_, select, tuple_
+
+from controlplane.devices.overview import records
+from controlplane.devices.overview.report_contents import PrinterState
+from controlplane.devices.overview.searching import has_word, words_of
+from controlplane.devices.priority import health_of
+from controlplane.devices.records import device_records
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import SortKey
+from controlplane.operation.records import record_of
+from controlplane.storage.report_tables import DevicePrinter
+from controlplane.storage.tables import Device
+
+
+def printers(context: RequestContext, body: records.PrintersRequest) -> records.PrintersReply:
+    """Return a page of printers. Broken printers come first."""
+    size = body.size or records.PAGE_DEFAULT
+    listing = (context.organization_id, "printers")
+    matching = _conditions(context, body)
+    query = (
+        select(DevicePrinter, Device)
+        .join(Device, Device.position == DevicePrinter.device)
+        .where(*matching)
+        .order_by(DevicePrinter.state, DevicePrinter.position)
+        .limit(size + 1)
+    )
+    if body.state is not None:
+        query = query.where(DevicePrinter.state == PrinterState[body.state.upper()])
+    if body.cursor is not None:
+        after = context.cursors.read(listing, body.cursor)
+        query = query.where(tuple_(DevicePrinter.state, DevicePrinter.position) > tuple_(*after))
+    found = context.session.execute(query).all()
+    page = [(row[0], row[1]) for row in found[:size]]
+    last = page[-1][0] if len(found) > size and page else None
+    return records.PrintersReply(
+        printers=_records(context, page),
+        states={} if body.cursor is not None else _counts(context, matching),
+        next_cursor=None
+        if last is None
+        else context.cursors.write(listing, SortKey(last.state, last.position)),
+    )
+
+
+def _conditions(
+    context: RequestContext, body: records.PrintersRequest
+) -> list[ColumnElement[bool]]:
+    own = DevicePrinter.organization_id == context.organization_id
+    conditions = [own, context.visible(Device)]
+    if body.location is not None:
+        conditions.append(Device.location_id == body.location)
+    text = (
+        DevicePrinter.name.concat(" ")
+        .concat(func.coalesce(DevicePrinter.address, ""))
+        .concat(" ")
+        .concat(DevicePrinter.detail)
+    )
+    for word in words_of(body.search):
+        is_printer = text.icontains(word, autoescape=True)
+        conditions.append(or_(is_printer, has_word(word, context.organization_id)))
+    return conditions
+
+
+def _counts(context: RequestContext, matching: Sequence[ColumnElement[bool]]) -> dict[str, int]:
+    query = (
+        select(DevicePrinter.state, func.count())
+        .join(Device, Device.position == DevicePrinter.device)
+        .where(*matching)
+        .group_by(DevicePrinter.state)
+    )
+    counts = {row[0]: row[1] for row in context.session.execute(query)}
+    return {state.name.lower(): counts.get(state, 0) for state in PrinterState}
+
+
+def _records(
+    context: RequestContext, page: Sequence[tuple[DevicePrinter, Device]]
+) -> tuple[records.PrinterRecord, ...]:
+    devices = device_records(
+        context.session, [device for _, device in page], context.now, context.settings
+    )
+    return tuple(
+        record_of(
+            records.PrinterRecord,
+            printer,
+            id=printer.printer_id,
+            state=PrinterState(printer.state).name.lower(),
+            device=record,
+            health=health_of(device.priority, device.severity),
+        )
+        for (printer, device), record in zip(page, devices, strict=True)
+    )
