@@ -76,13 +76,13 @@ const emptyText = ({ group, ...filters }) => Object.keys(filters).length
 
 function tables(printers, isGrouped) {
   if (!isGrouped) return [table(printers, true)];
-  const places = new Map();
+  const groups = new Map();
   for (const each of printers) {
     const place = placeOf(each.device);
-    if (!places.has(place)) places.set(place, []);
-    places.get(place).push(each);
+    if (!groups.has(place)) groups.set(place, []);
+    groups.get(place).push(each);
   }
-  return [...places].map(([place, rows]) => element("section", {}, element("h2", {}, place, " ", element("span", { class: "count" }, counted(rows))), table(rows, false)));
+  return [...groups].map(([place, rows]) => element("section", {}, element("h2", {}, place, " ", element("span", { class: "count" }, counted(rows))), table(rows, false)));
 }
 
 const counted = (rows) => {

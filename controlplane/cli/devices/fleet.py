@@ -19,6 +19,7 @@ from controlplane.devices.overview.records import (
     PrinterRecord,
     PrintersReply,
     PrintersRequest,
+    PrinterStateName,
     ReportsReply,
     ReportsRequest,
 )
@@ -50,7 +51,9 @@ def healths(client: OperationsClient, search: str = "") -> dict[UUID, Health] | 
         return None
 
 
-def printers(client: OperationsClient, state: str | None, search: str) -> list[PrinterRecord]:
+def printers(
+    client: OperationsClient, state: PrinterStateName | None, search: str
+) -> list[PrinterRecord]:
     def page(cursor: str | None) -> PrintersReply:
         body = PrintersRequest(state=state, search=search or None, cursor=cursor, size=PAGE_MAX)
         return client.post(PRINTERS, body, PrintersReply)

@@ -63,7 +63,7 @@ def _states(context: RequestContext, groups: Sequence[Group]) -> dict[str, int]:
     def total(priorities: Collection[int]) -> int:
         return sum(each.devices for each in groups if each.priority in priorities)
 
-    healths = Counter(dict.fromkeys(HEALTHS, 0))
+    healths: Counter[str] = Counter(dict.fromkeys(HEALTHS, 0))
     for each in groups:
         healths[health_of(each.priority, each.severity)] += each.devices
     busy = select(func.count()).select_from(Device).where(context.visible(Device))

@@ -96,8 +96,8 @@ def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
     if body.cursor is not None:
         after, _ = context.cursors.read(listing, body.cursor)
         query = query.where(Device.position > after)
-    found = context.session.execute(query).all()
-    page = found[:size]
+    rows = context.session.execute(query).all()
+    page = rows[:size]
     return HealthsReply(
         devices=tuple(
             DeviceHealth(
@@ -106,7 +106,7 @@ def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
             for each in page
         ),
         next_cursor=context.cursors.write(listing, SortKey(page[-1].position, 0))
-        if len(found) > size
+        if len(rows) > size
         else None,
     )
 

@@ -33,9 +33,9 @@ def printers(context: RequestContext, body: records.PrintersRequest) -> records.
     if body.cursor is not None:
         after = context.cursors.read(listing, body.cursor)
         query = query.where(tuple_(DevicePrinter.state, DevicePrinter.position) > tuple_(*after))
-    found = context.session.execute(query).all()
-    page = [(row[0], row[1]) for row in found[:size]]
-    last = page[-1][0] if len(found) > size and page else None
+    matching_rows = context.session.execute(query).all()
+    page = [(row[0], row[1]) for row in matching_rows[:size]]
+    last = page[-1][0] if len(matching_rows) > size and page else None
     return records.PrintersReply(
         printers=_records(context, page),
         states={} if body.cursor is not None else _counts(context, matching),

@@ -1,6 +1,6 @@
 """What the newest reports of a device say, stored so that lists can search and sort by it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum
@@ -145,5 +145,5 @@ def _texts(printers: tuple[PrinterContent, ...]) -> Iterator[str]:
         yield from (printer.name, printer.address or "", printer.detail)
 
 
-def _joined(words: object) -> str:
+def _joined(words: Iterable[str]) -> str:
     return " ".join(filter(None, words)).lower()[:TEXT_MAX]

@@ -1,11 +1,11 @@
 """The search of devices: by their names and locations, and by what their newest reports say."""
 
-from typing import Final, cast
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, func, or_, select
 
-from controlplane.devices.priority import HEALTHS, Health, has_health
+from controlplane.devices.priority import HEALTHS, has_health
 from controlplane.storage.merchant.merchant_tables import Location
 from controlplane.storage.report_tables import ReportText
 from controlplane.storage.tables import Device
@@ -53,7 +53,7 @@ def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
 
 
 def _is_health(word: str) -> list[ColumnElement[bool]]:
-    return [has_health(cast(Health, word))] if word in HEALTHS else []
+    return [has_health(word)] if word in HEALTHS else []
 
 
 def _starts_id(word: str) -> list[ColumnElement[bool]]:

@@ -24,7 +24,7 @@ OFF: Final = """({
 })"""
 """Whether the buttons of a device are off, and the colour of its state."""
 CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: "online",
-  reports: [],
+  health: "healthy", reports: [],
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
   appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
 SAVED: Final = """new Promise((found) => {

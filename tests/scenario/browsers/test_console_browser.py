@@ -188,8 +188,8 @@ def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
 def test_csv_text_is_not_a_formula(visited: dict[str, Any]) -> None:
     _, row = visited["csv"].split("\r\n", 1)
     assert row == (
-        "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"2026-11-20T12:00:00Z\","
-        "\"\",\"\",\"\",\"\",\"'-1\"\r\n"
+        "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"healthy\","
+        "\"2026-11-20T12:00:00Z\",\"\",\"\",\"\",\"\",\"'-1\"\r\n"
     )  # fmt: skip
 
 

@@ -30,13 +30,14 @@ def _add_report_texts() -> None:
         sqlite_where=missing,
         postgresql_where=missing,
     )
-    into = ["device", "kind", "organization_id"]
-    devices, texts = sa.table("devices"), sa.table("report_texts", *map(sa.column, into))
-    for kind in ("network", "application"):
-        has_report = sa.column(f"{kind}_report").is_not(None)
-        columns = sa.column("position"), sa.literal(kind), sa.column("organization_id")
-        newest = sa.select(*columns).select_from(devices).where(has_report)
-        op.execute(sa.insert(texts).from_select(into, newest))
+    op.execute(
+        "INSERT INTO report_texts (device, kind, organization_id)"
+        " SELECT position, 'network', organization_id FROM devices WHERE network_report IS NOT NULL"
+    )
+    op.execute(
+        "INSERT INTO report_texts (device, kind, organization_id) SELECT position, 'application',"
+        " organization_id FROM devices WHERE application_report IS NOT NULL"
+    )
 
 
 def _add_device_printers() -> None:
