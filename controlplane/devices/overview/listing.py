@@ -69,8 +69,13 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
         query = query.where(tuple_(Device.priority, Device.position) > tuple_(*after))
     positions = context.session.scalars(query).all()
     page = _devices(context.session, positions[:size])
-    total, requestable = _count(context.session, matching) if body.count else (None, None)
     last = page[-1] if len(positions) > size and page else None
+    total = requestable = None
+    if body.count and (last is not None or body.cursor is not None):
+        total, requestable = _count(context.session, matching)
+    elif body.count:
+        total = len(page)
+        requestable = sum(each.priority != Priority.REVOKED for each in page)
     return OverviewReply(
         devices=rows(context.session, page, context.now, context.settings),
         next_cursor=None

@@ -22,8 +22,7 @@ def printers(context: RequestContext, body: records.PrintersRequest) -> records.
     listing = (context.organization_id, "printers")
     matching = _conditions(context, body)
     query = (
-        select(DevicePrinter, Device)
-        .join(Device, Device.position == DevicePrinter.device)
+        select(DevicePrinter)
         .where(*matching)
         .order_by(DevicePrinter.state, DevicePrinter.position)
         .limit(size + 1)
@@ -33,25 +32,27 @@ def printers(context: RequestContext, body: records.PrintersRequest) -> records.
     if body.cursor is not None:
         after = context.cursors.read(listing, body.cursor)
         query = query.where(tuple_(DevicePrinter.state, DevicePrinter.position) > tuple_(*after))
-    matching_rows = context.session.execute(query).all()
-    page = [(row[0], row[1]) for row in matching_rows[:size]]
-    last = page[-1][0] if len(matching_rows) > size and page else None
+    rows = context.session.scalars(query).all()
+    page = rows[:size]
     return records.PrintersReply(
         printers=_records(context, page),
         states={} if body.cursor is not None else _counts(context, matching),
-        next_cursor=None
-        if last is None
-        else context.cursors.write(listing, SortKey(last.state, last.position)),
+        next_cursor=context.cursors.write(listing, SortKey(page[-1].state, page[-1].position))
+        if len(rows) > size
+        else None,
     )
 
 
 def _conditions(
     context: RequestContext, body: records.PrintersRequest
 ) -> list[ColumnElement[bool]]:
-    own = DevicePrinter.organization_id == context.organization_id
-    conditions = [own, context.visible(Device)]
+    conditions = [DevicePrinter.organization_id == context.organization_id]
+    devices = select(Device.position).where(context.visible(Device))
     if body.location is not None:
-        conditions.append(Device.location_id == body.location)
+        devices = devices.where(Device.location_id == body.location)
+    # Without this restriction, the printers are listed and counted from their index alone.
+    if body.location is not None or context.caller.locations:
+        conditions.append(DevicePrinter.device.in_(devices))
     text = (
         DevicePrinter.name.concat(" ")
         .concat(func.coalesce(DevicePrinter.address, ""))
@@ -60,27 +61,25 @@ def _conditions(
     )
     for word in words_of(body.search):
         is_printer = text.icontains(word, autoescape=True)
-        conditions.append(or_(is_printer, has_word(word, context.organization_id)))
+        of_device = devices.where(has_word(word, context.organization_id))
+        conditions.append(or_(is_printer, DevicePrinter.device.in_(of_device)))
     return conditions
 
 
 def _counts(context: RequestContext, matching: Sequence[ColumnElement[bool]]) -> dict[str, int]:
-    query = (
-        select(DevicePrinter.state, func.count())
-        .join(Device, Device.position == DevicePrinter.device)
-        .where(*matching)
-        .group_by(DevicePrinter.state)
-    )
-    counts = {row[0]: row[1] for row in context.session.execute(query)}
+    query = select(DevicePrinter.state, func.count()).where(*matching)
+    rows = context.session.execute(query.group_by(DevicePrinter.state))
+    counts = {row[0]: row[1] for row in rows}
     return {state.name.lower(): counts.get(state, 0) for state in PrinterState}
 
 
 def _records(
-    context: RequestContext, page: Sequence[tuple[DevicePrinter, Device]]
+    context: RequestContext, page: Sequence[DevicePrinter]
 ) -> tuple[records.PrinterRecord, ...]:
-    devices = device_records(
-        context.session, [device for _, device in page], context.now, context.settings
-    )
+    query = select(Device).where(Device.position.in_({printer.device for printer in page}))
+    devices = {device.position: device for device in context.session.scalars(query)}
+    of_page = [devices[printer.device] for printer in page]
+    known = device_records(context.session, of_page, context.now, context.settings)
     return tuple(
         record_of(
             records.PrinterRecord,
@@ -90,5 +89,5 @@ def _records(
             device=record,
             health=health_of(device.priority, device.severity),
         )
-        for (printer, device), record in zip(page, devices, strict=True)
+        for printer, device, record in zip(page, of_page, known, strict=True)
     )
