@@ -1,4 +1,4 @@
-// Marks the view while the service does not answer: it says from when the content is, states lose their colours,
+// Marks the view while the service does not answer: a message has the time of the content, states lose their colours,
 // and buttons are off.
 
 import { element } from "./elements.js";
