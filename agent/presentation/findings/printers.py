@@ -45,11 +45,16 @@ def _unjudged(payload: NetworkPayload) -> Iterator[Values]:
 
 def _complaining(payload: NetworkPayload) -> Iterator[Values]:
     for printer in payload.printers or ():
-        if complaints := ", ".join(complaints_in(printer.reason or "")):
+        if complaints := complaints_of(printer):
             yield _values(printer) | {"complaints": complaints}
 
 
-def complaints_in(reason: str) -> Iterator[str]:
+def complaints_of(printer: Printer) -> str:
+    """Return what needs a user's attention at a printer; "" if nothing does."""
+    return ", ".join(_complaints(printer.reason or ""))
+
+
+def _complaints(reason: str) -> Iterator[str]:
     """Yield the printer's messages in a reason that need a user's attention."""
     for quoted in dict.fromkeys(_QUOTED.findall(reason)):
         for each in re.split(r", | and ", quoted):

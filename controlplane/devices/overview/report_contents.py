@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from agent.presentation.findings.printers import complaints_in
+from agent.presentation.findings.printers import complaints_of
 from agent.presentation.findings.rule import Finding
 from agent.presentation.findings.snapshot_facts import all_fields
 from agent.presentation.plain_text import plain
@@ -135,7 +135,7 @@ def _state(printer: Printer) -> PrinterState:
     status = status_of(printer)
     if STATUS_SEVERITIES[status] == "bad":
         return PrinterState.BROKEN
-    if any(complaints_in(printer.reason or "")):
+    if complaints_of(printer):
         return PrinterState.WARNING
     return PrinterState.UNKNOWN if status == "unknown" else PrinterState.HEALTHY
 
