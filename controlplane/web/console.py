@@ -1,7 +1,7 @@
 """The web console: its static files, and reports as a page or as CSV."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Annotated, Any
@@ -153,6 +153,10 @@ def _payload_of(report: ReportDetail) -> ReportPayload:
 
 
 def _static(core: Core, name: str, headers: Mapping[str, str]) -> Handler:
-    content = (files("controlplane.console") / name).read_bytes()
     media_type = MEDIA_TYPES[name.rpartition(".")[2]]
-    return Handler(core, partial(serve_file, content, media_type, headers))
+    return Handler(core, partial(serve_file, _content(name), media_type, headers))
+
+
+@cache
+def _content(name: str) -> bytes:
+    return (files("controlplane.console") / name).read_bytes()
