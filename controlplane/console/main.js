@@ -27,6 +27,8 @@ const RELOAD_SHARE = 40;
 const RETRY_MS = 3000;
 const RETRY_MAX_MS = 15000;
 const TICK_MS = 10000;
+// After this time, the content of the previous address is removed.
+const LOADING_MS = 2000;
 const STREAMED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
@@ -116,8 +118,9 @@ async function refresh() {
   const wanted = route();
   const began = Date.now();
   const address = location.hash;
+  const loading = setTimeout(() => { if (mine === turn) showLoading(wanted); }, LOADING_MS);
   try {
-    const data = await VIEWS[wanted.view].load(wanted);
+    const data = await Promise.resolve(VIEWS[wanted.view].load(wanted)).finally(() => clearTimeout(loading));
     // The address may have changed already, although its hashchange event has not arrived yet.
     if (mine !== turn || address !== location.hash) return;
     state.failures = 0;
@@ -134,6 +137,13 @@ async function refresh() {
     explain(error, wanted);
     if (isSignedIn()) retry(error);
   }
+}
+
+function showLoading(wanted) {
+  if (at("view").hidden || at("view").dataset.view === keyOf(wanted)) return;
+  state.data = null;
+  at("view").dataset.view = "";
+  at("view").replaceChildren(element("div", { class: "sheet" }, element("p", { class: "empty" }, "Loading …")));
 }
 
 const keyOf = ({ view, id }) => view + (id || "");

@@ -284,6 +284,12 @@ async def errors(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) 
     await page.check_view("device-outage")
     await set_connected(page, is_connected=True)
     results["on"] = await page.until(f"document.getElementById('outage').hidden && {OFF}")
+    await page.run("window.answering = fetch; window.fetch = () => new Promise(() => {})")
+    await page.go("#/printers")
+    results["loading"] = await page.until(
+        "!document.querySelector('#device-sheet') && document.getElementById('view').innerText"
+    )
+    await page.run("window.fetch = window.answering")
     await set_connected(page, is_connected=False)
     await page.go("#/devices")
     results["away"] = await page.until(
