@@ -93,6 +93,12 @@ def store_content(
         _store_printers(session, device, content.printers, at)
 
 
+def forget_contents(session: Session, device: Device) -> None:
+    """Delete the contents of a device that moves: its reports belong to its previous location."""
+    forget_printers(session, device)
+    change_rows(session, delete(ReportText).where(ReportText.device == device.position))
+
+
 def forget_printers(session: Session, device: Device) -> None:
     """Delete the printers of a device that is revoked."""
     change_rows(session, delete(DevicePrinter).where(DevicePrinter.device == device.position))
