@@ -4,6 +4,8 @@
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
 const PREFIX = `${FACADE}remoteControl/`;
+// The service sends a comment every 15 s, so a stream without any bytes for this time is broken.
+const STREAM_IDLE_MS = 45000;
 
 export class Refusal extends Error {
   constructor(status, code, message, waitSeconds) {
@@ -48,7 +50,8 @@ export async function* changes(body, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const idle = setTimeout(() => reader.cancel().catch(() => {}), STREAM_IDLE_MS);
+    const { value, done } = await reader.read().finally(() => clearTimeout(idle));
     if (done) return;
     rest += value;
     const pieces = rest.split("\n\n");

@@ -38,7 +38,7 @@ function row(member, all, hooks) {
       member.isThis ? pill("good", "you") : null,
       element("p", { class: "sub" }, member.email),
       element("p", { class: "sub" }, element("span", { class: "role" }, member.role), ` at ${describeLocations(member.locations)} · since `, when(member.createdAt)),
-      isLast ? element("p", { class: "sub" }, "The last owner cannot be changed.") : null),
+      isLast ? element("p", { class: "sub" }, member.isThis ? "You are the last owner, so your role cannot be changed." : "The last owner cannot be changed.") : null),
     isLast ? null : element("div", { class: "acts" },
       element("button", { type: "button", id: `change-${member.userId}`, "aria-label": `Change ${member.name}`, onclick: () => change(member, hooks) }, "Change"),
       element("button", { type: "button", class: "danger", id: `remove-${member.userId}`, "aria-label": `Remove ${member.name}`, onclick: () => remove(member, hooks) }, "Remove")));

@@ -15,7 +15,7 @@ from agent.wire.sd_notify import Notifier
 from controlplane.accounts.key_store import note_uses, revoked_keys
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
-from controlplane.devices.overview.summaries import sum_up_old
+from controlplane.devices.overview.summaries import store_old_contents, sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import versions
@@ -206,6 +206,7 @@ async def _forget_old(core: Core) -> None:
 async def _sum_up_old(core: Core) -> None:
     if count := await _in_steps(core, sum_up_old, pause_s=SUMMED_UP_EVERY_S):
         log.info("summarized %d reports of an older release", count)
+    await _in_steps(core, store_old_contents, pause_s=SUMMED_UP_EVERY_S)
 
 
 async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> None:

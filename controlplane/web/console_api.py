@@ -16,8 +16,9 @@ from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import venue_list
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
-from controlplane.devices.overview.home import summary
-from controlplane.devices.overview.listing import overview
+from controlplane.devices.overview.home import reports, summary
+from controlplane.devices.overview.listing import healths, overview
+from controlplane.devices.overview.printers import printers
 from controlplane.devices.overview.records import ChangesRequest
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
@@ -36,6 +37,9 @@ def console_api_routes(core: Core) -> list[Route]:
     operations = (
         procedure(PREFIX + "overview", overview),
         procedure(PREFIX + "summary", summary),
+        procedure(PREFIX + "healths", healths),
+        procedure(PREFIX + "printers", printers),
+        procedure(PREFIX + "reports", reports),
         procedure(PREFIX + "pending-requests", create, writes=True),
         procedure(PREFIX + "pending-requests/cancel", cancel, writes=True),
         procedure(PREFIX + "venues", venue_list),

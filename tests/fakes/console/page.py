@@ -15,7 +15,13 @@ window.wrong = [];
 addEventListener("error", (event) => wrong.push(String(event.message)));
 addEventListener("unhandledrejection", (event) => wrong.push(String(event.reason)));
 addEventListener("securitypolicyviolation", (event) => wrong.push(event.violatedDirective));
+const { setAttribute } = Element.prototype;
+Element.prototype.setAttribute = function (name, value) {
+  if (String(value).includes("NaN")) wrong.push(`${this.localName}: ${name} is ${value}`);
+  setAttribute.call(this, name, value);
+};
 """
+"""Records errors of scripts, and numbers that are none in a drawing."""
 OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main *")].filter(
   (each) =>
   !each.closest(".scroll") &&
@@ -93,6 +99,13 @@ class Page:
         element = f"document.querySelector({json.dumps(selector)})"
         await self.until(f"{element} && !{element}.disabled && {element}.ariaDisabled !== 'true'")
         await self.run(f"{element}.click()")
+
+    async def click_at(self, x: int, y: int) -> None:
+        """Press and release the mouse at a point of the window."""
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.send_command(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+            )
 
     async def take_key(self) -> None:
         """Open the field for the API key. The page first shows e-mail address and password."""

@@ -35,8 +35,9 @@ PLAYED: Final = {
     "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
     "report-application", "request-dialog", "request-result", "revoke", "device-revoked",
-    "device-unknown", "device-away", "devices-waiting", "service-away", "devices-read-only",
-    "device-read-only",
+    "request-arrived", "printers", "printers-grouped", "printers-none", "printers-empty",
+    "device-unknown", "page-unknown", "device-outage", "device-away", "devices-waiting",
+    "service-away", "devices-read-only", "device-read-only",
 }  # fmt: skip
 COUNTED: Final = {"figures", "figures-all", "figures-week"}
 PEOPLE: Final = {
@@ -88,7 +89,9 @@ def test_wrong_key_is_refused_with_a_message(visited: dict[str, Any]) -> None:
 def test_overview_starts_with_problems(visited: dict[str, Any]) -> None:
     tiles = dict(reversed(tile.split("\n")) for tile in visited["tiles"].split("|"))
     assert tiles["Broken"] == "1"
-    assert tiles["Online"] == "3"
+    assert tiles == {
+        "Healthy": "2", "Warning": "0", "Broken": "1", "Offline": "0", "Never connected": "0",
+    }  # fmt: skip
     assert "till-bar" in visited["home"]
     assert "Kitchen printer has moved" in visited["home"]
     assert visited["title"] == "Overview · Venue control"
@@ -97,7 +100,8 @@ def test_overview_starts_with_problems(visited: dict[str, Any]) -> None:
 def test_devices_are_sorted_by_severity_and_filtered_by_name(visited: dict[str, Any]) -> None:
     assert visited["names"] == ["till-bar", "till-kitchen", HOSTILE]
     assert visited["found"] == ["till-kitchen"]
-    assert visited["address"] == "#/devices?search=kitch"
+    assert visited["by finding"] == ["till-bar"]
+    assert visited["address"] == "#/devices?search=till-kitch"
 
 
 def test_request_is_displayed_from_creation_to_report(visited: dict[str, Any]) -> None:
@@ -128,6 +132,18 @@ def test_a_report_is_saved_as_a_table(visited: dict[str, Any]) -> None:
 
 def test_reports_are_requested_from_many_devices_at_once(visited: dict[str, Any]) -> None:
     assert visited["many"] == "Reports requested from 3 devices."
+    assert [row.split()[-1] for row in visited["live rows"]] == ["queued"] * 3
+    assert "Kitchen printer has moved" in visited["arrived"][0]
+    assert [row.split()[-1] for row in visited["arrived"][1:]] == ["queued"] * 2
+    assert visited["all button"] == "Request reports from all 3"
+
+
+def test_printers_of_all_devices_are_listed_broken_first(visited: dict[str, Any]) -> None:
+    names = [row.split("\n")[0] for row in visited["printers"]]
+    assert names[:4] == ["Kitchen printer", "Office laser", "Kitchen printer", "Office laser"]
+    assert "Moved to 192.168.1.61" in visited["printers"][0]
+    assert "harbour-street 4 of 6 broken" in visited["grouped"]
+    assert visited["no printers"] == "No printers match."
 
 
 def test_a_request_waits_until_its_device_is_online(visited: dict[str, Any]) -> None:
@@ -151,8 +167,19 @@ def test_revocation_dialog_names_the_device(visited: dict[str, Any]) -> None:
 
 def test_errors_are_displayed_until_they_are_over(visited: dict[str, Any]) -> None:
     assert visited["unknown"] == "There is no such device."
+    assert visited["no page"].startswith("Not found")
+    assert "Back to the overview" in visited["no page"]
     assert visited["away"] == "The service does not answer."
     assert visited["back"] is True
+
+
+def test_during_an_outage_states_are_old_and_buttons_are_off(visited: dict[str, Any]) -> None:
+    assert visited["outage"].startswith("The service does not answer. You see the state of ")
+    assert set(visited["off"]["buttons"]) == {"true"}
+    assert visited["off"]["state"] == "rgb(95, 102, 109)"  # as a state without a severity
+    assert visited["loading"] == "Loading …"
+    assert set(visited["on"]["buttons"]) == {None}
+    assert visited["on"]["state"] != visited["off"]["state"]
 
 
 def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
@@ -162,8 +189,8 @@ def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
 def test_csv_text_is_not_a_formula(visited: dict[str, Any]) -> None:
     _, row = visited["csv"].split("\r\n", 1)
     assert row == (
-        "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"2026-11-20T12:00:00Z\","
-        "\"\",\"\",\"\",\"\",\"'-1\"\r\n"
+        "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"healthy\","
+        "\"2026-11-20T12:00:00Z\",\"\",\"\",\"\",\"\",\"'-1\"\r\n"
     )  # fmt: skip
 
 
@@ -317,6 +344,13 @@ def test_user_signs_in_and_no_script_can_read_the_session(people: dict[str, Any]
     assert people["menu"] == ["Your profile", "Members", "Audit log", "Support", "Sign out"]
 
 
+def test_account_menu_closes_by_escape_and_by_a_click_elsewhere(people: dict[str, Any]) -> None:
+    assert people["menu box"] == [True, True, True]
+    assert people["menu after Escape"] == [False, "summary"]
+    assert people["menu again"][0] is True
+    assert people["menu after click"][0] is False
+
+
 def test_profile_lists_user_locations_and_browsers(people: dict[str, Any]) -> None:
     assert people["who"] == "ada@example.com · owner of Harbour Hospitality, at every location"
     assert "this browser" in people["sessions"]
@@ -346,7 +380,7 @@ def test_only_owners_can_open_members(people: dict[str, Any]) -> None:
 
 def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str, Any]) -> None:
     ada, bob = people["members"]
-    assert "The last owner cannot be changed." in ada
+    assert "You are the last owner, so your role cannot be changed." in ada
     assert "Manager at every location" in bob
     assert people["buttons"] == 2
     assert "Viewer at harbour-street" in people["changed"]

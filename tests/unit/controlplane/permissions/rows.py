@@ -143,6 +143,9 @@ OPERATOR_CALLS: Final = {
 CONSOLE_CALLS: Final = {
     CONSOLE + "overview": (("reads", LIST, lambda c, p: {"size": 200}, _instance),),
     CONSOLE + "summary": (("reads", LIST, _nothing, location_of),),
+    CONSOLE + "healths": (("reads", LIST, _nothing, _instance),),
+    CONSOLE + "printers": (("reads", LIST, _nothing, _instance),),
+    CONSOLE + "reports": (("reads", LIST, _nothing, lambda c, p: c.spot(p).report_id),),
     CONSOLE + "venues": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "device": (("reads", THING, lambda c, p: {"instanceId": _instance(c, p)}, None),),
     CONSOLE + "changes": (
