@@ -56,9 +56,7 @@ def set_hours(options: argparse.Namespace) -> int:
 def name(options: argparse.Namespace) -> int:
     if options.of_organization == (options.id is not None):
         raise UsageError("give either the id of a location or --of-organization")
-    text = options.name.strip()
-    if not 1 <= len(text) <= NAME_MAX or not text.isprintable():
-        raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
+    text = require_name(options.name)
     if options.id is not None:
         require_locations([options.id])
 
@@ -76,6 +74,14 @@ def name(options: argparse.Namespace) -> int:
     in_database(options, work, may_create=True)
     print(f"{options.id or options.organization}: {text}")
     return 0
+
+
+def require_name(text: str) -> str:
+    """Return the trimmed name. Raises UsageError if it is empty, too long or not printable."""
+    name = text.strip()
+    if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
+        raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
+    return name
 
 
 def set_maintenance(options: argparse.Namespace) -> int:
