@@ -2,11 +2,14 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.messages import OrganizationRecord
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal
 from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.merchant.merchant_tables import Location, Organization
@@ -71,6 +74,15 @@ def known_locations(session: Session, organization_id: str) -> dict[str, str | N
     query = select(Location.id, Location.name).filter_by(**of)
     names.update({row[0]: row[1] for row in session.execute(query)})
     return dict(sorted(names.items()))
+
+
+def require_known(context: RequestContext, ids: Iterable[str]) -> None:
+    """Refuse ids of locations that the caller's organization does not have."""
+    if wanted := sorted(set(ids)):
+        known = known_locations(context.session, context.organization_id)
+        if unknown := [each for each in wanted if each not in known]:
+            detail = f"there is no location {', '.join(unknown)}"
+            raise Refusal(HTTPStatus.NOT_FOUND, "location_not_found", detail)
 
 
 def organization_records(

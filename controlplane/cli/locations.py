@@ -5,9 +5,8 @@ The commands change the database directly.
 
 import argparse
 import sys
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from controlplane.devices.locations.locations import (
     At,
     add_maintenance,
     end_maintenance,
+    parse_time,
     set_location,
     zones,
 )
@@ -143,14 +143,10 @@ def _add(
 
 
 def _parse_time(text: str, zone: str) -> datetime:
-    """Parse an ISO 8601 time. Without a UTC offset, it is in the location's time zone."""
     try:
-        timestamp = datetime.fromisoformat(text)
+        return parse_time(text, zone)
     except ValueError as error:
-        raise UsageError(f"{text!r} is not a date and time such as 2026-12-01T06:00") from error
-    return (timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=ZoneInfo(zone))).astimezone(
-        UTC
-    )
+        raise UsageError(str(error)) from error
 
 
 def _describe_all(session: Session, organization_id: str, now: datetime) -> list[str]:
