@@ -1,5 +1,6 @@
 // The first view: devices that need attention, and the newest reports.
 
+import { addDeviceLink, canAdd } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, replace, when, zone } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
@@ -21,10 +22,12 @@ const WITHOUT_PROBLEM = ["online", "closed", "maintenance"];
 const needsAttention = (row) => row.state !== "revoked" && (!WITHOUT_PROBLEM.includes(row.state) || row.severity === "bad" || row.severity === "warn");
 
 export function showHome({ summary, rows }, view) {
+  // Without any device, the guide to the first one takes the place of the overview.
+  if (!summary.states.all && canAdd()) return void location.replace("#/add-device");
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet wide", id: "home" }));
   const broken = rows.filter(needsAttention);
   replace(document.getElementById("home"),
-    element("h1", {}, "Overview"),
+    element("div", { class: "heading" }, element("h1", {}, "Overview"), addDeviceLink()),
     element("ul", { class: "tiles" }, ...TILES.filter(([state, , severity]) => severity !== "none" || summary.states[state]).map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),
     element("div", { class: "columns" },
       element("section", {}, element("h2", {}, "Needs attention"),
@@ -43,7 +46,7 @@ const tile = (state, text, severity, count) => element("li", {},
 
 const emptyText = ({ states }) => states.all
   ? "No device needs attention."
-  : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
+  : "No device has enrolled yet. Sign in with your e-mail address and password to add one.";
 
 const card = (row) => element("li", {},
   element("div", { class: "title" },

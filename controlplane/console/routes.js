@@ -16,5 +16,5 @@ export function routeOf(hash) {
 
 // The navigation link that is marked as current in each view: `nav-…`, or "" if no link is marked. In a view
 // that is not listed here, the link to the devices is marked.
-const CURRENT_LINKS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", audit: "", support: "" };
+const CURRENT_LINKS = { home: "home", figures: "figures", venue: "figures", profile: "", members: "", locations: "", audit: "", support: "" };
 export const currentLinkOf = (view) => CURRENT_LINKS[view] ?? "devices";

@@ -114,8 +114,13 @@ def test_documented_postgresql_setup_has_five_commands_and_all_blocks_exist() ->
     commands = documented_commands()
     assert commands.keys() == {
         "postgresql", "move", "backup", "restore", "backup-postgresql", "restore-postgresql",
+        "setup", "nginx", "caddy",
     }  # fmt: skip
     assert len(commands["postgresql"]) == 5
+    for proxy in ("nginx", "caddy"):
+        assert '"--origin https://$NAME" >> /etc/venue-control/serve.conf' in commands[proxy][-2]
+    # In root's home directory, psql's programs print an error unless they change the directory.
+    assert not [line for lines in commands.values() for line in lines if "-u postgres" in line]
 
 
 def test_bash_completion_completes_verbs_and_options(tmp_path: Path) -> None:
