@@ -159,6 +159,16 @@ def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) ->
     assert sbom.bill(distributions, tmp_path, __version__)["serialNumber"] != first["serialNumber"]
 
 
+def test_the_bill_of_materials_has_the_vendored_npm_package(tmp_path: Path) -> None:
+    files = ROOT / "controlplane/web/openapi/viewer_files"
+    there = tmp_path / "_internal/controlplane/web/openapi/viewer_files"
+    there.mkdir(parents=True)
+    (there / "README.md").write_bytes((files / "README.md").read_bytes())
+    bill = module("sbom.py").bill((), tmp_path, __version__)
+    npm = [each["purl"] for each in bill["components"] if each["bom-ref"].startswith("pkg:npm/")]
+    assert npm == ["pkg:npm/swagger-ui-dist@5.35.0"]
+
+
 def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: Path) -> None:
     newest = module("deb/build_deb.py").newest_glibc
     (tmp_path / "a.so").write_bytes(b"\x7fELF..GLIBC_2.9\0GLIBC_2.34\0")

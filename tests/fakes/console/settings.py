@@ -23,6 +23,7 @@ async def settings(page: Page, http: httpx2.AsyncClient, url: str, database: str
     await _locations(page, results)
     await _invite(page, results)
     results["wrong"] = await page.run("window.wrong")
+    await _documents(page, results, url)
     return results
 
 
@@ -105,3 +106,21 @@ async def _invite(page: Page, results: dict[str, Any]) -> None:
         "document.getElementById('sign-in-problem').textContent"
     )
     await page.check_view("join-refused")
+
+
+async def _documents(page: Page, results: dict[str, Any], url: str) -> None:
+    """Read the OpenAPI documents, with the keyboard only."""
+    for api, query in (("facade", ""), ("retail", "?api=retail")):
+        await page.open(f"{url}/docs{query}")
+        results[f"{api} title"] = await page.until(
+            "document.querySelector('.opblock') && document.querySelector('#viewer h1').innerText"
+        )
+        results[f"{api} operations"] = await page.run(
+            "document.querySelectorAll('.opblock').length"
+        )
+        await page.check_view(f"docs-{api}")
+        await page.tab_to(".opblock-summary-control")
+        await page.press("Enter")
+        await page.until("Boolean(document.querySelector('.opblock.is-open .responses-wrapper'))")
+        await page.check_view(f"docs-{api}-operation")
+        results[f"{api} wrong"] = await page.run("window.wrong")

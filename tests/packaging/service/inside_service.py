@@ -42,6 +42,7 @@ ELSEWHERE: Final = Path("/opt/venue-control")
 WATCHDOG_S: Final = 5
 SHORT_WATCHDOG: Final = f"[Service]\nWatchdogSec={WATCHDOG_S}\nTimeoutAbortSec=2\n"
 WITHIN_S: Final = 600
+PROXIES: Final = "/etc/nginx/", "/etc/caddy/", "/var/lib/caddy/"
 POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
 
 
@@ -194,7 +195,7 @@ class Verification:
         folder = Path(f"/etc/letsencrypt/live/{NAME}")
         folder.mkdir(parents=True)
         authority = make_authority(folder)
-        server_context(folder, authority)  # writes server.pem: key and certificate
+        server_context(folder, authority, host=NAME)  # writes server.pem: key and certificate
         for name in ("fullchain.pem", "privkey.pem"):
             shutil.copy(folder / "server.pem", folder / name)
         self._sign_in_behind("nginx", lambda: authority.file)
@@ -447,7 +448,8 @@ class Verification:
 
     def _nothing_is_left(self, before: frozenset[str]) -> None:
         new = files_of_the_system() - before
-        ours = sorted(path for path in new if not path.startswith((*POSTGRESQL, str(BACKUPS))))
+        others = (*POSTGRESQL, *PROXIES, str(BACKUPS))
+        ours = sorted(path for path in new if not path.startswith(others))
         assert not ours, ours[:20]
         run("getent", "passwd", USER, expect=2)
         run("getent", "group", USER, expect=2)

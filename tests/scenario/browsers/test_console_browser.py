@@ -46,7 +46,8 @@ PEOPLE: Final = {
 CONSENTED: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
 SETTINGS: Final = {
     "add-device-empty", "add-device-waiting", "add-device-arrived", "opening-hours", "maintenance",
-    "locations", "join-refused",
+    "locations", "join-refused", "docs-facade", "docs-facade-operation", "docs-retail",
+    "docs-retail-operation",
 }  # fmt: skip
 STATES: Final = {
     "play": PLAYED, "figures": COUNTED, "people": PEOPLE, "consent": CONSENTED,
@@ -445,6 +446,15 @@ def test_locations_are_chosen_by_name_and_a_short_password_is_explained(
     assert "Viewer at Quay" in installed["invited"]
     assert installed["short password"] == "A password must have 12 to 256 characters."
     assert installed["wrong"] == []
+
+
+def test_the_documents_are_readable_within_the_content_security_policy(
+    installed: dict[str, Any],
+) -> None:
+    assert installed["facade title"].startswith("Venue control\n v1")
+    assert installed["facade operations"] >= 26
+    assert installed["retail title"].startswith("Venue control: retail API")
+    assert installed["facade wrong"] == installed["retail wrong"] == []
 
 
 # ----------------------------------------------------------------------- every state of the page

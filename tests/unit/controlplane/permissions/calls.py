@@ -39,7 +39,15 @@ from tests.unit.controlplane.permissions.rows import (
 )
 
 PUBLIC_PREFIXES: Final = ("/.well-known/", "/api/auth/", "/api/v1/auth/")
-PUBLIC: Final = {"/", "/healthz", "/readyz", "/openapi.json", retail.DOCUMENT, "/console/sign-in"}
+PUBLIC: Final = {
+    "/",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/docs",
+    retail.DOCUMENT,
+    "/console/sign-in",
+}
 """Paths that need no credential, or exchange one credential for another.
 
 Other tests cover these paths.
