@@ -33,9 +33,9 @@ export function showLocations(data, view, hooks) {
     ? element("ul", { class: "cards people", id: "location-list" }, ...data.locations.map((each) => row(each, data, hooks)))
     : element("p", { class: "empty" }, "There are no locations yet."));
   replace(at("alert-route"), element("h2", {}, "Alerts"),
-    element("p", { class: "empty" }, data.alertsTo
-      ? `Alerts are sent to ${data.alertsTo}. The operator of the service sets this address.`
-      : "No alerts are sent. The operator of the service can set an address with the option --notify-url."));
+    data.alertsTo
+      ? element("p", { class: "empty" }, `Alerts are sent to ${data.alertsTo}. The operator of the service sets this address.`)
+      : element("p", { class: "empty" }, "No alerts are sent. The operator of the service can set an address: ", element("code", {}, "serve\u00a0--notify-url"), "."));
 }
 
 function row(each, { canWrite }, hooks) {
