@@ -140,7 +140,12 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
         names = ", ".join(each.interface.name for each in in_use)
         mac_address = f"the system reports no MAC address of {names}"
     if in_use and gateway is None and not collected.local.gateways:
-        gateway = "this machine has no default route"
+        direct = next((each for each in in_use if each.metric is not None), None)
+        gateway = (
+            "this machine has no default route"
+            if direct is None
+            else f"the default route through {direct.interface.name} needs no gateway"
+        )
     return Unavailable(
         mac_address=mac_address,
         interfaces=interfaces,

@@ -249,8 +249,8 @@ VENUE: Final = Story(
 MERCHANT: Final = Story(
     "merchant",
     (
-        control(f"sandbox load --seed 7 --locations 1 --days 2 --sales-per-day 5 --goods 30"
-                f" --until 2026-11-20 --replace --organization org-0001 {DB}"),
+        control("sandbox load --seed 7 --locations 1 --days 2 --sales-per-day 5 --goods 30"
+                f" --awkward --until 2026-11-20 --replace --organization org-0001 {DB}"),
         control(f"sandbox run --once --every 1 --organization org-0001 {DB}"),
         control(f"sandbox export shop.ndjson --organization org-0001 {DB}", writes="shop.ndjson"),
         control("sandbox import shop.ndjson --database other.db"),

@@ -1,6 +1,6 @@
-"""Runs the commands of a document as a reader types them, in a network namespace of its own:
+"""Runs the commands of docs/rollout.md as a reader types them. Needs its own network namespace:
 
-    python -m tests.scenario.documents.following agent-protocol|rollout
+    python -m tests.scenario.documents.following
 
 Prints one JSON object with the command, exit code, output and errors of each step.
 """
@@ -24,7 +24,6 @@ from tests.scenario.agent_process import running_agent, write_config
 URL: Final = "http://127.0.0.1:8470"
 VENUES: Final = tuple(f"loc-{number:04}" for number in range(1, 41))
 _BLOCK: Final = re.compile(r"^```(?:console|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_EXPORT: Final = re.compile(r"^export (\w+)=(\S+)$", re.MULTILINE)
 Step = dict[str, Any]
 
 
@@ -86,14 +85,6 @@ class Terminal:
             process.communicate()
 
 
-def follow_agent_protocol(terminal: Terminal) -> None:
-    load, serve, call = commands_of("agent-protocol")
-    loaded = terminal.run(load)
-    terminal.variables |= dict(_EXPORT.findall(loaded["output"]))
-    with terminal.running(serve):
-        terminal.run(call)
-
-
 async def follow_rollout(terminal: Terminal) -> None:
     create, _ansible, export, *monitoring = commands_of("rollout")
     (terminal.home / "venues.txt").write_text("\n".join(VENUES))
@@ -140,10 +131,7 @@ def _quoted(words: str) -> str:
 def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
         terminal = Terminal(Path(directory))
-        if sys.argv[1] == "rollout":
-            asyncio.run(follow_rollout(terminal))
-        else:
-            follow_agent_protocol(terminal)
+        asyncio.run(follow_rollout(terminal))
     sys.stdout.write(json.dumps(terminal.steps))
     return 0
 
