@@ -196,7 +196,7 @@ LOCATION_CALLS: Final = {
     ),
     f"{LOCATION_SETTINGS}/maintenance": (
         (PLACE, _setting(**MAINTENANCE)),
-        (THING, lambda c, p: _setting(**MAINTENANCE)(c, p) | {"instanceId": _instance(c, p)}),
+        (PLACE, lambda c, p: _setting(**MAINTENANCE)(c, p) | {"instanceId": _instance(c, p)}),
     ),
     f"{LOCATION_SETTINGS}/end-maintenance": ((PLACE, _setting(instanceId=None)),),
     f"{LOCATION_SETTINGS}/name-organization": (
