@@ -1,5 +1,6 @@
 // The list of devices: filters, rows, and actions on several devices.
 
+import { addDeviceLink } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { allText, openRequestDialog } from "./request_dialog.js";
@@ -64,7 +65,7 @@ function build(view, data, actions) {
   });
   const select = (name) => element("select", { id: `by-${name}` });
   view.replaceChildren(element("div", { class: "sheet" },
-    element("div", { class: "title" }, element("h1", {}, "Devices"), element("span", { class: "count", id: "count", role: "status" })),
+    element("div", { class: "title" }, element("h1", {}, "Devices"), element("span", { class: "count", id: "count", role: "status" }), addDeviceLink()),
     element("form", { class: "filters", id: "filters", role: "search" },
       field("search", "Find", search), field("state", "State", select("state")),
       field("location", "Location", select("location")), field("platform", "Platform", select("platform")),

@@ -1,6 +1,8 @@
 // Calls the service. An API key is stored only in the session storage of this tab. A user who is signed
 // in has a session cookie, which scripts cannot read.
 
+import { problemText } from "./field_errors.js";
+
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
 const PREFIX = `${FACADE}remoteControl/`;
@@ -101,12 +103,7 @@ async function post(path, body, signal = AbortSignal.timeout(20000)) {
 
 async function refusalOf(response) {
   const problem = await response.json().catch(() => ({}));
-  const detail = problem.detail || problem.title || `The service answered ${response.status}.`;
+  const text = problemText(problem, `The service answered ${response.status}.`);
   const wait = Number(response.headers.get("Retry-After")) || 0;
-  return new Refusal(response.status, problem.code || "", sentence(detail), wait);
-}
-
-function sentence(text) {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(first) ? first : `${first}.`;
+  return new Refusal(response.status, problem.code || "", text, wait);
 }

@@ -1,5 +1,6 @@
 // The first view: devices that need attention, and the newest reports.
 
+import { addDeviceLink, canAdd } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
@@ -21,11 +22,13 @@ export async function fetchHome() {
 const needsAttention = ({ health }) => health !== "healthy" && health !== "revoked";
 
 export function showHome({ summary, rows }, view) {
+  // Without any device, the guide to the first one takes the place of the overview.
+  if (!summary.states.all && canAdd()) return void location.replace("#/add-device");
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
   const broken = rows.filter(needsAttention);
   replace(document.getElementById("home"),
     element("div", { class: "title" }, element("h1", {}, "Overview"),
-      element("span", { class: "count" }, plural(summary.states.all - summary.states.revoked, "device"))),
+      element("span", { class: "count" }, plural(summary.states.all - summary.states.revoked, "device")), addDeviceLink()),
     element("ul", { class: "tiles" }, ...TILES.map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),
     conditions(summary.states),
     element("div", { class: "columns" },
@@ -51,7 +54,7 @@ function conditions(states) {
 
 const emptyText = ({ states }) => states.all
   ? "No device needs attention."
-  : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
+  : "No device has enrolled yet. Sign in with your e-mail address and password to add one.";
 
 const card = (row) => element("li", {},
   element("div", { class: "title" },

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from agent.wire.sd_notify import Notifier
-from controlplane.accounts.key_store import note_uses, revoked_keys
+from controlplane.accounts.key_store import note_uses, revoke_unused, revoked_keys
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
 from controlplane.devices.overview.summaries import store_old_contents, sum_up_old
@@ -187,6 +187,8 @@ async def _sweep(core: Core) -> None:
     expired, deleted = await core.write(lambda session: sweep(session, now))
     if expired or deleted:
         log.info("expired %d requests, deleted %d old challenges", expired, deleted)
+    if unused := await core.write(lambda session: revoke_unused(session, now)):
+        log.info("revoked %d API keys that were not used in time", unused)
 
 
 async def watch_fleet(core: Core) -> None:

@@ -14,6 +14,7 @@ from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import venue_list
+from controlplane.devices.locations.operations import location_operations
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
 from controlplane.devices.overview.home import reports, summary
@@ -47,6 +48,7 @@ def console_api_routes(core: Core) -> list[Route]:
         *profile_operations(),
         *member_operations(),
         *audit_operations(),
+        *location_operations(),
     )
     return [
         *(Route(each.path, Endpoint(core, each)) for each in operations),

@@ -33,6 +33,10 @@ AXE: Final = """axe.run(document, { iframes: false }).then((found) => ({
     at: each.nodes.slice(0, 5).map(
       (node) => node.target.join(" ") + ": " + node.failureSummary) })),
 }))"""
+FRAMES: Final = (
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+)
+"""Waits until the browser has drawn the page twice."""
 KEYS: Final = {
     "Enter": 13, "Tab": 9, "Escape": 27, " ": 32, "ArrowDown": 40, "ArrowUp": 38,
 }  # fmt: skip
@@ -156,6 +160,7 @@ class Page:
         """
         for scheme in SCHEMES:
             await self._show(scheme)
+            await self.run(FRAMES)  # a script of the page may apply the scheme after this event
             seen: dict[str, Any] = {"layout": await self.run(OVERFLOWS)}
             if self._pictures is not None:
                 file = self._pictures / f"{name}-{self.width}-{scheme}.png"

@@ -166,9 +166,8 @@ async def _profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient
     results["who"] = await page.until("document.querySelector('#who .lede')?.textContent")
     results["sessions"] = await page.run("document.getElementById('sessions').innerText")
     await page.click("#new-key")
-    await fill(
-        page, form_name="till of the bar", form_grant="write", form_locations="harbour-street"
-    )
+    await fill(page, form_name="till of the bar", form_grant="write")
+    await page.click("#form-locations input")
     await page.check_view("new-key")
     await page.click("#form-submit")
     secret = await page.until("document.getElementById('secret')?.value")
@@ -240,7 +239,8 @@ async def _members(page: Page, results: dict[str, Any]) -> None:
     )
     results["buttons"] = await page.run("document.querySelectorAll('#member-list button').length")
     await page.click("[id^=change-]")
-    await fill(page, form_role="viewer", form_locations="harbour-street")
+    await fill(page, form_role="viewer")
+    await page.click("#form-locations input")
     await page.click("#form-submit")
     results["changed"] = await page.until(
         "document.querySelector('#member-list').innerText.includes('at harbour-street') && "

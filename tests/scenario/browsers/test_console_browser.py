@@ -26,7 +26,7 @@ from tests.prerequisites import axe, browser
 pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
     "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
-    "consented": "consent",
+    "consented": "consent", "installed": "settings",
 }  # fmt: skip
 """The act, a scripted session in the browser, that each fixture plays."""
 IN_MEDIUM: Final = {("play", "narrow")}
@@ -45,8 +45,14 @@ PEOPLE: Final = {
     "inviting", "members", "join", "members-two", "audit", "support", "linking", "session-ended",
 }  # fmt: skip
 CONSENTED: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
+SETTINGS: Final = {
+    "add-device-empty", "add-device-waiting", "add-device-arrived", "opening-hours", "maintenance",
+    "locations", "join-refused", "docs-facade", "docs-facade-operation", "docs-retail",
+    "docs-retail-operation",
+}  # fmt: skip
 STATES: Final = {
     "play": PLAYED, "figures": COUNTED, "people": PEOPLE, "consent": CONSENTED,
+    "settings": SETTINGS,
 }  # fmt: skip
 GRAVE: Final = {"serious", "critical"}
 
@@ -341,7 +347,9 @@ def test_user_signs_in_and_no_script_can_read_the_session(people: dict[str, Any]
     assert people["refused"] == "The e-mail address or the password is wrong."
     assert people["name"] == "Ada Berzina"
     assert people["kept"] == ["", 0, 0]
-    assert people["menu"] == ["Your profile", "Members", "Audit log", "Support", "Sign out"]
+    assert people["menu"] == [
+        "Your profile", "Members", "Locations", "Audit log", "Support", "Sign out",
+    ]  # fmt: skip
 
 
 def test_account_menu_closes_by_escape_and_by_a_click_elsewhere(people: dict[str, Any]) -> None:
@@ -459,6 +467,56 @@ def test_user_refuses_consent(consented: dict[str, Any]) -> None:
 def test_consent_page_is_not_framed_and_repeats_no_wrong_address(consented: dict[str, Any]) -> None:
     assert consented["framed"] is False
     assert "evil" not in consented["wrong address"]
+
+
+# ---------------------------------------------------------------------------- first run, settings
+
+
+@pytest.fixture
+def installed(width: str) -> dict[str, Any]:
+    return act("settings", width)
+
+
+def test_the_empty_console_guides_to_the_first_device(installed: dict[str, Any]) -> None:
+    assert installed["guide"] == "#/add-device"
+    command = installed["command"]
+    assert command.startswith("sudo apt-get install --yes ./venue-agent_*.deb && echo vck_")
+    assert command.endswith("--location 'loc-0001' --api-key-file -")
+    assert installed["waiting"].startswith("Waiting for the device.")
+    assert "till-bar" in installed["arrived"]
+    assert installed["device"] == "till-bar"
+    assert installed["link"] == "Add a device"
+    assert installed["link on home"] is True
+
+
+def test_settings_of_a_location_are_changed_and_wrong_values_explained(
+    installed: dict[str, Any],
+) -> None:
+    assert installed["location"].startswith("Old harbour\n\nloc-0001 · 1 device")
+    assert installed["wrong hours"] == (
+        "The opening hours cannot be used: '9 to 5' does not have the form \"Mon-Fri 08:00-22:00\"."
+    )
+    assert installed["wrong end"] == "The end must be in the future, and after the start."
+    assert "Open Mon-Fri 08:00-22:00" in installed["changed"]
+    assert "until Dec 1, 2099, 6:00:00 AM GMT+2: new cables" in installed["changed"]
+
+
+def test_locations_are_chosen_by_name_and_a_short_password_is_explained(
+    installed: dict[str, Any],
+) -> None:
+    assert installed["choices"] == ["Quay"]
+    assert "Viewer at Quay" in installed["invited"]
+    assert installed["short password"] == "A password must have 12 to 256 characters."
+    assert installed["wrong"] == []
+
+
+def test_the_documents_are_readable_within_the_content_security_policy(
+    installed: dict[str, Any],
+) -> None:
+    assert installed["facade title"].startswith("Venue control\n v1")
+    assert installed["facade operations"] >= 26
+    assert installed["retail title"].startswith("Venue control: retail API")
+    assert installed["facade wrong"] == installed["retail wrong"] == []
 
 
 # ----------------------------------------------------------------------- every state of the page

@@ -1,4 +1,6 @@
-"""Adds what the newest reports say about printers, and the texts by which devices are searched."""
+"""Adds what the newest reports say about printers, the texts by which devices are searched, and
+the time at which an unused API key expires.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,6 +12,7 @@ down_revision = "0013"
 def upgrade() -> None:
     _add_report_texts()
     _add_device_printers()
+    _add_expiry_of_unused_keys()
 
 
 def _add_report_texts() -> None:
@@ -58,3 +61,8 @@ def _add_device_printers() -> None:
         "device_printers_by_state", "device_printers", ["organization_id", "state", "position"]
     )
     op.create_index("device_printers_by_device", "device_printers", ["device"])
+
+
+def _add_expiry_of_unused_keys() -> None:
+    expiry = sa.Column("unused_until", sa.DateTime(timezone=True), nullable=True)
+    op.add_column("api_keys", expiry)
