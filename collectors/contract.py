@@ -22,7 +22,7 @@ are cut (``event_lines.py``)."""
 # ---------------------------------------------------------------------------- jobs
 
 PRINTER_STEP = "printer"
-"""The step of the `Failure` if no printer has the name of the job."""
+"""The step of the `Failure` if this machine lacks the printer that the job names."""
 
 Transport = Literal["network", "serial", "ble", "usb"]
 

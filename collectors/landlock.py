@@ -34,6 +34,7 @@ READ: Final = Access.READ_FILE | Access.READ_DIR
 _OF_FILES: Final = (
     Access.EXECUTE | Access.WRITE_FILE | Access.READ_FILE | Access.TRUNCATE | Access.IOCTL_DEV
 )
+"""The rights that a rule for a single file can have. All other rights are about directories."""
 _HANDLED_SINCE: Final = (
     # An ABI version, and all rights that it can handle: the newest right and all lower bits.
     (5, Access.IOCTL_DEV * 2 - 1),

@@ -84,10 +84,10 @@ class _Program(ctypes.Structure):
 
 
 def filter_this_thread() -> None:
-    """Refuse the listed calls to this thread and to all threads and programs that it starts.
+    """Refuse certain system calls of this thread, and of all threads and programs it starts.
 
-    The limits of other processes (prlimit(2)), new user namespaces, io_uring and changes of a
-    file's mode are refused. Call `landlock.forbid_new_privileges` first. Raises OSError with a
+    The calls set limits of other processes (prlimit(2)), create user namespaces, use io_uring, or
+    change the mode of a file. Call `landlock.forbid_new_privileges` first. Raises OSError with a
     readable reason if the system has no such filter.
     """
     if sys.platform != "linux":

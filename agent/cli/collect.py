@@ -104,10 +104,10 @@ async def collect_report(
 async def check_printers(
     config: LocalConfig, state: StateDirectory, printer: str = ""
 ) -> tuple[NetworkPayload, str | None]:
-    """Contact this machine's printers now, or only the printer with this id, name or address.
+    """Contact this machine's printers now.
 
-    Returns the payload of a report with the printers, and, if no printer has the name, a message.
-    Raises CollectorError.
+    If ``printer`` is an id, a name or an address, contact only that printer. Returns the payload of
+    a network report, and a message if this machine has no such printer. Raises CollectorError.
     """
     job = printers_job(config, printer)
     job_run = await run_job(config, state, job, "printers", show=_no_progress)
@@ -163,7 +163,7 @@ def _no_progress(_: Progress) -> None:
 
 def show_report(payload: ReportPayload) -> None:
     """Print a report on the terminal."""
-    from rich.console import Console  # slow to import, as the other modules for complete reports
+    from rich.console import Console  # slow to import, like all modules that show reports
 
     from agent.presentation.terminal.report import report_view
 

@@ -54,7 +54,7 @@ class SourceRow:
 
 
 def printer_rows(payload: NetworkPayload) -> tuple[PrinterRow, ...]:
-    """Return the printers. Printers that need attention come first."""
+    """Return the printers, the broken ones first."""
     rows = (printer_row(printer) for printer in payload.printers or ())
     return tuple(sorted(rows, key=lambda row: STATUS_ORDER.index(row.status)))
 

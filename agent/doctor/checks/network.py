@@ -63,7 +63,7 @@ def interfaces(context: Context) -> Outcome:
     if facts.interfaces_source.state == "failed":
         return warn(
             f"they cannot be read: {facts.interfaces_source.reason}",
-            "a sandbox may forbid it: allow AF_NETLINK, or run doctor outside",
+            "a sandbox may forbid this: allow AF_NETLINK, or run doctor outside the sandbox",
         )
     up = [i for i in facts.interfaces if _ipv4(i)]
     if not up:

@@ -149,13 +149,13 @@ def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
     return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 
 
-def _complaints(facts: SnapshotFacts, queue: str, unless: Container[str]) -> str:
+def _complaints(facts: SnapshotFacts, queue: str, ignored: Container[str]) -> str:
     reasons = facts.machine.texts(f"printqueue.{queue}.reasons")
     bare = (
         reason if reason in _ATTENTION else reason.removesuffix("-error").removesuffix("-warning")
         for reason in reasons
     )
-    known = (reason for reason in bare if reason in _ATTENTION and reason not in unless)
+    known = (reason for reason in bare if reason in _ATTENTION and reason not in ignored)
     return ", ".join(dict.fromkeys(map(_ATTENTION.__getitem__, known)))
 
 

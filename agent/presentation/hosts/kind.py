@@ -32,7 +32,7 @@ def kind_of(
     """Return the kind of a host.
 
     Args:
-        is_matched: A printer of this machine was matched to the host.
+        is_matched: Whether a printer of this machine was matched to the host.
     """
     own = tuple(endpoints)
     if "local" in host.sources:

@@ -80,10 +80,8 @@ def read_machine(_: Deadline, root: Path) -> Fields:
     "hardware.memoryBytes",
 )
 def read_processor(_: Deadline, root: Path) -> Fields:
-    model, cores = (
-        parse_cpu_model(read_text(root / "proc/cpuinfo")),
-        psutil.cpu_count(logical=False),
-    )
+    model = parse_cpu_model(read_text(root / "proc/cpuinfo"))
+    cores = psutil.cpu_count(logical=False)
     reason = "the kernel does not report which cores share a processor"
     return (
         either("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),

@@ -9,9 +9,9 @@ The table has three thresholds (arp(7)). At gc_thresh3, 1024 by default, the ker
 entries. Above gc_thresh2, 512 by default, a new entry makes the kernel remove others, at most every
 5 s. It removes failed entries, which the scan caused, and entries that were not confirmed for 5 s.
 The next packet to a removed neighbour costs one ARP request. Failed entries stay in the table until
-the kernel removes them in this way. So every larger scan exceeds gc_thresh2, whatever the size of
-its window. The scan loses no MACs because of this: it reads them from the kernel's events, not from
-the table.
+the kernel removes them in this way. So a scan of more than gc_thresh2 addresses exceeds this
+threshold, whatever the size of its window. The scan loses no MACs because of this: it reads them
+from the kernel's events, not from the table.
 
 Pure: callers pass ``now``, in seconds of a monotonic clock.
 """

@@ -101,7 +101,7 @@ class HostProbes:
     @property
     def is_done_with_print_ports(self) -> bool:
         """Whether no print port is being tried or waits for a try."""
-        return not (self._printing or self._prints())
+        return not (self._printing or self._is_print_port_in_flight())
 
     @property
     def sockets(self) -> int:
@@ -110,7 +110,7 @@ class HostProbes:
     @property
     def next_due(self) -> float | None:
         timestamps = [probe.due for probe in self._flying.values()]
-        if not self._prints():
+        if not self._is_print_port_in_flight():
             printing = self._next_printing()
             timestamps += (self._next_print_s[p] for p in printing if p in self._next_print_s)
         return min(timestamps, default=None)
@@ -121,7 +121,7 @@ class HostProbes:
         ready = next(
             (p for p in self._next_printing() if self._next_print_s.get(p, now) <= now), None
         )
-        if ready and not self._prints() and room and self.sockets < IN_FLIGHT_MAX:
+        if ready and not self._is_print_port_in_flight() and room and self.sockets < IN_FLIGHT_MAX:
             self._printing.remove(ready)
             steps.append(self._start(ready, now))
         held = self._held_for_printing()
@@ -222,12 +222,12 @@ class HostProbes:
         waits = self._ipp_last and IPP_PORT not in self._tries
         return others if waits and others else self._printing
 
-    def _prints(self) -> bool:
+    def _is_print_port_in_flight(self) -> bool:
         return any(port in PRINT_PORTS for port in self._flying)
 
     def _held_for_printing(self) -> int:
         """Return 1 if one of the eight connections is reserved for the next print port, else 0."""
-        return 1 if self._printing and not self._prints() else 0
+        return 1 if self._printing and not self._is_print_port_in_flight() else 0
 
     def _start(self, port: int, now: float) -> Step:
         tries = self._tries.get(port, 0) + 1
