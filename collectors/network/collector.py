@@ -45,11 +45,13 @@ from collectors.network.scan.targets import (
     select_targets,
 )
 from collectors.network.sources import Sources
-from collectors.shared.addresses import ipv4_host
+from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
 
 MDNS_MAX_S = 10.0
-NAMES_MAX_S = 2.0
+NAMES_MAX_S = 11.0
+"""The system's resolver waits five seconds for each name server, and tries twice (resolv.conf(5)).
+Print systems wait as long."""
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
 _GRACE_S = 0.2
@@ -183,6 +185,7 @@ class _Collection:
             tried={(h.address, port) for h in collected.scan.hosts for port in h.tried_ports},
             own=collected.local.own_addresses,
             exclude=job.exclude,
+            networks=[network_of(a) for i in self._interfaces for a in i.addresses],
         )
         collected.limitations += limitations
         if targets:
