@@ -192,6 +192,8 @@ class _Collection:
             connect = partial(self._run_scan, targets, (), discoveries)
             findings = self._guarded("scan", connect, lambda _: ScanFindings())
             collected.scan = merge(collected.scan, findings, targets)
+            if findings.state.state == "succeeded":
+                collected.add_silent(targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Connect again to print ports that failed: another till may have been using them."""

@@ -54,8 +54,13 @@ class Case:
     @property
     def elsewhere(self) -> tuple[Match, ...]:
         """The devices elsewhere that are the printer. A MAC is stronger than other evidence."""
-        others = tuple(each for each in self.matches if each.device is not self.device)
-        return tuple(each for each in others if each.by == "MAC") or others
+        is_open = self.seen is not None and self.seen.contact == "open"
+        others = tuple(
+            each
+            for each in self.matches
+            if each.device is not self.device and not (each.is_by_name and is_open)
+        )
+        return tuple(e for e in others if e.by == "MAC" and not e.is_by_name) or others
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -199,7 +204,7 @@ class Cases:
         keys, rivals = self._usable(destination.keys), case.rivals
         if destination.is_one_of:
             keys, rivals = self._narrow(printer, keys)
-        address, port = min(keys, key=lambda key: _PORTS.index(self._port_state(*key)))
+        address, port = min(keys, key=lambda key: self._preference(printer, *key))
         device = self.index.at(address)
         seen = self._observation(printer, device, address, port)
         if device is not None:
@@ -208,6 +213,14 @@ class Cases:
         if seen is not None:
             address, port = seen.address, seen.port
         return replace(case, address=address, port=port)
+
+    def _preference(
+        self, printer: KnownPrinter, address: str, port: int | None
+    ) -> tuple[int, bool]:
+        """Return the order of an address. The print system tries all of them."""
+        device = self.index.at(address)
+        is_other = device and compare(printer, device, self.index).likeness == "different"
+        return _PORTS.index(self._port_state(address, port)), bool(is_other)
 
     def _usable(self, keys: Sequence[_Key]) -> list[_Key]:
         """Leave out IPv6 addresses that were not tried, if there are IPv4 addresses."""

@@ -16,6 +16,8 @@ from collectors.network.mdns.description import PRINT_SERVICES
 from collectors.network.observations import KnownPrinter, MdnsService, Observations
 from collectors.shared.addresses import is_mdns_name, numeric_order
 
+_IPP = ("_ipp._tcp", "_ipps._tcp")
+
 Problem = Literal["", "host name", "mDNS name", "service", "type", "UUID", "MAC", "nothing"]
 
 
@@ -78,8 +80,9 @@ class Directory:
         if not named:
             return Destination(problem="service")
         kind, at = printer.dns_sd_type, next((a for s in named for a in s.addresses), "")
-        if kind is None:
-            usable = [each for each in named if each.type in PRINT_SERVICES]
+        if kind is None:  # cups-browsed uses IPP, and HPLIP any service
+            types = PRINT_SERVICES if printer.port else _IPP
+            usable = [each for each in named if each.type in types]
         else:
             usable = [
                 each
@@ -89,7 +92,9 @@ class Directory:
         own = [e for e in usable if _given_uuid(e) in (None, printer.uuid) or not printer.uuid]
         keys = [(a, printer.port or e.port) for e in own if e.port for a in e.addresses]
         if keys:
-            return _to(sorted(keys, key=lambda key: numeric_order(key[0])), is_one_of=True)
+            hosts = {each.hostname.lower() for each in own}
+            is_one_of = len(hosts) > 1 or "" in hosts
+            return _to(sorted(keys, key=lambda key: numeric_order(key[0])), is_one_of=is_one_of)
         problem: Problem = "UUID" if usable and not own else "service" if own else "type"
         return Destination(problem=problem, announced_at=at)
 

@@ -3,13 +3,18 @@
 import ipaddress
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from collectors.network.matching.identity import mac_in_address
 from collectors.network.matching.models import is_other_model, is_same_plain_model, plain_model
-from collectors.network.observations import HostObservation, Observations, PortObservation
+from collectors.network.observations import (
+    HostObservation,
+    MdnsService,
+    Observations,
+    PortObservation,
+)
 from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS, numeric_order
 
 _INTERFACES_MAX = 4
@@ -59,8 +64,8 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     """Group the observations into devices. Each IPv4 address is a device, with these exceptions.
 
     An IPv6 address belongs to the IPv4 address with its MAC or host name, if there is exactly one
-    such IPv4 address. IPv4 addresses with one host name are one device, for example with cable and
-    Wi-Fi, unless their UUIDs, serial numbers or models differ. Addresses with only the same MAC
+    such IPv4 address. IPv4 addresses with one host name, or with one UUID and serial number, are
+    one device, for example with cable and Wi-Fi, unless another identity or the model differs. Addresses with only the same MAC
     stay separate devices, because a repeater or proxy ARP may answer with its own MAC. Only MACs
     from the scan are used: the neighbour table may still have the MAC of an earlier device.
     """
@@ -72,7 +77,11 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
         address: _device((address,), observed.hosts.get(address), observations.get(address, ()))
         for address in sorted({*scanned, *observations}, key=numeric_order)
     }
-    names = {a: _own_names(observed.hosts.get(a), device) for a, device in single.items()}
+    names = _names(observed)
+    for address, device in single.items():
+        names[address] |= {f"{uuid} {n}" for uuid in device.uuids for n in device.serials}
+        if ":" in address:  # the services of a host are listed at its IPv4 addresses
+            names[address] |= {name.lower() for name in device.hostnames}
     first = _first_addresses(single, names)
     owners = _owners(single, names)
     members: dict[str, list[str]] = {}
@@ -119,9 +128,12 @@ class DeviceIndex:
         return sum(there) > 1
 
     def printers(self) -> Iterator[Device]:
-        """Yield the devices that are certainly printers, because of a model or a raw print port."""
+        """Yield the devices that are certainly printers, because of a model or a raw print port.
+
+        A device that was seen only by IPv6 may be one of the others.
+        """
         for device in self.devices:
-            ports = device.print_ports
+            ports = device.print_ports if ":" not in device.address else ()
             if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in ports):
                 yield device
 
@@ -186,16 +198,31 @@ def _device(
     )
 
 
-def _own_names(host: HostObservation | None, device: Device) -> frozenset[str]:
-    """Return the names of a host, except those that only another host announced."""
-    services = host.services if host else ()
-    own = {service.hostname for service in services if not service.is_hearsay}
-    hearsay = {service.hostname for service in services} - own
-    names = {*device.hostnames, *own, (host.hostname if host else None) or ""}
-    return frozenset(name.lower() for name in names - hearsay if name)
+def _names(observed: Observations) -> defaultdict[str, set[str]]:
+    """Return the host names of each address in lower case.
+
+    A name that only another host announced counts if it is that host's own name, and the host at
+    the address announces nothing: then both addresses are interfaces of one host.
+    """
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    hearsay: list[tuple[str, MdnsService]] = []
+    for address, host in observed.hosts.items():
+        own = [each for each in host.services if not each.is_hearsay]
+        hearsay += ((address, each) for each in host.services if not own)
+        told = {each.hostname for each in host.services} - {each.hostname for each in own}
+        given = {each.hostname for each in own} | ({host.hostname} - told)
+        names[address] |= {name.lower() for name in given if name}
+    of_others = [
+        (a, s.hostname.lower()) for a, s in hearsay if s.hostname.lower() in names[s.announcer]
+    ]
+    for address, name in of_others:
+        names[address].add(name)
+    return names
 
 
-def _first_addresses(single: dict[str, Device], names: dict[str, frozenset[str]]) -> dict[str, str]:
+def _first_addresses(
+    single: dict[str, Device], names: Mapping[str, Collection[str]]
+) -> dict[str, str]:
     """Map each IPv4 address to the first address of the same device."""
     of_name: dict[str, list[str]] = defaultdict(list)
     for address in single:
@@ -210,7 +237,7 @@ def _first_addresses(single: dict[str, Device], names: dict[str, frozenset[str]]
     return first
 
 
-def _owners(single: dict[str, Device], names: dict[str, frozenset[str]]) -> dict[str, str]:
+def _owners(single: dict[str, Device], names: Mapping[str, Collection[str]]) -> dict[str, str]:
     """Map an IPv6 address to the only IPv4 address with its MAC, or else its host name."""
     by_mark: dict[str, list[str]] = defaultdict(list)
     owners: dict[str, str] = {}

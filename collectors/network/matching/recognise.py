@@ -41,10 +41,15 @@ UNIDENTIFIED = Comparison("unknown")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A device that is certainly the printer, and the evidence."""
+    """A device that is certainly the printer, and the evidence.
+
+    ``is_by_name``: the only evidence is a MAC in the printer's host name. A name may lead to
+    another interface of the device, which has a different MAC.
+    """
 
     device: Device
     by: By
+    is_by_name: bool = False
 
 
 def compare(
@@ -57,7 +62,7 @@ def compare(
     """
     macs = _own_macs(device, index, "")
     same = tuple(_claims(printer, device, macs))
-    if _has_mac(printer, macs):
+    if _has_mac((*_macs(printer), *_named_macs(printer)), macs):
         return Comparison("same", "MAC")
     if len(same) > 1:
         return Comparison("same", same[0])
@@ -92,7 +97,9 @@ def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device,
 def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
     """Return whether a device has a MAC that the printer is known by."""
     in_uuid = {mac_in_uuid(uuid) for uuid in _values(printer, "UUID")}
-    return _has_mac(printer, device.mac_addresses) or bool(in_uuid & set(device.mac_addresses))
+    return _has_mac(_macs(printer), device.mac_addresses) or bool(
+        in_uuid & set(device.mac_addresses)
+    )
 
 
 def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match | None:
@@ -102,27 +109,32 @@ def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match |
     ports = {each.port for each in device.observations}
     if not ports & {*PRINT_PORTS, printer.port} or _contradicts(printer, device):
         return None
-    if _has_mac(printer, macs):
+    if _has_mac(_macs(printer), macs):
         return Match(device, "MAC")
-    return Match(device, same[0]) if len(same) > 1 else None
+    if len(same) > 1:
+        return Match(device, same[0])
+    return Match(device, "MAC", is_by_name=True) if _has_mac(_named_macs(printer), macs) else None
 
 
 def _candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:
     devices: dict[Device, None] = {}
-    for mac in _macs(printer):
+    for mac in (*_macs(printer), *_named_macs(printer)):
         devices |= dict.fromkeys(index.having("mac_addresses", mac))
     for by in ("UUID", "serial number", "host name"):
         devices |= dict.fromkeys(_with_claim(printer, by, index))
     return devices
 
 
-def _macs(printer: KnownPrinter) -> Iterator[str]:
-    """Yield the MACs that a printer is known by. Some host names have only the last three bytes."""
+def _macs(printer: KnownPrinter) -> tuple[str, ...]:
+    """Return the MACs of a printer's setup and the learned one."""
+    learned = printer.learned.mac_address if printer.learned else None
+    return tuple(filter(None, (printer.mac_address, learned, mac_in_address(printer.host))))
+
+
+def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
+    """Return the MAC in a printer's host name. Some names have only its last three bytes."""
     host = printer.host
-    own = (printer.mac_address, printer.learned.mac_address if printer.learned else None)
-    yield from filter(None, own)
-    in_setup = (mac_in_hostname(host), mac_in_address(host), mac_tail_in_hostname(host))
-    yield from filter(None, in_setup)
+    return tuple(filter(None, (mac_in_hostname(host), mac_tail_in_hostname(host))))
 
 
 def _own_macs(device: Device, index: DeviceIndex, left: str) -> tuple[str, ...]:
@@ -130,8 +142,7 @@ def _own_macs(device: Device, index: DeviceIndex, left: str) -> tuple[str, ...]:
     return tuple(mac for mac in device.mac_addresses if not index.is_shared(mac, left))
 
 
-def _has_mac(printer: KnownPrinter, macs: tuple[str, ...]) -> bool:
-    own = tuple(_macs(printer))
+def _has_mac(own: tuple[str, ...], macs: tuple[str, ...]) -> bool:
     return bool(own) and any(mac.endswith(own) for mac in macs)
 
 
@@ -197,6 +208,11 @@ def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]
             who = ", ".join((*filter(None, (name_of(device),)), f"{mark} {given[0]}"))
             when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
             return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
+    names = ((learned.hostname, device.hostnames), (learned.dns_sd_name, device.instances))
+    if all(own and given and own not in given for own, given in names):
+        who = ", ".join(given[0] for _, given in names)
+        was = ", ".join(filter(None, (learned.hostname, learned.dns_sd_name)))
+        return f"another device answers there: {who}, while the printer was {was}"
     return None
 
 
@@ -211,7 +227,8 @@ def _unlike_setup(
     than = "than the printer that was set up"
     if _is_foreign(printer.uuid, (u for each in answers for u in each.uuids)):
         return f"it gives another UUID {than}"
-    if any(_macs(printer)) and macs and not _has_mac(printer, macs):
+    own = (*_macs(printer), *_named_macs(printer))
+    if own and macs and not _has_mac(own, macs):
         return f"it has another MAC {than}"
     if _is_foreign(printer.serial, (s for each in printing for s in each.serials)):
         return f"it gives another serial number {than}"

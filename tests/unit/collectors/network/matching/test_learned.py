@@ -106,6 +106,7 @@ def test_the_printer_of_another_queue_is_not_a_replacement():
 
 def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
     named = replace(KITCHEN, id="cups:k2", host=None, addresses=(), dns_sd_name="Kitchen")
+    named = replace(named, dns_sd_type="_pdl-datastream._tcp")
     txt = (("rp", "ipp/print"),)
 
     def venue(mac: str) -> Observations:
