@@ -54,13 +54,12 @@ class Case:
     @property
     def elsewhere(self) -> tuple[Match, ...]:
         """The devices elsewhere that are the printer. A MAC is stronger than other evidence."""
-        is_open = self.seen is not None and self.seen.contact == "open"
-        others = tuple(
-            each
-            for each in self.matches
-            if each.device is not self.device and not (each.is_by_name and is_open)
-        )
-        return tuple(e for e in others if e.by == "MAC" and not e.is_by_name) or others
+        others = [each for each in self.matches if each.device is not self.device]
+        by_mac = tuple(each for each in others if each.by == "MAC" and not each.is_by_name)
+        if self.seen is not None and self.seen.contact == "open":
+            # The device here may be another interface of the one there.
+            others = [e for e in others if not (e.is_by_name or self.comparison.has_claim)]
+        return by_mac or tuple(others)
 
     @property
     def devices(self) -> tuple[Device, ...]:

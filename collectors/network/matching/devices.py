@@ -65,9 +65,10 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
 
     An IPv6 address belongs to the IPv4 address with its MAC or host name, if there is exactly one
     such IPv4 address. IPv4 addresses with one host name, or with one UUID and serial number, are
-    one device, for example with cable and Wi-Fi, unless another identity or the model differs. Addresses with only the same MAC
-    stay separate devices, because a repeater or proxy ARP may answer with its own MAC. Only MACs
-    from the scan are used: the neighbour table may still have the MAC of an earlier device.
+    one device, for example with cable and Wi-Fi, unless another identity or the model differs.
+    Addresses with only the same MAC stay separate devices, because a repeater or proxy ARP may
+    answer with its own MAC. Only MACs from the scan are used: the neighbour table may still have
+    the MAC of an earlier device.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for each in observed.ports.values():
@@ -207,16 +208,16 @@ def _names(observed: Observations) -> defaultdict[str, set[str]]:
     names: defaultdict[str, set[str]] = defaultdict(set)
     hearsay: list[tuple[str, MdnsService]] = []
     for address, host in observed.hosts.items():
-        own = [each for each in host.services if not each.is_hearsay]
+        own = {each.hostname for each in host.services if not each.is_hearsay}
         hearsay += ((address, each) for each in host.services if not own)
-        told = {each.hostname for each in host.services} - {each.hostname for each in own}
-        given = {each.hostname for each in own} | ({host.hostname} - told)
-        names[address] |= {name.lower() for name in given if name}
-    of_others = [
-        (a, s.hostname.lower()) for a, s in hearsay if s.hostname.lower() in names[s.announcer]
-    ]
-    for address, name in of_others:
-        names[address].add(name)
+        if host.hostname not in {each.hostname for each in host.services}:
+            own |= {host.hostname or ""}
+        names[address] |= {name.lower() for name in own if name}
+    announcers = {address: frozenset(own) for address, own in names.items()}
+    for address, service in hearsay:
+        names[address] |= {service.hostname.lower()} & announcers.get(
+            service.announcer, frozenset()
+        )
     return names
 
 

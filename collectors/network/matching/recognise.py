@@ -28,10 +28,14 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Whether a device is the printer. ``by`` is the evidence for it, ``text`` that against it."""
+    """Whether a device is the printer. ``by`` is the evidence for it, ``text`` that against it.
+
+    ``has_claim``: the device has one of the printer's other identities than the MAC.
+    """
 
     likeness: Likeness
     by: By | None = None
+    has_claim: bool = False
     text: str = ""
     is_learned: bool = False
 
@@ -74,7 +78,7 @@ def compare(
         return Comparison("different", text=text, is_learned=True)
     if text := _unlike_setup(printer, device, macs, seen):
         return Comparison("different", text=f"{text}, so that it may be another device")
-    return Comparison("unknown")
+    return Comparison("unknown", has_claim=bool(same))
 
 
 def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]:
@@ -138,8 +142,13 @@ def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
 
 
 def _own_macs(device: Device, index: DeviceIndex, left: str) -> tuple[str, ...]:
-    """Return a device's MACs without those of repeaters and proxies, which several devices have."""
-    return tuple(mac for mac in device.mac_addresses if not index.is_shared(mac, left))
+    """Return a device's MACs, also those in its IPv6 addresses.
+
+    The MACs of repeaters and proxies are left out, because several devices have them.
+    """
+    in_addresses = filter(None, map(mac_in_address, device.addresses))
+    own = (mac for mac in device.mac_addresses if not index.is_shared(mac, left))
+    return tuple(dict.fromkeys((*own, *in_addresses)))
 
 
 def _has_mac(own: tuple[str, ...], macs: tuple[str, ...]) -> bool:

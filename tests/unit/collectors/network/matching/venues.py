@@ -108,15 +108,6 @@ class Device:
     def is_in_vlan(self) -> bool:
         return self.links[0].ipv4.startswith(f"{VLAN}.")
 
-    def visible_ids(self) -> dict[str, str | None]:
-        """Return the UUID and serial number that the network shows, without placeholders."""
-        announces = self.has_mdns and bool(self.services) and not self.is_in_vlan
-        given = self.answers_ipp and 631 in self.ports
-        return {
-            "uuid": self.uuid if announces or given else None,
-            "serial": self.serial if given else None,
-        }
-
 
 @dataclass
 class Queue:
@@ -196,7 +187,7 @@ class Venue:
             1: f"e3248000-80ce-11db-8000-{mac}",
             2: SHARED_UUID,
         }.get(self.random.randrange(4))
-        shared = SHARED_SERIAL if uuid != SHARED_UUID else None  # such twins cannot be told apart
+        shared = SHARED_SERIAL if uuid != SHARED_UUID else None  # nobody can distinguish such twins
         serial = self.random.choice((f"SN{number:05}A", shared, "00000000", None))
         named = self._chance(50)
         name = f"{self.random.choice(NAMES)} {number}"
@@ -309,6 +300,11 @@ class Venue:
                 device.links[0].is_up = True
         if not device.is_on and self._chance(30):
             self._replace(device)
+
+    def move(self, device: Device) -> None:
+        """Give all interfaces of a device new addresses."""
+        for link in device.links:
+            link.ipv4 = self._address(VLAN if device.is_in_vlan else LAN)
 
     def _renumber(self, device: Device) -> None:
         """DHCP gives a printer another address. Queues are set up again, or names follow."""
