@@ -84,7 +84,7 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
         if ":" in address:  # the services of a host are listed at its IPv4 addresses
             names[address] |= {name.lower() for name in device.hostnames}
     first = _first_addresses(single, names)
-    owners = _owners(single, names)
+    owners = _owners(single, names, first)
     members: dict[str, list[str]] = {}
     for address in single:
         owner = owners.get(address, address)
@@ -238,20 +238,24 @@ def _first_addresses(
     return first
 
 
-def _owners(single: dict[str, Device], names: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """Map an IPv6 address to the only IPv4 address with its MAC, or else its host name."""
-    by_mark: dict[str, list[str]] = defaultdict(list)
+def _owners(
+    single: dict[str, Device], names: Mapping[str, Collection[str]], first: Mapping[str, str]
+) -> dict[str, str]:
+    """Map an IPv6 address to the only IPv4 device with its MAC, or else its host name.
+
+    Devices are given by their ``first`` address.
+    """
+    by_mark: dict[str, set[str]] = defaultdict(set)
     owners: dict[str, str] = {}
     for address, device in single.items():
         marks = (*device.mac_addresses, *sorted(names[address]))
         if not _is_ipv6(address):
             for mark in marks:
-                by_mark[mark].append(address)
+                by_mark[mark].add(first.get(address, address))
             continue
         own = mac_in_address(address)
-        candidates = (by_mark.get(mark, []) for mark in (*((own,) if own else ()), *marks))
-        only = next((each[0] for each in candidates if len(each) == 1), None)
-        if only is not None:
+        candidates = (by_mark.get(mark, ()) for mark in (*((own,) if own else ()), *marks))
+        for only in next((each for each in candidates if len(each) == 1), ()):
             owners[address] = only
     return owners
 

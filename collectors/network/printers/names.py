@@ -36,7 +36,10 @@ def with_literal_addresses(printers: Sequence[KnownPrinter]) -> tuple[KnownPrint
 
 
 def resolve_hosts(
-    printers: Sequence[KnownPrinter], deadline_s: float, resolve: Resolve | None = None
+    printers: Sequence[KnownPrinter],
+    deadline_s: float,
+    resolve: Resolve | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[KnownPrinter, ...]:
     """Set ``addresses`` and ``lookup_s`` of the printers whose host is a name.
 
@@ -46,14 +49,14 @@ def resolve_hosts(
     its lookup counts as slow. This function sends queries to the name server, so do not call it for
     a run that must not use the network.
     """
-    started_s = time.monotonic()
+    started_s = clock()
     names = tuple(
         dict.fromkeys(
             e.host for e in printers if e.host and not e.addresses and not is_mdns_name(e.host)
         )
     )[:NAMES_MAX]
-    resolved = _look_up(names, deadline_s, resolve or _system_resolve)
-    unfinished = Lookup((), max(SLOW_LOOKUP_S, time.monotonic() - started_s))
+    resolved = _look_up(names, deadline_s, resolve or _system_resolve, clock)
+    unfinished = Lookup((), max(SLOW_LOOKUP_S, clock() - started_s))
     lookups = {name: resolved.get(name, unfinished) for name in names}
     return tuple(
         replace(each, addresses=lookup.addresses, lookup_s=lookup.took_s)
@@ -63,7 +66,9 @@ def resolve_hosts(
     )
 
 
-def _look_up(names: Sequence[str], deadline_s: float, resolve: Resolve) -> dict[str, Lookup]:
+def _look_up(
+    names: Sequence[str], deadline_s: float, resolve: Resolve, clock: Callable[[], float]
+) -> dict[str, Lookup]:
     """Resolve names in daemon threads. The threads are abandoned at the deadline, because the
     system's resolver has no timeout."""
     resolved: dict[str, Lookup] = {}
@@ -71,14 +76,14 @@ def _look_up(names: Sequence[str], deadline_s: float, resolve: Resolve) -> dict[
 
     def work() -> None:
         for name in pending:
-            started_s = time.monotonic()
+            started_s = clock()
             addresses: tuple[str, ...] = ()
             with suppress(OSError, UnicodeError):
                 addresses = resolve(name)[:ADDRESSES_MAX]
-            resolved[name] = Lookup(addresses, time.monotonic() - started_s)
+            resolved[name] = Lookup(addresses, clock() - started_s)
 
     workers = [in_background(work) for _ in range(min(LOOKUPS_AT_ONCE, len(names)))]
-    wait(workers, timeout=max(0.0, deadline_s - time.monotonic()))
+    wait(workers, timeout=max(0.0, deadline_s - clock()))
     return dict(resolved)
 
 

@@ -66,7 +66,7 @@ class Judged:
         for name in _TAKEN.findall(reason):
             (other,) = (each for each in self.venue.queues if each.name == name)
             at = [self.venue.at(address) for address in self.truth.addresses]
-            if other.device not in at or self.own[-1] in at:
+            if other.device not in at or self.own[0] in at:
                 yield "its address is not that of the other printer"
         if any(self._is_of_another_queue(address) for address in _HINT.findall(reason)):
             yield "the hint names the printer of another queue"
