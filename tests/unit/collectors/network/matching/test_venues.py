@@ -16,7 +16,7 @@ from tests.unit.collectors.network.matching.venues import Device, Queue, Truth, 
 
 pytestmark = pytest.mark.medium
 
-VENUES = sizes.amount(small=20, medium=100, large=5000, variable="VENUES")
+VENUES = sizes.amount(medium=100, large=1000, variable="VENUES")
 REPORTS = 3
 _MOVED = re.compile(
     r"oved to (?:\[([0-9a-f:]+)\]:\d+|([\d.]+)(?::\d+)?|([0-9a-f:]+)) \(same"
@@ -163,7 +163,7 @@ def _check_strangers(judged: list[Judged], matches: PrinterMatches) -> None:
                 assert targets[printer.id] == targets[stranger.id], (printer.reason, stranger)
 
 
-@pytest.mark.parametrize("seed", range(sizes.amount(small=5, medium=20, large=500)))
+@pytest.mark.parametrize("seed", range(sizes.amount(medium=20, large=200)))
 def test_a_learned_printer_is_recognised_by_its_mac_at_a_new_address(seed: int):
     venue = Venue(seed)
     for device in venue.devices:
