@@ -180,8 +180,10 @@ class _Collection:
         collected, job = self._collected, self._job
         if collected.known is None or not self._may_leave_machine:
             return
+        from collectors.network.progress import destinations_in
+
         targets, limitations = printer_targets(
-            collected.known,
+            destinations_in(collected),
             tried={(h.address, port) for h in collected.scan.hosts for port in h.tried_ports},
             own=collected.local.own_addresses,
             exclude=job.exclude,

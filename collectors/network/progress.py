@@ -8,12 +8,18 @@ from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
 from collectors.network.matching.causes import machine_causes
+from collectors.network.matching.destination import with_destinations
 from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
 from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
-from collectors.network.observations import Enrichment, Observations, PrinterMatches
+from collectors.network.observations import (
+    Enrichment,
+    KnownPrinter,
+    Observations,
+    PrinterMatches,
+)
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it had finished"
@@ -66,6 +72,12 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
         key: Queues(ports[key].queues if key in ports else (), tuple(own.get(key, ())))
         for key in (*ports, *own)
     }
+
+
+def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
+    """Return this machine's printers at the addresses to which their names lead."""
+    observed = observed_in(collected, announced_in(collected))
+    return with_destinations(collected.known or (), observed)
 
 
 def answers_in(collected: CollectedFacts) -> Enrichment:

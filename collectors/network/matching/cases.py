@@ -163,10 +163,11 @@ class Cases:
         occupant, port = self._occupant(case), self._port_of(case)
         if occupant == "this printer":
             seen = "at the address"
-        elif occupant == "unknown" and port == "open" and ":" in case.address:
+        elif occupant == "unknown" and port == "open":
             # The identity of a device that answers by IPv6 may have been seen by IPv4 only.
-            is_by_ipv6 = any(":" in match.device.address for match in case.elsewhere)
-            seen = seen if is_by_ipv6 else "nowhere"
+            version = ":" in case.address
+            others = [address for match in case.elsewhere for address in match.device.addresses]
+            seen = seen if any((":" in each) == version for each in others) else "nowhere"
         return Situation("address", occupant, port, seen)
 
     def _occupant(self, case: Case) -> Occupant:

@@ -6,14 +6,19 @@ its instance name and type. A UUID in the device URI only excludes services with
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from collectors.network.matching.devices import DeviceIndex, host_names, service_names
 from collectors.network.matching.identity import mac_in_address, normal_uuid
 from collectors.network.mdns.description import PRINT_SERVICES
-from collectors.network.observations import KnownPrinter, MdnsService, Observations
+from collectors.network.observations import (
+    KnownPrinter,
+    MdnsService,
+    Observations,
+    is_resolved_by_mdns,
+)
 from collectors.shared.addresses import is_mdns_name, numeric_order
 
 _IPP = ("_ipp._tcp", "_ipps._tcp")
@@ -34,6 +39,23 @@ class Destination:
     is_one_of: bool = False
     problem: Problem = ""
     announced_at: str = ""
+
+
+def with_destinations(
+    known: Sequence[KnownPrinter], observed: Observations
+) -> tuple[KnownPrinter, ...]:
+    """Return the printers at the addresses and ports to which mDNS resolves them, to contact them.
+
+    IPv6 addresses are left out if there are IPv4 addresses. Other printers are returned as is.
+    """
+    directory = Directory(observed, DeviceIndex(()))
+    printers: list[KnownPrinter] = []
+    for each in known:
+        keys = directory.resolve(each).keys if is_resolved_by_mdns(each) else ()
+        keys = tuple(key for key in keys if ":" not in key[0]) or keys
+        printers += [replace(each, addresses=(address,), port=port) for address, port in keys]
+        printers += () if keys else (each,)
+    return tuple(printers)
 
 
 class Directory:

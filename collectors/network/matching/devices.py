@@ -162,9 +162,17 @@ def host_names(name: str) -> tuple[str, ...]:
 
 
 def is_one_device(one: Device, other: Device) -> bool:
-    """Return whether nothing shows that two addresses belong to different devices."""
+    """Return whether nothing shows that two addresses belong to different devices.
+
+    The interfaces of one device accept connections to the same ports.
+    """
     pairs = ((one.uuids, other.uuids), (one.serials, other.serials))
     if any(a and b and not set(a) & set(b) for a, b in pairs):
+        return False
+    opened = [
+        {e.port for e in device.observations if e.contact == "open"} for device in (one, other)
+    ]
+    if opened[0] != opened[1] and all(opened):
         return False
     return not any(is_other_model(a, b) for a in one.models for b in other.models)
 

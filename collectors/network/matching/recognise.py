@@ -236,7 +236,9 @@ def _unlike_setup(
     than = "than the printer that was set up"
     if _is_foreign(printer.uuid, (u for each in answers for u in each.uuids)):
         return f"it gives another UUID {than}"
-    own = (*_macs(printer), *_named_macs(printer))
+    label = (printer.host or "").lower().partition(".")[0]
+    is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
+    own = (*_macs(printer), *(() if is_named else _named_macs(printer)))
     if own and macs and not _has_mac(own, macs):
         return f"it has another MAC {than}"
     if _is_foreign(printer.serial, (s for each in printing for s in each.serials)):
