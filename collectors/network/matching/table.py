@@ -5,10 +5,8 @@ and which device is the printer (`recognise.py`)? Each reachable combination of 
 exactly one row. docs/printer-verdicts.md has the same table.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
-from typing import Literal, get_args
+from typing import Literal
 
 from collectors.network.matching.symptoms import Status
 
@@ -113,15 +111,3 @@ def decide(situation: Situation) -> Row:
         if row.covers(situation):
             return row
     raise LookupError(f"no verdict for {situation}")
-
-
-def situations() -> Iterator[Situation]:
-    """Yield every reachable situation."""
-    without_address: tuple[Resolution, ...] = ("fails", "several")
-    for resolution, seen in product(without_address, (*_ELSEWHERE, *_LOST)):
-        yield Situation(resolution, None, None, seen)
-    for occupant, port, seen in product(get_args(Occupant), get_args(Port), get_args(IdentityAt)):
-        is_this, is_here = occupant == "this printer", seen == "at the address"
-        is_nobody_answering = occupant == "nobody" and port in ("open", "refused")
-        if is_this == is_here and not is_nobody_answering:
-            yield Situation("address", occupant, port, seen)

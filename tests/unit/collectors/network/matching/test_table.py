@@ -1,10 +1,39 @@
 """Tests that the table of verdicts has exactly one row for each reachable situation."""
 
+from collections.abc import Iterator
+from itertools import product
+from typing import get_args
+
 import pytest
 
 from collectors.network.matching.causes import CAUSES
-from collectors.network.matching.table import ROWS, Row, Situation, decide, situations
+from collectors.network.matching.table import (
+    ROWS,
+    IdentityAt,
+    Occupant,
+    Port,
+    Resolution,
+    Row,
+    Situation,
+    decide,
+)
 from tests.paths import ROOT
+
+SEEN: tuple[IdentityAt, ...] = get_args(IdentityAt)
+
+
+def situations() -> Iterator[Situation]:
+    """Yield every reachable situation."""
+    without_address: tuple[Resolution, ...] = ("fails", "several")
+    for resolution, seen in product(without_address, SEEN):
+        if seen != "at the address":
+            yield Situation(resolution, None, None, seen)
+    for occupant, port, seen in product(get_args(Occupant), get_args(Port), SEEN):
+        is_this, is_here = occupant == "this printer", seen == "at the address"
+        is_nobody_answering = occupant == "nobody" and port in ("open", "refused")
+        if is_this == is_here and not is_nobody_answering:
+            yield Situation("address", occupant, port, seen)
+
 
 SITUATIONS = tuple(situations())
 CODES = {cause.code for cause in CAUSES}

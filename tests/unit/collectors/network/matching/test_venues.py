@@ -30,8 +30,8 @@ _HINT = re.compile(r"seen at ([0-9a-f.:]+)(?:: it may be|\Z)")
 class Judged:
     """The verdict about one queue in one report, and the truth.
 
-    ``own`` are the devices that are the queue's printer: the one that it was set up for, and those
-    that took its place while nothing showed it. The last one is its printer now.
+    ``owned`` maps each queue to the devices that are its printer: the one that it was set up for,
+    and those that took its place while nothing showed it. The last one is its printer now.
     """
 
     seed: int
@@ -40,8 +40,12 @@ class Judged:
     queue: Queue
     truth: Truth
     result: Printer
-    own: list[Device]
+    owned: dict[str, list[Device]]
     is_recognisable: bool
+
+    @property
+    def own(self) -> list[Device]:
+        return self.owned[self.queue.name]
 
     @property
     def prints(self) -> bool:
@@ -64,9 +68,8 @@ class Judged:
         ):
             yield "moved, but it is another device or prints"
         for name in _TAKEN.findall(reason):
-            (other,) = (each for each in self.venue.queues if each.name == name)
             at = [self.venue.at(address) for address in self.truth.addresses]
-            if other.device not in at or self.own[0] in at:
+            if not any(device in at for device in self.owned[name]) or self.own[0] in at:
                 yield "its address is not that of the other printer"
         if any(self._is_of_another_queue(address) for address in _HINT.findall(reason)):
             yield "the hint names the printer of another queue"
@@ -108,10 +111,8 @@ def judge(seed: int) -> Iterator[tuple[list[Judged], PrinterMatches]]:
             if result.status == "reachable" and truth.device and not is_recognisable:
                 macs[queue.name] = mac or before
                 if truth.device is not devices[-1]:
-                    own[queue.name] = devices = [*devices, truth.device]
-            judged.append(
-                Judged(seed, report, venue, queue, truth, result, devices, is_recognisable)
-            )
+                    own[queue.name] = [*devices, truth.device]
+            judged.append(Judged(seed, report, venue, queue, truth, result, own, is_recognisable))
         yield judged, matches
         memory |= {each.id: _merged(memory.get(each.id), each) for each in matches.learned}
 
