@@ -149,9 +149,15 @@ class Cases:
                 yield other
 
     def owner(self, case: Case, device: Device) -> tuple[str, str] | None:
-        """Return the name of another printer that a device certainly is, and the evidence."""
-        owners = ((each.printer.name, each.evidence(device)) for each in self.others(case))
-        return next(((name, by) for name, by in owners if by), None)
+        """Return the name of another printer that certainly came to an address, and the evidence.
+
+        A printer that is set up with another address of the same device has not come there.
+        """
+        for other in self.others(case):
+            is_elsewhere = other.device is device and other.address != case.address
+            if not is_elsewhere and (by := other.evidence(device)):
+                return other.printer.name, by
+        return None
 
     def situation(self, case: Case) -> Situation:
         count = len(case.elsewhere)
@@ -164,10 +170,10 @@ class Cases:
         if occupant == "this printer":
             seen = "at the address"
         elif occupant == "unknown" and port == "open":
-            # The identity of a device that answers by IPv6 may have been seen by IPv4 only.
-            version = ":" in case.address
-            others = [address for match in case.elsewhere for address in match.device.addresses]
-            seen = seen if any((":" in each) == version for each in others) else "nowhere"
+            # A device may have several IPv6 addresses beside its IPv4 address.
+            addresses = (address for match in case.elsewhere for address in match.device.addresses)
+            is_ipv6 = ":" in case.address or all(":" in address for address in addresses)
+            seen = "nowhere" if is_ipv6 else seen
         return Situation("address", occupant, port, seen)
 
     def _occupant(self, case: Case) -> Occupant:

@@ -81,7 +81,9 @@ class Judged:
             return False
         is_visible = device.has_mdns and bool(device.services)
         return (len(device.addresses) == 1 or is_visible) and any(
-            other.device is device and self.venue.truth(other).device is device
+            other.device is device
+            and ":" not in other.target
+            and self.venue.truth(other).device is device
             for other in self.venue.queues
         )
 

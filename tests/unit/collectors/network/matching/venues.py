@@ -59,6 +59,7 @@ OPEN: dict[Kind, tuple[int, ...]] = {
     "camera": (80, 554),
     "computer": (22, 80),
 }
+SERVER_PORTS = (22, 80, 631)
 SCHEMES = {"raw": ("socket", 9100), "lpd": ("lpd", 515), "ipp": ("ipp", 631)}
 
 
@@ -78,6 +79,7 @@ class Device:
     ``links`` are its interfaces. ``services`` maps a DNS-SD type to a port. ``announces_both``: one
     interface announces the addresses of all. ``is_hidden``: behind a Wi-Fi repeater that puts its
     own MAC in place of the device's. ``relayed`` is the printer whose UUID a relay announces.
+    ``path`` is that of its queue; a computer that shares its printer has a name in it.
     """
 
     number: int
@@ -98,11 +100,16 @@ class Device:
     is_hidden: bool = False
     ipv6: tuple[str, ...] = ()
     relayed: "Device | None" = None
+    path: str = "ipp/print"
 
     @property
     def addresses(self) -> list[str]:
         up = [link.ipv4 for link in self.links if link.is_up]
         return [*up, *(self.ipv6 if up else ())]
+
+    @property
+    def is_server(self) -> bool:
+        return self.path.startswith("printers/")
 
     @property
     def is_in_vlan(self) -> bool:
@@ -121,6 +128,7 @@ class Queue:
     port: int
     service: str = ""
     uuid: str | None = None
+    path: str = ""
 
     def known(self) -> KnownPrinter:
         printer = queue_printer(self.name, "", self.uri, None)
@@ -206,6 +214,9 @@ class Venue:
             answers_ipp=self._chance(60),
             announces_both=self._chance(50),
         )
+        if self._chance(15):
+            device.ports, device.services = SERVER_PORTS, {"_ipp._tcp": 631}
+            device.path, device.serial, device.answers_ipp = f"printers/q{number}", None, True
         if net == LAN and self._chance(30):
             device.ipv6 = (f"{ULA}::{number + 0x100:x}", _eui64(links[0].mac))
         self.devices.append(device)
@@ -239,7 +250,9 @@ class Venue:
     # ------------------------------------------------------------------ queues
 
     def add_queue(self, device: Device, kind: QueueKind) -> None:
-        name = f"q{len(self.queues)}"
+        name, is_shared = f"q{len(self.queues)}", device.is_server
+        if is_shared:
+            kind = "ipp" if kind in ("raw", "lpd", "ipp-uuid") else kind
         address = self.random.choice(device.addresses or [device.links[0].ipv4])
         at = f"[{address}]" if ":" in address else address
         query = f"?uuid={device.uuid}" if device.uuid and self._chance(50) else ""
@@ -247,14 +260,17 @@ class Venue:
         instance = device.instance
         if kind in ("raw", "lpd", "ipp"):
             scheme, port = SCHEMES[kind]
-            queue = Queue(name, kind, f"{scheme}://{at}/", device, address, port)
+            path = device.path if is_shared else ""
+            queue = Queue(name, kind, f"{scheme}://{at}/{path}", device, address, port, path=path)
         elif kind == "ipp-uuid":
             queue = Queue(name, kind, f"ipp://{at}/ipp/print{query}", device, address, 631)
         elif kind in ("dns", "bare", "local"):
             suffix = {"dns": ".lan", "bare": "", "local": ".local"}[kind]
             host = f"{device.host.lower()}{suffix}"
             scheme, port = self.random.choice((*SCHEMES.values(),))
-            queue = Queue(name, kind, f"{scheme}://{host}/", device, host, port)
+            path = device.path if is_shared else ""
+            scheme, port = ("ipp", 631) if is_shared else (scheme, port)
+            queue = Queue(name, kind, f"{scheme}://{host}/{path}", device, host, port, path=path)
         elif kind == "dnssd":
             service = self.random.choice(("_ipp._tcp", "_ipp._tcp", "_pdl-datastream._tcp"))
             uri = f"dnssd://{instance.replace(' ', '%20')}.{service}.local/{query}"
@@ -293,7 +309,10 @@ class Venue:
                 [self.random.choice([*device.services.items(), ("_http._tcp", 80)])]
             )
         if self._chance(6):
-            device.ports = tuple(p for p in PORTS if p != self.random.choice(PORTS))
+            closed = self.random.choice(device.ports)
+            device.ports = tuple(port for port in device.ports if port != closed)
+        if device.is_server and self._chance(15):
+            device.path += "-new"
         if len(device.links) > 1 and self._chance(30):
             device.links[self.random.randrange(2)].is_up ^= True
             if not any(link.is_up for link in device.links):
@@ -344,6 +363,8 @@ class Venue:
         for address, port in keys:
             device = self.at(address)
             if device is not None and port in device.ports:
+                if queue.path and device.is_server and queue.path != device.path:
+                    return Truth(tuple(a for a, _ in keys))  # it has no such queue
                 return Truth(tuple(a for a, _ in keys), device)
         return Truth(tuple(a for a, _ in keys))
 
@@ -445,7 +466,7 @@ class Venue:
 
     def _services(self) -> Iterator[MdnsService]:
         for device in self._announcing():
-            txt = (("rp", "ipp/print"), ("ty", device.model or ""))
+            txt = (("rp", device.path), ("ty", device.model or ""))
             txt += (("uuid", device.uuid),) if device.uuid else ()
             up = [link.ipv4 for link in device.links if link.is_up]
             for address in up[:1] if device.announces_both else up:
@@ -468,8 +489,11 @@ class Venue:
                         make_model=device.model,
                         serial=serial,
                         state="idle",
-                        queue="ipp/print",
+                        queue=device.path,
                     )
+                    for queue in self.queues:
+                        if queue.path and device.is_server and queue.path != device.path:
+                            yield Evidence(address, 631, queue=queue.path, is_missing=True)
 
 
 def _eui64(mac: str) -> str:
