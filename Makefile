@@ -31,12 +31,14 @@ demo: $(STAMP) ## simulate a venue: service, agent and two reports (ARGS=--keep:
 	@$(BIN)/venue-control demo $(ARGS)
 
 # There is one worker more than there are processors, because some tests wait for a process or a
-# network. PARALLEL runs all tests of a file in the same worker. To debug a file: ARGS="-n0 --pdb FILE".
-WORKERS = $(shell $(BIN)/python -c 'import os; print(min(8, (os.cpu_count() or 1) + 1))')
+# network. Small tests do not wait. Each worker collects all tests, which takes ten seconds of processor
+# time. PARALLEL runs all tests of a file in the same worker. To debug a file: ARGS="-n0 --pdb FILE".
+PROCESSORS = $(shell $(BIN)/python -c 'import os; print(min(8, os.cpu_count() or 1))')
+WORKERS = $(shell expr $(PROCESSORS) + 1)
 PARALLEL = -n $(WORKERS) --dist=loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/python -m pytest
 quick: $(STAMP) ## run the small tests: unit and contract (a minute)
-	@$(PYTEST) --size=small -n $(WORKERS) --dist=worksteal $(ARGS)
+	@$(PYTEST) --size=small -n $(PROCESSORS) --dist=worksteal $(ARGS)
 
 test: $(STAMP) ## run the tests, with a short form of every scenario (3 to 6 minutes)
 	@$(PYTEST) --size=medium $(PARALLEL) $(ARGS)

@@ -143,8 +143,8 @@ def main() -> int:
     run = ChildRun(sys.stdout.buffer)
     try:
         collect = collector_of(job)
-        # Confinement applies to the calling thread and the threads that it starts later. So it
-        # comes before the first thread is started.
+        # Confinement applies to the calling thread and the threads that it starts later. So the
+        # process confines itself before it starts its first thread.
         run.confinement = confine_this_process()
         threading.Thread(target=_listen, args=(run,), daemon=True).start()
         run.result(collect(run))

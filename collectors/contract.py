@@ -21,6 +21,9 @@ are cut (``event_lines.py``)."""
 
 # ---------------------------------------------------------------------------- jobs
 
+PRINTER_STEP = "printer"
+"""The step of the `Failure` if no printer has the name of the job."""
+
 Transport = Literal["network", "serial", "ble", "usb"]
 
 
@@ -69,6 +72,9 @@ class NetworkJob:
     the queries of the allow-list (IPP attributes, web page titles, reverse mDNS).
     ``snmp_community`` allows one SNMP query to each of this machine's printers. ``learned`` are the
     identities that these printers had in earlier reports.
+
+    With ``printers_only`` the collector contacts this machine's printers and nothing else. If
+    ``printer`` is set, it contacts only the printer with this id, name or address.
     """
 
     ports: tuple[int, ...] = ()
@@ -83,6 +89,8 @@ class NetworkJob:
     enrich: bool = True
     snmp_community: str = field(default="", repr=False)
     learned: tuple[LearnedPrinter, ...] = ()
+    printers_only: bool = False
+    printer: str = ""
     kind: Literal["network"] = "network"
 
 

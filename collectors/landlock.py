@@ -91,7 +91,7 @@ def abi_version() -> int:
 
 
 def restrict_this_thread(rules: Iterable[Rule]) -> None:
-    """Refuse this thread, and all threads that it starts later, every right that no rule gives.
+    """Refuse every handled right that no rule allows, for this thread and threads it starts later.
 
     If the kernel supports it, the thread can also no longer bind TCP ports, and can no longer send
     signals or connect by abstract Unix sockets to processes outside the sandbox. Raises OSError

@@ -107,7 +107,7 @@ def filter_this_thread() -> None:
 
 
 def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
-    """Return the filter for a process ``pid``. Only the process that calls it may set limits."""
+    """Return the filter for the process ``pid``. A process may only set its own limits."""
     first_argument: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
     of_itself = [
         first_argument, (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, pid), _REFUSE, _ALLOW,

@@ -87,6 +87,7 @@ def _option(action: argparse.Action) -> Option:
 
 
 _EXAMPLES = (
+    ("Find out why a printer does not print.", "venue-agent check kitchen"),
     ("Find problems with printers and the network. This needs no root rights.",
      "venue-agent collect network"),
     ("Write this report as an HTML page.", "venue-agent collect network --html report.html"),

@@ -60,8 +60,10 @@ def score(module: str) -> tuple[int, int, list[str]]:
         ).fetchall()
     finally:
         connection.close()
-    lived = [f"{module}.py:{row}: {name}" for name, row, outcome in rows if "SURVIVED" in outcome]
-    return len(rows), len(lived), lived
+    survivors = [
+        f"{module}.py:{row}: {name}" for name, row, outcome in rows if "SURVIVED" in outcome
+    ]
+    return len(rows), len(survivors), survivors
 
 
 def _environment() -> dict[str, str]:
@@ -75,14 +77,14 @@ def main() -> int:
     for name in ("agent", "collectors", "tests"):
         shutil.copytree(ROOT / name, WORK / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", WORK)
-    all_mutants = all_lived = 0
+    all_mutants = all_survivors = 0
     for module in modules:
-        mutants, alive, lived = score(module)
-        all_mutants, all_lived = all_mutants + mutants, all_lived + alive
-        print(f"{module:16} {mutants - alive} of {mutants} noticed", flush=True)
-        for line in lived:
+        mutants, count, survivors = score(module)
+        all_mutants, all_survivors = all_mutants + mutants, all_survivors + count
+        print(f"{module:16} {mutants - count} of {mutants} detected", flush=True)
+        for line in survivors:
             print(f"    {line}", flush=True)
-    share = 1 - all_lived / max(1, all_mutants)
+    share = 1 - all_survivors / max(1, all_mutants)
     print(f"mutation score {share:.1%} ({all_mutants} mutants)")
     return 0 if share >= FLOOR else 1
 

@@ -185,6 +185,7 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
     "tap": Prerequisite(
         namespaces.namespace_prefix, f"install iproute2, load tun, allow /dev/net/tun; {_ALLOW}"
     ),
+    "curl": Prerequisite(lambda: _succeeds("curl", "--version"), "install curl"),
     "snmpd": Prerequisite(lambda: _succeeds("snmpd", "-v"), "install snmpd"),
     "peers": Prerequisite(
         _peers,

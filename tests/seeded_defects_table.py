@@ -91,7 +91,7 @@ DEFECTS: Final = (
         "tests/unit/agent/rules/test_clock_skew.py",
     ),
     Defect(
-        "expiry", "the Date header of a captive portal is taken for the time of the service",
+        "expiry", "the Date header of a captive portal is used as the time of the service",
         "agent/adapters/service_client.py",
         "if service_time is not None and not isinstance(error, ServiceUnavailable):",
         "if service_time is not None:",
@@ -250,7 +250,7 @@ DEFECTS: Final = (
         "tests/unit/controlplane/remote_control/test_submission.py",
     ),
     Defect(
-        "idempotency", "a report that is repeated with another outcome counts as the same",
+        "idempotency", "a repeated report with a different outcome counts as the same report",
         "controlplane/remote_control/submission.py",
         "if known.body_hash != submission.body_hash:",
         "if known.payload_hash != submission.payload_hash:",
@@ -345,7 +345,7 @@ DEFECTS: Final = (
     ),
     # ------------------------------------------------------------------ alerts
     Defect(
-        "alert", "a firing alert forgets since when it is inactive if its condition is unknown",
+        "alert", "a firing alert loses its `inactive_since` if its condition is unknown",
         "controlplane/alerts/rules.py",
         "return state if state.is_firing else replace(state, active_since=None)",
         "return replace(state, active_since=None, inactive_since=None)",

@@ -6,6 +6,7 @@ Progress goes to stderr, the result to stdout.
 import argparse
 import asyncio
 import json
+import platform
 import signal
 import sys
 from collections.abc import Callable
@@ -13,34 +14,37 @@ from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
 
-from rich.console import Console
-
 from agent.adapters.clock import SystemClock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
-from agent.cli.options import add_config_option
+from agent.cli.terminal.options import add_config_option
 from agent.config.file import load
 from agent.config.model import LocalConfig
+from agent.config.rights import with_config
 from agent.errors import AgentError
-from agent.presentation.page.html import report_page
-from agent.presentation.progress import RunProgress
-from agent.presentation.terminal.report import report_view
+from agent.presentation.machine_name import machine_name
 from agent.reporting import environment_here
-from agent.rules.reports.context import ReportContext, identity_of
-from agent.rules.reports.jobs import job_of
+from agent.rules.install_id import install_id_for
+from agent.rules.reports.context import UNENROLLED, ReportContext, identity_of
+from agent.rules.reports.jobs import job_of, printers_job
 from agent.rules.reports.payload import payload_of
 from agent.tasks.collection import with_limitation, with_memory
 from agent.wire.codec import encode, encode_indented
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
+from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
-from collectors.contract import Progress
+from collectors.contract import PRINTER_STEP, Facts, Field, Job, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=("network", "application"))
+    parser.add_argument(
+        "kind",
+        choices=("network", "application"),
+        help="network: printers and hosts; application: this machine and its programs",
+    )
     add_config_option(parser)
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
@@ -65,10 +69,21 @@ def run(options: argparse.Namespace) -> int:
     elif options.ndjson:
         sys.stdout.write(encode(payload).decode() + "\n")
     else:
-        show_report(payload)
+        show_report(with_host_name(payload))
     if options.html is not None:
-        write_page(options.html, payload)
+        write_page(options.html, with_host_name(payload))
     return 0
+
+
+def with_host_name(payload: ReportPayload) -> ReportPayload:
+    """Return the payload to show to a user: an unenrolled machine is named by its host name."""
+    identity = payload.identity
+    if identity.install_id != UNENROLLED:
+        return payload
+    name = install_id_for(platform.node(), uuid4())
+    if machine_name(name) is None:
+        return payload
+    return payload.model_copy(update={"identity": identity.model_copy(update={"install_id": name})})
 
 
 async def collect_report(
@@ -80,33 +95,79 @@ async def collect_report(
 ) -> ReportPayload:
     """Collect facts and build the payload as the daemon does. Raises CollectorError.
 
+    The arguments are those of `run_job`.
+    """
+    job = job_of(config, kind)
+    return payload_of(*await run_job(config, state, job, f"{kind} report", show=show))
+
+
+async def check_printers(
+    config: LocalConfig, state: StateDirectory, printer: str = ""
+) -> tuple[NetworkPayload, str | None]:
+    """Contact this machine's printers now, or only the printer with this id, name or address.
+
+    Returns the payload of a report with the printers, and, if no printer has the name, a message.
+    Raises CollectorError.
+    """
+    job = printers_job(config, printer)
+    job_run = await run_job(config, state, job, "printers", show=_no_progress)
+    payload = payload_of(*job_run)
+    if not isinstance(payload, NetworkPayload):
+        raise TypeError("the job is for a network report")
+    unknown = (each.reason for each in payload.failures if each.step == PRINTER_STEP)
+    return payload, next(unknown, None)
+
+
+async def run_job(
+    config: LocalConfig,
+    state: StateDirectory,
+    job: Job,
+    what: str,
+    *,
+    show: Callable[[Progress], None] | None = None,
+) -> tuple[Job, Facts, tuple[Field, ...], ReportContext]:
+    """Run a collector, and return the arguments of `payload_of`. Raises CollectorError.
+
     ``show`` is called with the progress. By default, progress bars are shown. The first Ctrl-C ends
     the collection, and the report contains the facts so far. The second Ctrl-C ends the command.
     """
     identity = _identity(config, state)
     memory = PrinterMemory(state)
-    job, limitation = with_memory(job_of(config, kind), memory.peek, SystemClock().now())
+    job, limitation = with_memory(job, memory.peek, SystemClock().now())
     interrupted = asyncio.Event()
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(
             signal.SIGINT, _interrupt, interrupted, asyncio.current_task()
         )
-    with RunProgress(what=f"{kind} report") as bars:
-        collected = await CollectorProcess().collect(
-            job, show or (lambda p: bars.update(p.step, p.done, p.total)), interrupted
-        )
+    if show is not None:
+        collected = await CollectorProcess().collect(job, show, interrupted)
+    else:
+        from agent.presentation.progress import RunProgress  # slow to import
+
+        with RunProgress(what=what) as bars:
+            collected = await CollectorProcess().collect(
+                job, lambda p: bars.update(p.step, p.done, p.total), interrupted
+            )
     context = ReportContext(
         report_id=str(uuid4()),
         finished_at=SystemClock().now().isoformat(),
         identity=identity,
         environment=environment_here(config),
     )
-    return payload_of(job, with_limitation(collected.facts, limitation), (), context)
+    return job, with_limitation(collected.facts, limitation), (), context
+
+
+def _no_progress(_: Progress) -> None:
+    """Show nothing: a check of printers takes about a second."""
 
 
 def show_report(payload: ReportPayload) -> None:
     """Print a report on the terminal."""
-    Console(highlight=False).print(report_view(payload))
+    from rich.console import Console  # slow to import, as the other modules for complete reports
+
+    from agent.presentation.terminal.report import report_view
+
+    Console(highlight=False).print(report_view(payload, with_config))
 
 
 def write_page(
@@ -117,6 +178,8 @@ def write_page(
     ``write`` is a function that writes the content, for a process without the rights to write to
     ``path``.
     """
+    from agent.presentation.page.html import report_page  # slow to import
+
     try:
         (write or path.write_bytes)(report_page(payload).encode())
     except OSError as error:

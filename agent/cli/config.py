@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import getproxies
 
-from agent.cli.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import ENVIRONMENT_PREFIX, LoadedConfig, load, place_of, review
@@ -141,7 +141,10 @@ def _check_service(service: Service) -> None:
 
 
 def _require_private(key: ApiKeySource) -> None:
-    key.read_as_configured()
+    from agent.config.review import is_placeholder  # needed for `check` only
+
+    if is_placeholder(key.read_as_configured()):
+        raise ConfigError((f"{key.describe()} contains a placeholder: write the API key into it",))
     if too_open := key.why_too_open():
         raise ConfigError((too_open,))
 

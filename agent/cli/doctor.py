@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent.adapters.accounts.privileges import step_down, writer_of
-from agent.cli.options import add_config_option, add_json_option
 from agent.cli.terminal.doctor_view import show
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen
 from agent.config.file import load
 from agent.config.model import LocalConfig
-from agent.config.rights import as_root
+from agent.config.rights import as_root, with_config
 from agent.doctor.check import CheckResult
 from agent.doctor.context import Context
 from agent.doctor.document import document_of
@@ -77,7 +77,8 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     else:
         show(results, duration_s, Screen(), everything=options.all)
         if not all_visible(results):
-            sys.stdout.write(f"to see what is not visible to you: {as_root('doctor')}\n")
+            advice = with_config(as_root("doctor"))
+            sys.stdout.write(f"to see what is not visible to you: {advice}\n")
     if options.bundle is not None:
         from agent.cli.support_bundle import make_bundle
 

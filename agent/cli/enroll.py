@@ -4,8 +4,11 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Iterator
+from typing import Final
+from urllib.request import getproxies
 
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
@@ -14,17 +17,31 @@ from agent.adapters.service_client import ServiceClient
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
-from agent.cli.options import add_config_option, add_json_option
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
-from agent.config.model import Config
+from agent.config.model import Config, Service
 from agent.device_setup import device_at_start
-from agent.errors import ServiceError, StateError
+from agent.doctor.route import route_of
+from agent.errors import (
+    CredentialRefused,
+    Refused,
+    ServiceError,
+    ServiceUnavailable,
+    StateError,
+)
+from agent.rules.health import CONDITIONS
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import EnrollmentRecord
+
+_TERSE: Final = (
+    "name-resolution", "connection-refused", "connection-lost", "timeout", "tls", "proxy",
+    "bad-reply",
+)  # fmt: skip
+"""Causes whose detail needs the title of the condition to be understood."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,11 +62,18 @@ def run(options: argparse.Namespace) -> int:
     # The key is read before `step_down`: the agent's user may not be able to read it.
     source = key_source(config.service.api_key_file, loaded.path)
     key = ApiKeySource(None, source.read_as_configured())
+    key_place = source.describe()
     state = StateDirectory(loaded.state_dir)
     require_visible(state.path)
     step_down(state.path)
     with _held(state):
-        record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
+        try:
+            record, is_new = asyncio.run(_bind(config, key, state, force=options.force))
+        except ServiceError as error:
+            proxy = _proxy_of(config.service)
+            where = f"{config.service.base_url}{proxy and f' through the proxy {proxy}'}"
+            fix = _fix(error, key_place, has_proxy=bool(proxy))
+            raise ServiceError(f"not enrolled at {where}: {_describe(error)}\n{fix}") from None
     if options.json:
         sys.stdout.write(json.dumps(to_plain(record), indent=2) + "\n")
     else:
@@ -57,11 +81,42 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _proxy_of(service: Service) -> str:
+    """Return the proxy's address and the setting that names it; "" if no proxy is used."""
+    route = route_of(service.base_url, service.proxy, os.environ, getproxies())
+    return f"{route.proxy} of {route.why}" if route.proxy else ""
+
+
+def _describe(error: ServiceError) -> str:
+    if isinstance(error, ServiceUnavailable) and error.cause in _TERSE:
+        return f"{CONDITIONS[error.cause].title}: {error}"
+    return explain(error)
+
+
+def _fix(error: ServiceError, key_place: str, *, has_proxy: bool) -> str:
+    """Return what to do after a failed enrollment. ``key_place`` names where the API key is."""
+    if isinstance(error, ServiceUnavailable):
+        if error.cause in {"server-error", "throttled"}:
+            return "try again later"
+        is_of_proxy = has_proxy and error.cause in {"connection-refused", "name-resolution"}
+        return CONDITIONS["proxy" if is_of_proxy else error.cause].fix
+    if isinstance(error, CredentialRefused) or explain(error) != str(error):
+        return f"put a valid key with a write grant for this location into {key_place}"
+    if isinstance(error, Refused) and error.code is not None:
+        return "correct service.location_id, or use a key for this location"
+    return (
+        "check service.base_url and service.location_id; update the agent if the service is newer"
+    )
+
+
 @contextlib.contextmanager
 def _held(state: StateDirectory) -> Iterator[None]:
     state.prepare()
     if state.holder() is not None:
-        raise StateError("the agent is running and enrolls itself: stop it to enroll manually")
+        raise StateError(
+            "the agent is running and enrolls itself: see `venue-agent status`, or stop it to"
+            " enroll manually"
+        )
     with state.hold():
         yield
 
@@ -94,8 +149,6 @@ async def _bind(
     key = identity.load_or_create()
     try:
         bound = await sign_up(config, key, record.legacy_install_id, client)
-    except ServiceError as error:
-        raise ServiceError(f"not enrolled: {explain(error)}") from None
     finally:
         await client.close()
     service = config.service

@@ -1,10 +1,11 @@
 """`venue-agent history`: lists requests and reports, newest first, or shows one report."""
 
 import argparse
+import contextlib
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -16,13 +17,14 @@ from agent.adapters.storage.history import (
     KeptReport,
     find_reports,
     find_requests,
+    read_bodies,
     read_history,
 )
 from agent.adapters.storage.sent import KEPT_MAX, KEPT_MAX_AGE
 from agent.adapters.storage.state import StateDirectory
-from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import resolve_state
-from agent.cli.terminal.screen import Screen, Style
+from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style
 from agent.errors import ConfigError, ConfigMissing, StateError
 from agent.presentation.humanize import ago
 from agent.wire.codec import parse_json
@@ -76,7 +78,8 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows[:limit]], indent=2) + "\n")
     elif rows:
-        _show(Screen(), rows[:limit], has_more=len(rows) > limit)
+        headlines = headlines_of(here.state, rows[:limit])
+        _show(Screen(), rows[:limit], headlines, has_more=len(rows) > limit)
     else:
         sys.stdout.write("no requests yet\n")
     return 0
@@ -143,21 +146,55 @@ def _show_again(
     return 0
 
 
-def _show(screen: Screen, rows: tuple[HistoryRow, ...], *, has_more: bool) -> None:
+def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str, tuple[str, Style]]:
+    """Return the headline of each report that is still stored, by its id. Raises StateError.
+
+    It is the headline that the service shows as well.
+    """
+    bodies = read_bodies(state, [row.report_id for row in rows if row.report_id])
+    if not bodies:
+        return {}
+    from agent.presentation.headline import headline_of  # slow to import
+    from agent.rules.reports.sealing import report_of
+
+    headlines: dict[str, tuple[str, Style]] = {}
+    for report_id, body in bodies.items():
+        with contextlib.suppress(ValidationError):  # of another version, or damaged
+            if (payload := report_of(body).report) is not None:
+                headline = headline_of(payload)
+                headlines[report_id] = headline.verdict, SEVERITY_STYLES[headline.severity]
+    return headlines
+
+
+def _show(
+    screen: Screen,
+    rows: tuple[HistoryRow, ...],
+    headlines: Mapping[str, tuple[str, Style]],
+    *,
+    has_more: bool,
+) -> None:
     screen.table(
         ("when (UTC)", "kind", "result", "report or reason"),
-        [
-            (
-                (row.at[:16].replace("T", " "), "none"),
-                (row.kind, "none"),
-                (result_of(row), _STYLES.get(result_of(row), "none")),
-                (row.detail or row.report_id or "", "quiet"),
-            )
-            for row in rows
-        ],
+        [line for row in rows for line in _lines_of(row, headlines.get(row.report_id or ""))],
     )
     if has_more:
         screen.line((f"there are older rows: see --limit (now {len(rows)})", "quiet"))
+
+
+def _lines_of(
+    row: HistoryRow, headline: tuple[str, Style] | None
+) -> Iterator[tuple[tuple[str, Style], ...]]:
+    """Yield the row, with the id of its report in a line of its own if there is a headline."""
+    result = result_of(row)
+    last: tuple[str, Style] = (row.detail or row.report_id or "", "quiet")
+    yield (
+        (row.at[:16].replace("T", " "), "none"),
+        (row.kind, "none"),
+        (result, _STYLES.get(result, "none")),
+        headline or last,
+    )
+    if headline is not None:
+        yield (("", "none"), ("", "none"), ("", "none"), (row.report_id or "", "quiet"))
 
 
 def result_of(row: HistoryRow) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from agent import __version__
-from agent.config.rights import as_root
+from agent.config.rights import as_root, name_configuration, with_config
 from agent.errors import AgentError, ConfigError, NotVisible
 from agent.presentation.command_line import SuggestingParser
 from agent.redaction.known import redact, remember
@@ -33,13 +33,18 @@ VERBS: Final = {
     "run": "run the daemon in the foreground, as service managers do",
     "enroll": "enroll at the service now and print the record",
     "collect": "collect a report on this machine now, without a service",
+    "check": "check one printer now: what is wrong with it, and what to do",
     "status": "show the daemon's state and its problems",
     "doctor": "check everything that the agent needs, with a fix for each problem",
     "history": "list requests and reports from the journal",
-    "printers": "list the known printers of this machine, or forget one",
+    "printers": "show the state of all printers of this machine, the broken ones first",
     "config": "check, show or describe the configuration",
     "service": "install, uninstall, start or stop the service, or show its state",
 }
+
+
+_OPTIONS: Final = frozenset({"-h", "--help", "--version", "--debug"})
+"""The options of the program itself."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,15 +52,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _prevent_encoding_errors()
     if arguments is None:
         use_system_programs_only()
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser(words).parse_args(words)
+    words = in_order(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(words)
+    if not words:
+        parser.print_help(sys.stderr)
+        parser.exit(EXIT_USAGE)
+    options = parser.parse_args(words)
+    name_configuration(getattr(options, "config", None))
 
     def act() -> int:
         _find_secrets(getattr(options, "config", None))
         code: int = importlib.import_module(f"agent.cli.{options.verb}").run(options)
         return code
 
-    return run_command(act, debug=options.debug, words=shlex.join(words))
+    try:
+        return run_command(act, debug=options.debug, words=shlex.join(words))
+    finally:
+        name_configuration(None)
+
+
+def in_order(words: Sequence[str]) -> list[str]:
+    """Return the command line with each option behind the verb that it belongs to.
+
+    `--config` may be anywhere, and the other options of a verb may precede it.
+    """
+    ordered: list[str] = []
+    moved: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        is_config = word == "--config" or word.startswith("--config=")
+        (moved if is_config else ordered).append(word)
+        if word == "--config" and (path := next(rest, None)) is not None:
+            moved.append(path)
+    if not ordered:
+        return []
+    verb = next((number for number, word in enumerate(ordered) if word in VERBS), 0)
+    first = [word for word in ordered[:verb] if word in _OPTIONS]
+    moved = [word for word in ordered[:verb] if word not in _OPTIONS] + moved
+    return [*first, *ordered[verb:], *moved]
 
 
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
@@ -76,7 +110,7 @@ def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "")
             sys.stderr.write(redact("".join(traceback.format_exception(error))))
             return EXIT_BAD  # Python's own exit code after a traceback
         for line in _lines_of(error, words):
-            sys.stderr.write(f"venue-agent: {redact(without_controls(line))}\n")
+            sys.stderr.write(f"venue-agent: {with_config(redact(without_controls(line)))}\n")
         return _code_of(error)
 
 
@@ -133,14 +167,21 @@ def _prevent_encoding_errors() -> None:
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="venue-agent", description="Remote control and diagnostics agent of a venue's machine."
+        prog="venue-agent",
+        usage="%(prog)s VERB [OPTIONS]",
+        description="Finds out what is wrong with this machine, its printers and its network.",
+        epilog="`venue-agent VERB --help` describes a verb and its options.",
     )
     parser.add_argument("--debug", action="store_true", help="show tracebacks")
-    verbs = parser.add_subparsers(title="verbs", dest="verb", required=True, metavar="VERB")
+    verbs = parser.add_subparsers(
+        title="verbs", dest="verb", required=True, metavar="VERB", prog="venue-agent"
+    )
     wanted = next((word for word in words if word in VERBS), None)
     for name, summary in VERBS.items():
         sub = verbs.add_parser(name, help=summary, description=summary)
-        sub.add_argument("--debug", action="store_true", default=argparse.SUPPRESS)
+        sub.add_argument(
+            "--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks"
+        )
         # Only the verb that runs is imported for its options.
         if name == wanted:
             importlib.import_module(f"agent.cli.{name}").add_arguments(sub)

@@ -1,42 +1,84 @@
-"""`venue-agent printers`: lists the known printers of this machine, or forgets one."""
+"""`venue-agent printers`: shows this machine's printers and what the agent remembers of them."""
 
 import argparse
+import asyncio
 import json
+import shlex
 import sys
 from dataclasses import asdict
 
 from agent.adapters.storage.printer_memory import PrinterMemory
-from agent.cli.options import add_config_option, add_json_option
-from agent.cli.resolve_state import resolve_state
+from agent.cli.collect import check_printers
+from agent.cli.resolve_state import ResolvedState, resolve_state
+from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.printer_view import show_printers
 from agent.cli.terminal.screen import Screen
-from agent.errors import AgentError, ConfigMissing, StateError
+from agent.errors import AgentError, ConfigError, ConfigMissing, StateError
 from agent.rules.learned_printers import Memory
+from agent.wire.codec import to_plain
+from agent.wire.payloads.network import NetworkPayload
 from collectors.contract import LearnedPrinter
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_option(parser)
     add_json_option(parser)
-    parser.add_argument("action", nargs="?", choices=("list", "forget"), default="list")
-    parser.add_argument("printer", nargs="?", help="id or queue of the printer to forget")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "forget"),
+        default="list",
+        help="list (default): show the printers; forget: accept another device as a printer",
+    )
+    parser.add_argument(
+        "printer",
+        nargs="?",
+        metavar="PRINTER",
+        help="with forget: id or queue of the printer that was replaced",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.action == "list" and options.printer:
+        advice = f"`venue-agent check {shlex.quote(options.printer)}` shows one printer"
+        raise ConfigError((f"`printers list` shows all printers; {advice}",))
     here = resolve_state(options.config)
+    if options.action == "forget":
+        file, memory = _read_memory(here)
+        if memory == Memory() and isinstance(here.guessed_because, ConfigMissing):
+            raise here.guessed_because
+        _forget(file, memory, options.printer)
+    elif options.json:
+        _, memory = _read_memory(here)
+        payload = _check(here)
+        states = None if payload is None else list(map(to_plain, payload.printers or ()))
+        document = {**asdict(memory), "states": states}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        screen = Screen()
+        if payload := _check(here):
+            show_printers(screen, payload)
+            screen.blank()
+        _show(screen, _read_memory(here)[1])
+    return 0
+
+
+def _check(here: ResolvedState) -> NetworkPayload | None:
+    """Contact the printers, unless the configuration, which may exclude some, cannot be read."""
+    if here.config is None:
+        return None
+    payload, _ = asyncio.run(check_printers(here.config, here.state))
+    return payload
+
+
+def _read_memory(here: ResolvedState) -> tuple[PrinterMemory, Memory]:
+    """Return what the agent remembers. Raises NotVisible, StateError."""
     here.require_visible()
     file = PrinterMemory(here.state)
     memory, reason = file.peek()
     if reason is not None:
         raise StateError(reason)
-    if memory == Memory() and isinstance(here.guessed_because, ConfigMissing):
-        raise here.guessed_because
-    if options.action == "forget":
-        _forget(file, memory, options.printer)
-    elif options.json:
-        sys.stdout.write(json.dumps(asdict(memory), indent=2) + "\n")
-    else:
-        _show(Screen(), memory)
-    return 0
+    return file, memory
 
 
 def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
@@ -55,8 +97,9 @@ def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
 
 def _show(screen: Screen, memory: Memory) -> None:
     if not memory.printers:
-        screen.line(("no report has found a printer yet", "none"))
+        screen.line(("remembered: no report has found a printer yet", "quiet"))
         return
+    screen.line(("remembered from earlier reports", "strong"))
     screen.table(
         ("printer", "seen (UTC)", "at", "known by"),
         [

@@ -20,11 +20,12 @@ class ResolvedState:
     """A state directory.
 
     If an error in the configuration makes the directory a guess, ``guessed_because`` is this error.
-    Otherwise it is None.
+    Otherwise it is None. ``config`` is None if the configuration cannot be read or is invalid.
     """
 
     state: StateDirectory
     guessed_because: ConfigError | None = None
+    config: LocalConfig | None = None
 
     @property
     def is_closed(self) -> bool:
@@ -69,5 +70,5 @@ def _configured_state(config: Path | None) -> ResolvedState:
     if loaded.path is None and loaded.config.service is None:
         from agent.config.rights import no_configuration  # rarely needed
 
-        return ResolvedState(state, ConfigMissing((no_configuration(),)))
-    return ResolvedState(state)
+        return ResolvedState(state, ConfigMissing((no_configuration(),)), loaded.config)
+    return ResolvedState(state, config=loaded.config)

@@ -8,7 +8,7 @@ import sys
 
 from agent import daemon
 from agent.adapters.sighup import is_service, sighup_action
-from agent.cli.options import add_config_option
+from agent.cli.terminal.options import add_config_option
 from agent.config.rights import by_root, has_service_manager
 from agent.errors import AgentError, ConfigError, ConfigNotVisible, NotVisible, StateError
 

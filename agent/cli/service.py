@@ -16,7 +16,7 @@ from agent.adapters.service_manager.contract import Activity, ServiceManager, Se
 from agent.adapters.service_manager.detect import detect_service_manager
 from agent.adapters.service_manager.first_config import InstallOptions, write_first_config
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
-from agent.cli.options import add_json_option
+from agent.cli.terminal.options import add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.model import is_there
 from agent.config.rights import by_root, no_configuration

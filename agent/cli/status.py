@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from typing import Any, Final
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
-from agent.cli.options import add_config_option, add_json_option
 from agent.cli.resolve_state import ResolvedState, resolve_state
+from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.model import is_of_the_machine
 from agent.config.rights import as_root, how_to_start
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 def show_status(screen: Screen, here: ResolvedState, config: Path | None) -> int:
     """Print the status, and return the exit code. Raises StateError."""
     if here.is_closed:
-        return _show_public(screen, here, config)
+        return _show_public(screen, here)
     snapshot = _snapshot(here.state)
     if name := machine_name(snapshot.install_id or ""):
         screen.paragraph(name, "strong")
@@ -123,15 +122,14 @@ def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
     }, NOT_VISIBLE
 
 
-def _show_public(screen: Screen, here: ResolvedState, config: Path | None) -> int:
+def _show_public(screen: Screen, here: ResolvedState) -> int:
     """Print what every user can see, and how to see the rest."""
     from agent.doctor.public_status import describe, public_status  # rarely needed
 
     screen.line(("not visible to you", "warn"))
     screen.fact("agent", describe(public_status()))
     screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
-    words = [] if config is None else ["--config", str(config)]
-    screen.paragraph(f"→ to see its state: {as_root(shlex.join(['status', *words]))}")
+    screen.paragraph(f"→ to see its state: {as_root('status')}")
     return NOT_VISIBLE
 
 
@@ -144,15 +142,20 @@ def _without_secrets(status: DaemonStatus | None) -> DaemonStatus | None:
 
 
 def _recent(state: StateDirectory) -> list[str]:
-    """Return a line for each of the last requests."""
+    """Return a line for each of the last requests, with the headline of its report."""
     from agent.adapters.storage.history import read_history  # not needed for --json
-    from agent.cli.history import result_of
+    from agent.cli.history import headlines_of, result_of
 
     try:
         rows = read_history(state, RECENT_REQUESTS)
+        headlines = headlines_of(state, rows)
     except StateError as error:
         return [str(error)]
-    return [f"{row.kind} {result_of(row)}, {ago(row.at)}" for row in rows]
+    lines = ((row, headlines.get(row.report_id or "", ("", "none"))[0]) for row in rows)
+    return [
+        f"{row.kind} {result_of(row)}, {ago(row.at)}{headline and f': {headline}'}"
+        for row, headline in lines
+    ]
 
 
 def _show_absent(

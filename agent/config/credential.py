@@ -92,8 +92,9 @@ class ApiKeySource:
         except UnicodeDecodeError:
             raise CredentialRefused(f"{self.describe()} is not a text file") from None
         except OSError as error:
+            fix = "; write the key into this file" if isinstance(error, FileNotFoundError) else ""
             raise CredentialRefused(
-                f"the API key cannot be read from {self.file}: {error.strerror}"
+                f"the API key cannot be read from {self.file}: {error.strerror}{fix}"
             ) from None
         return _checked(text, self.describe())
 

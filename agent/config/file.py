@@ -135,7 +135,7 @@ def _read(
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        from agent.config.problems import syntax_problem  # rarely needed
+        from agent.config.syntax import syntax_problem  # rarely needed
 
         raise ConfigError((syntax_problem(model, name, error, text),)) from None
     tables = {section: keys for section, keys in tree.items() if isinstance(keys, dict)}
@@ -176,7 +176,9 @@ def _text(path: Path | None) -> tuple[str, Path | None]:
     try:
         return content.decode("utf-8-sig").replace("\r\n", "\n"), source
     except UnicodeDecodeError as error:
-        raise ConfigError((f"{source}: is not UTF-8 text (byte {error.start})",)) from None
+        raise ConfigError(
+            (f"{source}: is not UTF-8 text (byte {error.start}): save it with the encoding UTF-8",)
+        ) from None
 
 
 def _overrides(

@@ -2,19 +2,29 @@
 
 import difflib
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from agent.config.model import Section, sections_of
+from agent.config.syntax import ASSIGNMENT, HEADER
 from agent.redaction.known import redact_value
 from agent.wire.validation import Issue, Path
 
-_HEADER = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
-_ASSIGNMENT = re.compile(r"^\s*([\w\-]+)\s*=")
 _NEAR: Final = 0.5
 """Minimum similarity of a suggestion (difflib's ratio)."""
+_SAME_MEANING: Final = {
+    "verbose": "debug", "trace": "debug", "notice": "info", "warn": "warning", "err": "error",
+    "fatal": "error", "critical": "error", "push": "stream", "plain": "text", "tcp": "network",
+    "lan": "network", "bluetooth": "ble",
+}  # fmt: skip
+"""Words that other programs use for a choice."""
+_WITHOUT_QUOTES: Final = {
+    "must be true or false": re.compile("true|false"),
+    "must be a number": re.compile(r"[+-]?\d+(\.\d+)?"),
+    "must be a whole number": re.compile(r"[+-]?\d+"),
+}
+"""Reasons why a text is a wrong value, with the texts that are right without quotes."""
 
 
 def problems_of(model: type[Section], issues: Sequence[Issue], source: "Source") -> tuple[str, ...]:
@@ -58,10 +68,16 @@ class Source:
 
 
 def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
-    """Return the missing keys that an unknown key resembles. Only the unknown key is reported."""
+    """Return the missing keys that an unknown key resembles. Only the unknown key is reported.
+
+    A missing section is also left out if one of its keys is above the first section.
+    """
     missing = [each.path for each in issues if each.fault == "missing"]
     meant: set[Path] = set()
     for *above, key in (each.path for each in issues if each.fault == "unknown"):
+        if not above:
+            sections = sections_of(model).items()
+            meant.update((name,) for name, each in sections if key in each.model_fields)
         here = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
         nearest = _nearest(str(key), here)
         if nearest and _nearest(str(key), keys_below(model, tuple(above))) == nearest:
@@ -85,29 +101,6 @@ def _nearest(word: str, known: list[str]) -> str | None:
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=_NEAR)), None)
 
 
-def syntax_problem(
-    model: type[Section], name: str, error: tomllib.TOMLDecodeError, text: str
-) -> str:
-    """Describe a syntax error and its place.
-
-    The message repeats only a known key of the line, because the rest of the line may be a secret.
-    """
-    message = str(error)
-    if match := re.search(r" \(at line (\d+), column (\d+)\)$", message):
-        line, column = int(match[1]), int(match[2])
-        key = _key_in_line(model, text.splitlines()[line - 1 : line])
-        where = f": '{key} = …'" if key else ""
-        return f"{name}:{line}:{column}: {message[: match.start()]}{where}"
-    return f"{name}: {message}"
-
-
-def _key_in_line(model: type[Section], lines: Sequence[str]) -> str | None:
-    assignment = _ASSIGNMENT.match(lines[0]) if lines else None
-    sections = sections_of(model)
-    known = {*sections, *(key for section in sections.values() for key in section.model_fields)}
-    return assignment[1] if assignment and assignment[1] in known else None
-
-
 def positions_of(text: str) -> dict[Path, tuple[int, int]]:
     """Map each table and key of a TOML text to its line and column.
 
@@ -117,13 +110,13 @@ def positions_of(text: str) -> dict[Path, tuple[int, int]]:
     table: Path = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
-        if header := _HEADER.match(line):
+        if header := HEADER.match(line):
             table = tuple(header[2].split("."))
             if header[1] == "[[":
                 counts[header[2]] = counts.get(header[2], -1) + 1
                 table = (*table, counts[header[2]])
             positions[table] = (number, header.start(2) + 1)
-        elif assignment := _ASSIGNMENT.match(line):
+        elif assignment := ASSIGNMENT.match(line):
             positions[(*table, assignment[1])] = (number, assignment.start(1) + 1)
     return positions
 
@@ -132,16 +125,39 @@ def _message(model: type[Section], issue: Issue) -> str:
     *section, key = issue.path or ("",)
     where = f" in [{section[0]}]" if section else ""
     if issue.fault == "unknown":
-        nearest = _nearest(str(key), keys_below(model, tuple(section)))
-        return f"unknown key {str(key)!r}{where}{_suggestion(nearest)}"
+        return f"unknown key {str(key)!r}{where}{_known_instead(model, issue.path)}"
     if issue.fault == "missing":
         return f"the key {str(key)!r}{where} is required"
-    nearest = _nearest(str(issue.value), list(issue.choices))
     reason = "must be a table" if issue.is_table else issue.reason
     name = ".".join(str(part) for part in issue.path if isinstance(part, str))
     if issue.value is None:
         return f"{name} {reason}"
-    return f"{name} {reason} (it is {_redacted_value(issue)}{_suggestion(nearest)})"
+    return f"{name} {reason} (it is {_redacted_value(issue)}{_instead(issue)})"
+
+
+def _known_instead(model: type[Section], path: Path) -> str:
+    """Return the section that has an unknown key, or else the most similar key."""
+    *above, key = path
+    sections = [name for name, each in sections_of(model).items() if key in each.model_fields]
+    if len(sections) == 1 and not above:
+        return f": it belongs below a line [{sections[0]}]"
+    nearest = _nearest(str(key), keys_below(model, tuple(above)))
+    if nearest is None and len(sections) == 1:
+        return f": it belongs in [{sections[0]}]"
+    return _suggestion(nearest)
+
+
+def _instead(issue: Issue) -> str:
+    """Return what to write instead of a wrong value; "" if unknown."""
+    value = issue.value
+    if issue.reason == "must be a list":
+        what = f"[[{issue.path[-1]}]], with two" if isinstance(value, dict) else "it in square"
+        return f"; write {what} brackets"
+    if isinstance(value, str) and issue.reason in _WITHOUT_QUOTES:
+        return "; delete the quotes" if _WITHOUT_QUOTES[issue.reason].fullmatch(value) else ""
+    choices = list(issue.choices)
+    same = _SAME_MEANING.get(str(value).lower())
+    return _suggestion(same if same in choices else _nearest(str(value), choices))
 
 
 def _redacted_value(issue: Issue) -> str:

@@ -30,6 +30,11 @@ _LOCAL_ADDRESSES: Final = {
     "ble": ((_MAC, _UUID), "must be a Bluetooth address such as 01:23:45:67:89:ab"),
 }
 _PROXY_SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})
+_EXAMPLE_HOST: Final = re.compile(r"(?:.+\.)?example(?:\.com|\.net|\.org)?")  # RFC 2606
+_PLACEHOLDER: Final = re.compile(
+    r"<.*>|\{.*\}|\.\.\.|…|ID|KEY|URL|[A-Z_-]*LOCATION(?:[_-]ID)?|API[_-]KEY|(?i:x{3,}|to-?do"
+    r"|change[_-]?me|replace[_-]?me|placeholder|(?:my|your)[ _-].*)"
+)
 _HOST_MAX: Final = 253
 _LABEL_MAX: Final = 63
 _PORT_MAX: Final = 65535
@@ -139,6 +144,27 @@ def _service_types(items: list[Any]) -> str | None:
     return f"must contain service types such as _till._tcp, not {wrong}" if wrong else None
 
 
+def _example_address(url: str) -> str | None:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return None  # `config.model` reports an invalid URL
+    if _EXAMPLE_HOST.fullmatch(host):
+        return "is the address of the example: write the address of your service"
+    return None
+
+
+def _location(text: str) -> str | None:
+    if is_placeholder(text):
+        return "is a placeholder: write the service's id of this venue"
+    return _blanks(text)
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether ``text`` stands for a value that a user has to fill in."""
+    return _PLACEHOLDER.fullmatch(text) is not None
+
+
 def _blanks(text: str) -> str | None:
     is_wrong = text.strip() != text and text.isprintable()
     return "must not begin or end with a blank" if is_wrong else None
@@ -153,7 +179,12 @@ def _proxy(text: str) -> str | None:
 
 
 def _relative_path(path: str) -> str | None:
-    """Refuse a relative path: which file it means depends on where the agent is started."""
+    """Refuse a relative path: which file it means depends on where the agent is started.
+
+    A path with a control character comes from a backslash in double quotes, such as `"C:\\temp"`.
+    """
+    if not path.isprintable():
+        return "contains control characters: a Windows path needs single quotes"
     is_absolute = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
     return None if is_absolute else "must be an absolute path"
 
@@ -179,7 +210,8 @@ def _schedule(text: str) -> str | None:
 
 
 _TEXTS: Final[Mapping[tuple[str, str], Callable[[str], str | None]]] = {
-    ("service", "location_id"): _blanks,
+    ("service", "base_url"): _example_address,
+    ("service", "location_id"): _location,
     ("device", "legacy_install_id"): _blanks,
     ("service", "proxy"): _proxy,
     ("service", "api_key_file"): _relative_path,

@@ -1,6 +1,8 @@
 """Advice for users: commands that need more rights, and how to get a configuration or a service."""
 
 import os
+import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,33 @@ other use.
 After setuid(2), a process cannot find out that root started it. `step_down` also passes the paths
 of the configuration and of the state directory as variables."""
 _INSTALL: Final = "venue-agent service install --base-url URL --location ID --api-key-file FILE"
+
+
+_TAKES_CONFIG: Final = re.compile(
+    r"(?<=`)([^`]*\bvenue-agent"
+    r" (?:run|enroll|collect|check|status|doctor|history|printers|config (?:check|show))\b[^`]*)"
+    r"(?=`)"
+)
+"""A command in the text of an advice that has the option `--config`."""
+
+_named: Path | None = None
+"""The configuration that the user named with `--config`."""
+
+
+def name_configuration(path: Path | None) -> None:
+    """Store the path that the user named with `--config`, for `with_config`."""
+    global _named  # noqa: PLW0603 - a process runs one verb
+    _named = path
+
+
+def with_config(text: str) -> str:
+    """Add the user's `--config` to the commands in ``text``, so that they can be copied."""
+    if _named is None:
+        return text
+    option = f" --config {shlex.quote(str(_named))}"
+    return _TAKES_CONFIG.sub(
+        lambda command: command[1] + ("" if "--config" in command[1] else option), text
+    )
 
 
 def is_for_root() -> bool:

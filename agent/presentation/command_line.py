@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Final, NoReturn
 UNKNOWN: Final = "unrecognized arguments: "
 """The start of argparse's message about unknown options."""
 _CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
+_MISSING: Final = re.compile(r"the following arguments are required: (.*)")
+_NO_VALUE: Final = re.compile(r"argument (\S+): expected one argument")
 _OPTION: Final = re.compile(r"(?<![\w-])--\w[\w-]*")
 _NEAR: Final = 0.6
 """Minimum similarity of a suggestion (difflib's ratio)."""
@@ -40,7 +42,21 @@ class SuggestingParser(argparse.ArgumentParser):
         return options, unknown
 
     def error(self, message: str) -> NoReturn:
-        super().error(message + did_you_mean(message, self.format_help()))
+        super().error(readable(message) + did_you_mean(message, self.format_help()))
+
+
+def readable(message: str) -> str:
+    """Return argparse's message in plain words."""
+    if missing := _MISSING.fullmatch(message):
+        return f"{missing[1]} is missing: see --help"
+    if no_value := _NO_VALUE.fullmatch(message):
+        return f"{no_value[1]} needs a value"
+    if choice := _CHOICE.search(message):
+        what = message.partition(":")[0].removeprefix("argument ")
+        known = ", ".join(re.findall(r"[\w-]+", choice[2]))
+        rest = message[choice.end() :]
+        return f"{choice[1]!r} is not a valid {what}: choose from {known}{rest}"
+    return message
 
 
 def did_you_mean(message: str, help_text: str) -> str:

@@ -55,8 +55,23 @@ class SourceRow:
 
 def printer_rows(payload: NetworkPayload) -> tuple[PrinterRow, ...]:
     """Return the printers. Printers that need attention come first."""
-    rows = (_printer_row(printer) for printer in payload.printers or ())
+    rows = (printer_row(printer) for printer in payload.printers or ())
     return tuple(sorted(rows, key=lambda row: STATUS_ORDER.index(row.status)))
+
+
+def printer_row(printer: Printer) -> PrinterRow:
+    """Return one printer."""
+    address, discovered_at = printer.address or "", printer.matched_endpoint or ""
+    status = status_of(printer)
+    return PrinterRow(
+        name=printer_name(printer),
+        status=status,
+        severity=STATUS_SEVERITIES[status],
+        transport=printer.transport,
+        address=shorten(address, NAME_LENGTH) or "no address",
+        discovered_at="" if discovered_at == address else shorten(discovered_at, NAME_LENGTH),
+        reason=plain(printer.reason or "") or "No reason was given.",
+    )
 
 
 def interface_rows(payload: NetworkPayload) -> tuple[InterfaceRow, ...]:
@@ -105,20 +120,6 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
         if reason is not None:
             lines.append(f"{what} could not be read: {reason}")
     return tuple(dict.fromkeys(plain(line) for line in lines))
-
-
-def _printer_row(printer: Printer) -> PrinterRow:
-    address, discovered_at = printer.address or "", printer.matched_endpoint or ""
-    status = status_of(printer)
-    return PrinterRow(
-        name=printer_name(printer),
-        status=status,
-        severity=STATUS_SEVERITIES[status],
-        transport=printer.transport,
-        address=shorten(address, NAME_LENGTH) or "no address",
-        discovered_at="" if discovered_at == address else shorten(discovered_at, NAME_LENGTH),
-        reason=plain(printer.reason or "") or "No reason was given.",
-    )
 
 
 def _interface_row(link: MapInterface) -> InterfaceRow:

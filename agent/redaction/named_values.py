@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from agent.redaction.shapes import MASK
+from agent.redaction.shapes import MASK, PLACEHOLDER
 
 _LONG: Final = (
     r"passw(?:or)?d|passphrase|secret|token|credential|cookie|authori[sz]ation"
@@ -40,7 +40,8 @@ _NAMES_SOMETHING_ELSE: Final = re.compile(
     r"|state|status|method|mode|realm|level|required|enabled|refused|shared|field|hash)s?$"
 )
 _NO_SECRET: Final = re.compile(
-    r"""(?i)(?:(?:true|false|null|none)(?![\w\-])|""(?!")|''(?!')|\*\*\*|"\*\*\*"|'\*\*\*')"""
+    rf"(?i)(?:bearer {PLACEHOLDER}"
+    r"""|(?:true|false|null|none)(?![\w\-])|"…"|""(?!")|''(?!')|\*\*\*|"\*\*\*"|'\*\*\*')"""
 )
 _QUOTED: Final = re.compile(r""""(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'""")
 _LITERAL: Final = re.compile(r"'[^'\n]*+'")

@@ -23,8 +23,11 @@ _RETAIL_KEY: Final = re.compile(
 _JSON_WEB_TOKEN: Final = re.compile(  # RFC 7519; `eyJ` is `{"` in base64
     r"(?<![A-Za-z0-9_\-])eyJ[A-Za-z0-9_\-]{6,}+(?:\.[A-Za-z0-9_\-]*+){1,4}"
 )
+PLACEHOLDER: Final = r"<[A-Za-z _\-]{1,32}+>(?![^\s,;.:)])"
+"""A name in angle brackets, which stands for a credential: `Authorization: Bearer <API key>`."""
 _BEARER: Final = re.compile(
-    r"(?i)(?<![a-z0-9])(bearer(?:[ \t]|%20|\\t){1,4})(?!token\b|auth|\*)[^\s\"',;]{4,}+"
+    r"(?i)(?<![a-z0-9])(bearer(?:[ \t]|%20|\\t){1,4})"
+    rf"(?!token\b|auth|\*|{PLACEHOLDER})[^\s\"',;]{{4,}}+"
 )
 _BASIC: Final = (
     re.compile(  # a credential contains a capital, a digit or padding; a word of prose does not

@@ -111,7 +111,7 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
 
 
 def acknowledgement_owed(state: State, delivered: RequestStatus) -> AcknowledgedStatus | None:
-    """Return the acknowledgement to repeat for a request that is delivered again; None for none.
+    """Return the acknowledgement to repeat for a request that is delivered again, or None.
 
     ``delivered`` is its status at the service. If this status is behind ``state``, the service has
     lost the acknowledgement. A request that ended without a report is not acknowledged, so that the

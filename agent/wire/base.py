@@ -182,7 +182,7 @@ Number = Annotated[
 # ---------------------------------------------------------------------------- constants
 
 
-def is_true_for_one(value: Any, constant: int) -> bool:
+def is_equal_but_other_type(value: Any, constant: int) -> bool:
     """Return whether ``value`` is true and ``constant`` is 1, or the opposite.
 
     pydantic accepts both in a Literal, because they are equal in Python. In JSON they are not.
@@ -192,7 +192,7 @@ def is_true_for_one(value: Any, constant: int) -> bool:
 
 def _refuse_other_than(constant: int) -> BeforeValidator:
     def check(value: Any) -> Any:
-        if is_true_for_one(value, constant):
+        if is_equal_but_other_type(value, constant):
             raise PydanticKnownError("literal_error", {"expected": repr(constant)})
         return value
 

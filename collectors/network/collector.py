@@ -8,6 +8,9 @@
 3. When the scan is complete, contact printers that it did not reach, query printers by SNMP, and
    connect again to print ports that refused the connection or did not answer.
 
+If the job is for printers only, the printers are read first, and only their addresses are scanned.
+mDNS is browsed only for a printer that is set up by an mDNS name.
+
 Only the calling thread stores results. After each step, it sends all facts so far. If a source
 fails, only its own facts are missing.
 
@@ -24,7 +27,15 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
-from collectors.contract import Failure, Interface, NetworkFacts, NetworkJob, Run, SourceState
+from collectors.contract import (
+    PRINTER_STEP,
+    Failure,
+    Interface,
+    NetworkFacts,
+    NetworkJob,
+    Run,
+    SourceState,
+)
 from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.discoveries import Discoveries
 from collectors.network.host.local_network import LocalNetwork
@@ -36,7 +47,13 @@ from collectors.network.observations import (
     MdnsFindings,
 )
 from collectors.network.scan.host_probes import TRIES
-from collectors.network.scan.printer_targets import doubtful_ports, printer_targets, snmp_targets
+from collectors.network.scan.printer_targets import (
+    USUAL_PORTS,
+    doubtful_ports,
+    printer_targets,
+    select_printers,
+    snmp_targets,
+)
 from collectors.network.scan.scan import ScanFindings, merge, with_neighbour_table
 from collectors.network.scan.targets import (
     Target,
@@ -57,7 +74,10 @@ _RESERVE_S = 0.3
 _GRACE_S = 0.2
 _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
+_SHORT_POLL_S = 0.01
+_QUESTIONS_START_S = 1.0
 _ONLY_DEVICE = "the request is for this machine only"
+_ONLY_PRINTERS = "only the printers of this machine were checked"
 _QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
 
@@ -91,7 +111,10 @@ class _Collection:
     def collect(self) -> NetworkFacts:
         if not self._is_over():
             self._read_machine()
-            self._discover()
+            if self._job.printers_only:
+                self._check_printers()
+            else:
+                self._discover()
         self._collected.is_cut = self._is_over()
         return self._facts(final=True)
 
@@ -109,7 +132,7 @@ class _Collection:
             collected.limitations.append(NO_NETWORK)
         if self._job.device_only:
             collected.selection = select_own_addresses(collected.local.interfaces)
-        else:
+        elif not self._job.printers_only:
             collected.selection = self._select()
         self._run.progress("interfaces", 1, 1)
 
@@ -142,6 +165,52 @@ class _Collection:
         facts.mdns = self._result("mdns", mdns, _failed_browse)
         self._set_queues(discoveries)
         self._checkpoint()
+        self._complete(scan, queries, discoveries)
+
+    def _check_printers(self) -> None:
+        """Contact this machine's printers, or one of them, and nothing else."""
+        from collectors.network.observations import is_resolved_by_mdns
+        from collectors.network.progress import printer_addresses_in
+
+        facts = self._collected
+        discoveries = Discoveries(facts.local.own_addresses)
+        self._store_printers(in_background(self._read_printers))
+        facts.mdns = MdnsFindings(state=SourceState("unsupported", _ONLY_PRINTERS))
+        if any(map(is_resolved_by_mdns, facts.known or ())):
+            facts.mdns = self._result("mdns", in_background(self._browse), _failed_browse)
+        facts.macs = self._neighbours()
+        if self._may_leave_machine:
+            facts.selection = select_printers(
+                facts.known or (),
+                printer_addresses_in(facts),
+                facts.local.in_use,
+                exclude=self._job.exclude,
+                max_hosts=self._job.max_hosts,
+            )
+        self._set_queues(discoveries)
+        queries = in_background(partial(self._query, discoveries))
+        self._wait_for_questions(discoveries, queries)
+        self._complete(in_background(partial(self._scan, discoveries)), queries, discoveries)
+
+    def _wait_for_questions(self, discoveries: Discoveries, queries: "Future[Enrichment]") -> None:
+        """Wait until an open IPP port can be queried over the connection of the scan.
+
+        A second connection would need a pause of a second.
+        """
+        ends_s = time.monotonic() + _QUESTIONS_START_S
+        while not (discoveries.asks_ipp_at_once or queries.done() or self._is_over()):
+            if time.monotonic() >= ends_s:
+                break
+            time.sleep(_SHORT_POLL_S)
+
+    def _complete(
+        self,
+        scan: "Future[ScanFindings]",
+        queries: "Future[Enrichment]",
+        discoveries: Discoveries,
+    ) -> None:
+        """Wait for the scan, contact the printers that it did not reach, and store all answers."""
+        facts = self._collected
         facts.scan = self._result("scan", scan, _failed_scan)
         self._checkpoint()
         self._contact_printers(discoveries)
@@ -182,9 +251,13 @@ class _Collection:
             return
         from collectors.network.progress import destinations_in
 
+        tried = {(h.address, port) for h in collected.scan.hosts for port in h.tried_ports}
+        if job.printers_only:
+            ports = (*USUAL_PORTS, *(printer.port for printer in collected.known if printer.port))
+            tried |= {(t.address, port) for t in collected.scan.unanswered for port in ports}
         targets, limitations = printer_targets(
             destinations_in(collected),
-            tried={(h.address, port) for h in collected.scan.hosts for port in h.tried_ports},
+            tried=tried,
             own=collected.local.own_addresses,
             exclude=job.exclude,
             networks=[network_of(a) for i in self._interfaces for a in i.addresses],
@@ -200,7 +273,7 @@ class _Collection:
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Connect again to print ports that failed: another till may have been using them."""
         collected, started_s = self._collected, time.monotonic()
-        for after_s in () if self._job.device_only else self._sources.retries_after_s:
+        for after_s in self._retries_after_s:
             own = collected.local.own_addresses
             targets = doubtful_ports(collected.known or (), collected.scan.hosts, own)
             if not targets or started_s + after_s >= self._discovery_ends_s:
@@ -217,11 +290,15 @@ class _Collection:
     # ------------------------------------------------------------------ in threads
 
     def _scan(self, discoveries: Discoveries) -> ScanFindings:
-        targets = self._collected.selection.targets
+        targets, ports = self._collected.selection.targets, self._job.ports
+        if self._job.printers_only:
+            ports = USUAL_PORTS
+        if not targets and self._job.printers_only:
+            return ScanFindings(state=SourceState("unsupported", _ONLY_PRINTERS))
         if not targets:
             state = SourceState("unsupported", _NOTHING_TO_SCAN)
             return ScanFindings(state=state, limitations=(_NOTHING_TO_SCAN,))
-        findings = self._run_scan(targets, self._job.ports, discoveries)
+        findings = self._run_scan(targets, ports, discoveries)
         if any(target.way == "routed" for target in targets):
             table = self._sources.read_neighbour_table()
             findings = with_neighbour_table(findings, targets, table)
@@ -256,6 +333,8 @@ class _Collection:
 
         known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
         known = replace(known, printers=with_learned(known.printers, self._job.learned))
+        if self._job.printer:
+            known = self._choose(known)
         self._wanted = wanted_by(known.printers)
         if not self._may_leave_machine:
             return known
@@ -264,10 +343,22 @@ class _Collection:
         self._wanted = wanted_by(printers)
         return replace(known, printers=printers)
 
+    def _choose(self, known: KnownPrinters) -> KnownPrinters:
+        """Return only the printer that the job names. Without such a printer, add a failure."""
+        from collectors.network.printers.naming import named, unknown_name
+
+        chosen = named(known.printers, self._job.printer)
+        if chosen:
+            return replace(known, printers=chosen)
+        reason = unknown_name(known.printers, self._job.printer)
+        failures = (*known.failures, Failure(PRINTER_STEP, reason))
+        return replace(known, printers=(), failures=failures)
+
     def _query(self, discoveries: Discoveries) -> Enrichment:
         if not self._job.enrich:
             return Enrichment(limitations=(_QUERIES_DISABLED,))
-        interfaces = () if self._job.device_only else self._interfaces
+        is_near = self._job.device_only or self._job.printers_only
+        interfaces = () if is_near else self._interfaces
         return self._sources.enrich(discoveries, interfaces, self._deadline_s, self._run)
 
     def _query_snmp(self) -> tuple[Evidence, ...]:
@@ -284,6 +375,14 @@ class _Collection:
     @property
     def _may_leave_machine(self) -> bool:
         return bool(self._collected.local.in_use) and not self._job.device_only
+
+    @property
+    def _retries_after_s(self) -> tuple[float, ...]:
+        """The times of further connections to print ports, in seconds after the scan."""
+        if self._job.device_only:
+            return ()
+        retries_after_s = self._sources.retries_after_s
+        return retries_after_s[:1] if self._job.printers_only else retries_after_s
 
     @property
     def _interfaces(self) -> tuple[Interface, ...]:

@@ -78,8 +78,8 @@ def _without_borrowed_uuids(
 ) -> tuple[MdnsService, ...]:
     """Leave out hearsay whose UUID another device gives as its own.
 
-    Hearsay is a service that a host announces at the address of another host. Such an announcement
-    is no evidence of the device at that address, because its UUID belongs to a different device.
+    Hearsay is a service that a host announces at the address of another host. If the UUID of the
+    service belongs to a third device, the service is no evidence of the device at that address.
     """
     given = {each.uuid for each in evidence if each.address not in own}
     given |= {_uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)}
@@ -112,7 +112,10 @@ class _Join:
     def add_services(
         self, services: Sequence[MdnsService], convincing: Sequence[MdnsService]
     ) -> None:
-        """Add all ``services`` to the hosts, and those without borrowed UUIDs to the ports."""
+        """Add all ``services`` to the hosts, but only the ``convincing`` ones to the ports.
+
+        A service with a borrowed UUID is not convincing.
+        """
         for service in services:
             for address in announced_addresses(service):
                 self._services_of[address].append(service)

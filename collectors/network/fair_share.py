@@ -102,7 +102,7 @@ class FairQueue:
 
 
 def in_turns(owned: Iterable[tuple[Hashable, Item]]) -> list[Item]:
-    """Return the items in turns: first the first item of each owner, then each second item, etc."""
+    """Return the first item of each owner, then the second item of each owner, and so on."""
     turns: defaultdict[int, list[Item]] = defaultdict(list)
     counts: Counter[Hashable] = Counter()
     for owner, item in owned:

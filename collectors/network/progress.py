@@ -7,10 +7,12 @@ from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Una
 from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
+from collectors.network.matching.cases import located_addresses
 from collectors.network.matching.causes import machine_causes
 from collectors.network.matching.destination import with_destinations
 from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
+from collectors.network.matching.recognise import known_macs
 from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
@@ -55,6 +57,25 @@ def observed_in(collected: CollectedFacts, announced: Announced) -> Observations
         scanned_networks=collected.selection.networks if is_whole else (),
         attempts=collected.attempts,
     )
+
+
+def printer_addresses_in(collected: CollectedFacts) -> set[str]:
+    """Return the addresses at which the known printers may be, without a search of the network.
+
+    They are the addresses of their setup, those that mDNS announces, those that the neighbour table
+    has for their MACs, and for printers without an address the last one that was learned.
+    """
+    known = [printer for printer in collected.known or () if printer.transport == "network"]
+    observed = observed_in(collected, announced_in(collected))
+    addresses = located_addresses(known, observed.without(collected.local.own_addresses))
+    for printer in known:
+        learned = printer.learned
+        addresses.update(printer.addresses)
+        macs = known_macs(printer)
+        addresses.update(address for address, mac in collected.macs.items() if mac.endswith(macs))
+        if learned is not None and learned.address and not printer.addresses:
+            addresses.add(learned.address)
+    return addresses
 
 
 def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
@@ -104,7 +125,9 @@ def facts_of(
         if is_whole
         else NOTHING_WRONG
     )
-    matches = match(known, others, machine) if known else PrinterMatches()
+    matches = PrinterMatches()
+    if known:
+        matches = match(known, others, machine, printers_only=job.printers_only)
     hosts = assemble_hosts(observed)
     kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -152,7 +175,12 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
         names = ", ".join(each.interface.name for each in in_use)
         mac_address = f"the system reports no MAC address of {names}"
     if in_use and gateway is None and not collected.local.gateways:
-        gateway = "this machine has no default route"
+        direct = next((each for each in in_use if each.metric is not None), None)
+        gateway = (
+            "this machine has no default route"
+            if direct is None
+            else f"the default route through {direct.interface.name} needs no gateway"
+        )
     return Unavailable(
         mac_address=mac_address,
         interfaces=interfaces,

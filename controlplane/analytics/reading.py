@@ -3,16 +3,17 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, select
+from sqlalchemy import BigInteger, ColumnElement, Row, Select, bindparam, cast, func, select
 from sqlalchemy.orm import Session
 
 from controlplane.figures.buckets import DayRow, HourRow
 from controlplane.figures.financial import MethodKey, Movements, QueryLocation
 from controlplane.figures.items import Article
-from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, plus
+from controlplane.figures.sums import DaySums, HourSums, ItemSums, UnitSums, add_part
 from controlplane.figures.windows import Days
 from controlplane.merchant.contributions import SPAN_DAYS
 from controlplane.storage.merchant import rollup_tables
@@ -59,15 +60,14 @@ class Reader:
 
     def ledger(self, stretches: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
         ledger: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
-        names = self._method_names()
+        names = self._method_names
         for stretch in stretches:
             key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
             for location, currency, kind, method, *sums in self._sum(
                 rollup_tables.DayRollup, key, stretch
             ):
                 movements = ledger[location, currency].by_method
-                name = MethodKey(kind, names.get(method))
-                movements[name] = plus(movements.get(name, DaySums()), DaySums(*sums))
+                add_part(movements, MethodKey(kind, names.get(method)), DaySums(*sums))
             key = ("location", "currency", "unit")
             for location, currency, unit, *sold in self._sum(
                 rollup_tables.UnitRollup, key, stretch
@@ -80,25 +80,19 @@ class Reader:
 
         The hours contain all payment types, because the rollup of hours does not separate them.
         """
-        hours = rollup_tables.HourRollup.__table__.c
         for stretch in stretches:
             first, last = stretch.days.hours
-            query = (
-                select(*hours)
-                .where(hours.location.in_(stretch.locations), hours.hour.between(first, last))
-                .order_by(hours.location, hours.hour, hours.currency)
-            )
-            yield from self._rows(query)
+            yield from self._rows(_HOURS, locations=stretch.locations, first=first, last=last)
 
     def trading(self, stretches: Iterable[Stretch]) -> list[DayRow]:
         """Return the sums of each day and currency over all locations, in order."""
-        by_day: defaultdict[tuple[int, str], HourSums] = defaultdict(HourSums)
+        by_day: dict[tuple[int, str], HourSums] = {}
         for stretch in stretches:
             for day, currency, *sums in self._sum(
                 rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
             ):
                 part = HourSums(**dict(zip(TRADED, sums, strict=True)))
-                by_day[day, currency] = plus(by_day[day, currency], part)
+                add_part(by_day, (day, currency), part)
         return [(*key, *sums) for key, sums in sorted(by_day.items())]
 
     def items(self, stretches: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
@@ -109,8 +103,7 @@ class Reader:
                 some = Stretch(days, stretch.locations)
                 key = ("currency", "snapshot")
                 for currency, snapshot, *sums in self._sum(rollup, key, some):
-                    known = by_currency[currency].get(snapshot, ItemSums())
-                    by_currency[currency][snapshot] = plus(known, ItemSums(*sums))
+                    add_part(by_currency[currency], snapshot, ItemSums(*sums))
         return dict(by_currency)
 
     def days(
@@ -137,26 +130,19 @@ class Reader:
                 yield currency, values, of(*row[len(columns) :])
 
     def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
-        columns = (
-            LineSnapshot.good_id,
-            LineSnapshot.variation_id,
-            LineSnapshot.name,
-            LineSnapshot.uom_symbol,
-        )
         return {
             position: Article(_text(good), _text(variation), name, unit)
-            for position, good, variation, name, unit in self._snapshots(snapshots, *columns)
+            for position, good, variation, name, unit in self._snapshots(_ARTICLES, snapshots)
         }
 
     def categories(self, snapshots: Collection[int]) -> dict[int, str | None]:
         """Return the category of each snapshot at the time of the sale."""
-        rows = self._snapshots(snapshots, LineSnapshot.category_id)
+        rows = self._snapshots(_CATEGORIES, snapshots)
         return {position: _text(category) for position, category in rows}
 
-    def _snapshots(self, snapshots: Collection[int], *columns: Any) -> Iterator[Sequence[Any]]:
+    def _snapshots(self, query: Select[Any], snapshots: Collection[int]) -> Iterator[Sequence[Any]]:
         for some in in_steps(sorted(snapshots)):
-            query = select(LineSnapshot.position, *columns)
-            yield from self._rows(query.where(LineSnapshot.position.in_(some)))
+            yield from self._rows(query, snapshots=some)
 
     def _pieces(self, days: Days) -> Iterator[tuple[Any, Days]]:
         """Yield rollups of items, each with a range of days or spans. The ranges cover ``days``."""
@@ -174,47 +160,85 @@ class Reader:
     def _sum(
         self,
         rollup: Any,
-        key: Sequence[str],
+        key: tuple[str, ...],
         stretch: Stretch,
-        names: Collection[str] | None = None,
+        names: tuple[str, ...] | None = None,
     ) -> Sequence[Sequence[Any]]:
         """Return the sums of the columns ``names``, or of all columns, grouped by ``key``."""
-        # Select columns of the table, not of the class: with tens of thousands of rows, the ORM is
-        # too slow.
-        columns = rollup.__table__.c
-        keys = [columns[name] for name in key]
-        sums = [
-            column
-            for column in columns
-            if not column.primary_key and (names is None or column.name in names)
-        ]
-        when = columns.span if "span" in columns else columns.day
-        query = (
-            select(*keys, *(_total(column) for column in sums))
-            .where(
-                columns.location.in_(stretch.locations),
-                when.between(stretch.days.first, stretch.days.last),
-            )
-            .group_by(*keys)
-        )
-        if self._types is not None:
-            query = query.where(columns.payment_type.in_(self._types))
-        return self._rows(query)
+        query = _sums_of(rollup, key, names, has_types=self._types is not None)
+        types = {} if self._types is None else {"types": list(self._types)}
+        first, last = stretch.days.first, stretch.days.last
+        return self._rows(query, locations=stretch.locations, first=first, last=last, **types)
 
-    def _rows(self, query: Select[Any]) -> Sequence[Sequence[Any]]:
-        return self._session.execute(query).all()
-
+    @cached_property
     def _method_names(self) -> dict[int, str]:
-        query = select(PaymentMethod.position, PaymentMethod.name).where(
-            PaymentMethod.organization_id == self._organization_id
-        )
-        return {row.position: row.name for row in self._session.execute(query)}
+        rows = self._rows(_METHODS, organization_id=self._organization_id)
+        return {row.position: row.name for row in rows}
+
+    def _rows(self, query: Select[Any], **parameters: Any) -> Sequence[Row[*tuple[Any, ...]]]:
+        return self._session.execute(query, parameters).all()
 
 
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)
+# Statements are built once, because to build one takes longer than to execute it. They select
+# columns of tables, not of classes: with tens of thousands of rows, the ORM is too slow.
+
+
+@cache
+def _sums_of(
+    rollup: Any, key: tuple[str, ...], names: tuple[str, ...] | None, *, has_types: bool
+) -> Select[Any]:
+    """Return the statement for sums of the columns ``names``, or of all columns, by ``key``."""
+    columns = rollup.__table__.c
+    keys = [columns[name] for name in key]
+    sums = [
+        column
+        for column in columns
+        if not column.primary_key and (names is None or column.name in names)
+    ]
+    when = columns.span if "span" in columns else columns.day
+    query = (
+        select(*keys, *(_total(column) for column in sums))
+        .where(_in("locations", columns.location), _between(when))
+        .group_by(*keys)
+    )
+    return query.where(_in("types", columns.payment_type)) if has_types else query
 
 
 def _total(column: ColumnElement[Any]) -> ColumnElement[Any]:
     # PostgreSQL returns sums of integers as numeric, which would become a Decimal.
     return cast(func.sum(column), BigInteger)
+
+
+def _in(parameter: str, column: ColumnElement[Any]) -> ColumnElement[bool]:
+    return column.in_(bindparam(parameter, expanding=True))
+
+
+def _between(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    return column.between(bindparam("first"), bindparam("last"))
+
+
+_hours: Final = rollup_tables.HourRollup.__table__.c
+_HOURS: Final = (
+    select(*_hours)
+    .where(_in("locations", _hours.location), _between(_hours.hour))
+    .order_by(_hours.location, _hours.hour, _hours.currency)
+)
+_snapshots: Final = LineSnapshot.__table__.c
+_CATEGORIES: Final = select(_snapshots.position, _snapshots.category_id).where(
+    _in("snapshots", _snapshots.position)
+)
+_ARTICLES: Final = select(
+    _snapshots.position,
+    _snapshots.good_id,
+    _snapshots.variation_id,
+    _snapshots.name,
+    _snapshots.uom_symbol,
+).where(_in("snapshots", _snapshots.position))
+_methods: Final = PaymentMethod.__table__.c
+_METHODS: Final = select(_methods.position, _methods.name).where(
+    _methods.organization_id == bindparam("organization_id")
+)
+
+
+def _text(value: UUID | None) -> str | None:
+    return None if value is None else str(value)

@@ -51,6 +51,7 @@ def load(options: argparse.Namespace) -> int:
         goods=options.goods,
         until=end,
         organization_id=options.organization,
+        is_awkward=options.awkward,
     )
     midnight = datetime.combine(end + timedelta(days=1), datetime.min.time(), UTC)
     until = now if options.until is None else midnight

@@ -2,6 +2,12 @@
 
 import { element, exact, plural } from "./elements.js";
 
+// The numbers of decimals in ISO 4217, except for two decimals. Browsers use those of CLDR, which are fewer for some
+// currencies. The command line has the same table.
+export const DECIMALS = {
+  BIF: 0, CLP: 0, DJF: 0, GNF: 0, ISK: 0, JPY: 0, KMF: 0, KRW: 0, PYG: 0, RWF: 0, UGX: 0, UYI: 0, VND: 0, VUV: 0,
+  XAF: 0, XOF: 0, XPF: 0, BHD: 3, IQD: 3, JOD: 3, KWD: 3, LYD: 3, OMR: 3, TND: 3, CLF: 4, UYW: 4,
+};
 const formats = new Map();
 
 function format(currency, options) {
@@ -10,14 +16,15 @@ function format(currency, options) {
   return formats.get(key);
 }
 
-// An unknown currency code is shown unchanged, with two decimal digits.
+// An unknown currency code is shown unchanged.
 function createFormat(currency, options) {
+  const digits = DECIMALS[currency] ?? 2;
+  const decimals = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   try {
-    const digits = new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits;
-    return { digits, of: new Intl.NumberFormat(undefined, { style: "currency", currency, ...options }) };
+    return { digits, of: new Intl.NumberFormat(undefined, { style: "currency", currency, ...decimals, ...options }) };
   } catch {
-    const plain = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-    return { digits: 2, of: { format: (value) => `${plain.format(value)} ${currency}` } };
+    const plain = new Intl.NumberFormat(undefined, decimals);
+    return { digits, of: { format: (value) => `${plain.format(value)} ${currency}` } };
   }
 }
 
@@ -64,6 +71,11 @@ export function clock(zone, timestamp = new Date()) {
   }
 }
 
+// Returns the zone that all locations share, or null.
+export const commonZone = (venues) => (new Set(venues.map(({ timeZone }) => timeZone)).size === 1 ? venues[0].timeZone : null);
+
+export const untilNow = (zone, timestamp) => `until ${zone ? clock(zone, timestamp) : "the same time"}`;
+
 export const dateText = (date) =>
   new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 
@@ -72,14 +84,14 @@ export function notes(coverage, of) {
   const sentences = [];
   const add = (count, text) => { if (count) sentences.push(text); };
   const { saleUnknownTaxLineCount: lines, refundUnknownTaxCount: refunds } = coverage;
-  add(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} no known tax.`);
-  add(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} no known tax.`);
+  add(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} an unknown tax.`);
+  add(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} an unknown tax.`);
   const { missingSaleSnapshotCount: bare, unresolvedImportedOrderCount: open } = coverage;
   add(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines. The figures include the amount, but no tax and no articles.`);
   add(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and not included in the figures.`);
   const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: blind } = coverage;
   add(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not subtracted.`);
   add(blind, `Only the total amount of ${plural(blind, "refund")} is known. It is counted as a refund of goods.`);
-  if (!coverage.vatComplete) sentences.push("Therefore the VAT is not known.");
+  if (!coverage.vatComplete) sentences.push("Therefore the VAT is unknown.");
   return sentences;
 }

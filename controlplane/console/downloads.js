@@ -1,6 +1,6 @@
-// Downloads: the list of devices as CSV or JSON, a report as a page or JSON.
+// Downloads: the list of devices as CSV or JSON, a report as a page or JSON, sales as CSV.
 
-import { callConsole } from "./facade.js";
+import { callConsole, salesTable } from "./facade.js";
 import { nameOf, placeOf, reportedAt } from "./device_names.js";
 
 const ROWS_MAX = 10000;
@@ -45,6 +45,11 @@ export function save(content, type, name) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+export async function saveSales(query, place, { fromDate, toDate }) {
+  const days = fromDate === toDate ? [fromDate] : [fromDate, toDate];
+  save(await salesTable(query), "text/csv", `${fileName(["sales", place, ...days])}.csv`);
 }
 
 export const fileName = (words) => words.join("-").replace(/[^\w.-]+/g, "_").slice(0, 120);

@@ -1,15 +1,15 @@
-// The list of locations with today's sales. The navigation has a link to this list if the caller can see a
-// location.
+// The list of locations with today's sales and their total. The navigation has a link to this list if the
+// caller can see a location.
 
-import { callConsole, figures } from "./facade.js";
-import { change, clock, currencyName, money } from "./amounts.js";
+import { callConsole } from "./facade.js";
+import { change, clock, commonZone, currencyName, money, untilNow } from "./amounts.js";
 import { element, plural, replace } from "./elements.js";
 import { isSignedIn } from "./signing_in.js";
-import { PERIODS, fetchVenue, showVenue } from "./venue.js";
+import { fetchPulses, totalOf } from "./pulses.js";
+import { ALL, PERIODS, fetchVenue, showVenue } from "./venue.js";
 
 const RELOAD_MS = 45000;
 const PAGE_SIZE = 40;
-const AT_ONCE = 4;
 let canSeeLocation = null;  // null if not known yet
 let limit = PAGE_SIZE;
 
@@ -20,9 +20,9 @@ export const FIGURES = {
 
 export function figuresRoute(path, query) {
   const [, id] = path.match(/^figures\/(.+)$/) || [];
-  if (!id) return { view: "figures" };
+  if (!id && path !== ALL) return { view: "figures" };
   const wanted = new URLSearchParams(query).get("period");
-  return { view: "venue", id: plain(id), period: PERIODS.some(([name]) => name === wanted) ? wanted : "today" };
+  return { view: "venue", id: id ? plain(id) : null, period: PERIODS.some(([name]) => name === wanted) ? wanted : "today" };
 }
 
 function plain(id) {
@@ -54,16 +54,9 @@ export async function showLink(anchor) {
 
 async function fetchList() {
   const { venues, omittedCount } = await callConsole("venues");
-  const waiting = venues.slice(0, limit).map((venue) => ({ venue, pulse: null }));
-  const rows = [...waiting];
-  const worker = async () => {
-    while (waiting.length) {
-      const row = waiting.shift();
-      const { locationId } = row.venue;
-      [row.pulse] = (await figures("analytics/venueFinancialPulse", { locationId })).venues;
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  const listed = venues.slice(0, limit);
+  const pulses = await fetchPulses(listed);
+  const rows = listed.map((venue, index) => ({ venue, pulse: pulses[index] }));
   return { rows, at: new Date(), left: venues.length - rows.length, omittedCount };
 }
 
@@ -72,6 +65,7 @@ function showList({ rows, at, left, omittedCount }, view) {
   replace(document.getElementById("figures"),
     element("h1", {}, "Figures of today"),
     element("p", { class: "lede" }, "Net sales until now, compared with yesterday until the same time."),
+    rows.length > 1 ? element("ul", { class: "cards venues", id: "total" }, total(rows, at, left + omittedCount)) : null,
     rows.length
       ? element("ul", { class: "cards venues" }, ...rows.map((row) => card(row, at)))
       : element("p", { class: "empty" }, "You have no access to the figures of a location."),
@@ -85,16 +79,25 @@ function more() {
   dispatchEvent(new HashChangeEvent("hashchange", { oldURL: location.href, newURL: location.href }));
 }
 
-function card({ venue, pulse }, at) {
-  const now = clock(venue.timeZone, at);
-  return element("li", {},
-    element("div", {},
-      element("a", { class: "name", href: `#/figures/${encodeURIComponent(venue.locationId)}` }, venue.name),
-      element("p", { class: "sub" }, `${now}, ${venue.fellBackToUtc ? "UTC because no valid time zone is set" : venue.timeZone}`)),
-    pulse.currencies.length
-      ? element("ul", { class: "nets" }, ...withMovements(pulse.currencies).map((each) => net(each, now)))
-      : element("p", { class: "empty" }, "No sales today or yesterday."));
+function total(rows, at, left) {
+  const currencies = totalOf(rows.map(({ pulse }) => pulse));
+  const sum = `The sum of ${left ? `the ${plural(rows.length, "listed location")}` : plural(rows.length, "location")}`;
+  return sheet("All locations", `#/${ALL}`, sum, currencies, untilNow(commonZone(rows.map(({ venue }) => venue)), at));
 }
+
+function card({ venue, pulse }, at) {
+  const { locationId, name, timeZone } = venue;
+  const zone = venue.fellBackToUtc ? "UTC because no valid time zone is set" : timeZone;
+  return sheet(name, `#/figures/${encodeURIComponent(locationId)}`, `${clock(timeZone, at)}, ${zone}`, pulse.currencies, untilNow(timeZone, at));
+}
+
+const sheet = (name, href, sub, currencies, until) => element("li", {},
+  element("div", {},
+    element("a", { class: "name", href }, name),
+    element("p", { class: "sub" }, sub)),
+  currencies.length
+    ? element("ul", { class: "nets" }, ...withMovements(currencies).map((each) => net(each, until)))
+    : element("p", { class: "empty" }, "No sales today or yesterday."));
 
 // Omits each currency whose figures are complete and whose net is 0 on both days. If no currency remains, returns
 // only the first one.
@@ -103,10 +106,10 @@ function withMovements(currencies) {
   return some.length ? some : currencies.slice(0, 1);
 }
 
-function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, now) {
+function net({ currency, todayCents, yesterdayCents, complete, comparisonComplete }, until) {
   const part = !complete ? "The figures of today are incomplete." : comparisonComplete ? "" : "The figures of yesterday are incomplete.";
   return element("li", { title: currencyName(currency) },
     element("strong", {}, money(todayCents, currency)), " ", change(todayCents, yesterdayCents),
-    element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday until ${now}`),
+    element("span", { class: "sub" }, `${money(yesterdayCents, currency)} yesterday ${until}`),
     part ? element("span", { class: "sub" }, part) : null);
 }

@@ -1,28 +1,48 @@
-// The figures of one location: totals of a period, by hour, by method of payment and by item.
+// The figures of one location, or of all locations together: totals of a period, by hour, by method of payment
+// and by item.
 
-import { callConsole, figures } from "./facade.js";
-import { clock, currencyName, dateText, money, notes } from "./amounts.js";
-import { element, replace } from "./elements.js";
-import { activity, hoursChart, items, methods, totals } from "./venue_parts.js";
+import { callConsole, figures, Refusal } from "./facade.js";
+import { clock, commonZone, currencyName, dateText, money, notes } from "./amounts.js";
+import { saveSales } from "./downloads.js";
+import { element, plural, replace } from "./elements.js";
+import { fetchPulses, totalOf } from "./pulses.js";
+import { activity, hoursChart, items, locations, methods, totals } from "./venue_parts.js";
 
+export const ALL = "figures-all";  // the address of the page for all locations
 export const PERIODS = [["today", "Today"], ["yesterday", "Yesterday"], ["last7", "Last 7 days"], ["thisMonth", "This month"]];
 const EMPTY = { today: "No sales today yet.", yesterday: "No sales yesterday.", last7: "No sales in the last 7 days.", thisMonth: "No sales this month yet." };
+const COMPARED_MAX = 40;  // of more locations, the net until now is not compared
 const DAY_MS = 86400000;
 const GAP = 32;
 const HALF_MIN = 384;
 const watcher = new ResizeObserver(() => again());
 let again = () => {};
+let problem = { at: "", text: "" };  // of the last attempt to save sales, with the address where it was made
 
 export async function fetchVenue({ id, period }) {
-  const locationId = id;
-  const [list, summary, dashboard, pulse] = await Promise.all([
-    callConsole("venues"), figures("reports/financialSummary", { locationId, period }),
-    figures("analytics/dashboard", { locationId, period }), figures("analytics/venueFinancialPulse", { locationId }),
-  ]);
-  const [window] = summary.current.windows;
-  const listed = list.venues.find((each) => each.locationId === id);
+  const { venues } = await callConsole("venues");
+  if (id === null) return fetchAll(venues, period);
+  const query = { locationId: id, period };
+  const [figuresOf, [pulse]] = await Promise.all([fetchFigures(query), fetchPulses([query])]);
+  const [window] = figuresOf.summary.current.windows;
+  const listed = venues.find((each) => each.locationId === id);
   const venue = listed || { locationId: id, name: id, timeZone: window.timeZone, fellBackToUtc: window.fellBackToUtc };
-  return { venue, period, summary, items: dashboard.financialItems, pulse: pulse.venues[0], at: new Date() };
+  return { ...figuresOf, venue, venues, period, query, pulse, address: `#/figures/${encodeURIComponent(id)}` };
+}
+
+async function fetchAll(venues, period) {
+  if (!venues.length) throw new Refusal(404, "location_not_found", "You have no access to the figures of a location.");
+  // The query requires one location, although it is for all of them.
+  const query = { locationId: venues[0].locationId, locationMode: "all", period };
+  const isCompared = period === "today" && venues.length <= COMPARED_MAX;
+  const [figuresOf, pulses] = await Promise.all([fetchFigures(query), isCompared ? fetchPulses(venues) : []]);
+  const venue = { locationId: "all", name: "All locations", timeZone: commonZone(venues), isAll: true };
+  return { ...figuresOf, venue, venues, period, query, pulse: { currencies: totalOf(pulses), activity: [] }, address: `#/${ALL}` };
+}
+
+async function fetchFigures(query) {
+  const [summary, dashboard] = await Promise.all([figures("reports/financialSummary", query), figures("analytics/dashboard", query)]);
+  return { summary, items: dashboard.financialItems, at: new Date() };
 }
 
 export function showVenue(data, view) {
@@ -48,30 +68,56 @@ function roomOf(sheet) {
 }
 
 function draw(data, sheet) {
-  const { venue, period, summary, at } = data;
-  const [window] = summary.current.windows;
+  const { venue, period, summary } = data;
+  const window = daysOf(summary.current);
   const days = window.fromDate === window.toDate ? dateText(window.fromDate) : `${dateText(window.fromDate)} to ${dateText(window.toDate)}`;
   const open = new Set([...sheet.querySelectorAll("details[open]")].map((each) => each.id));
   const room = roomOf(sheet);
   const rooms = { whole: room, half: room >= 2 * HALF_MIN + GAP ? Math.floor((room - GAP) / 2) : room };
   const { currencies } = summary.current;
   replace(sheet,
-    element("p", { class: "sub" }, element("a", { href: "#/figures" }, "← All locations")),
+    element("p", { class: "sub" }, element("a", { href: "#/figures" }, "← Figures of today")),
     element("h1", {}, venue.name),
-    element("p", { class: "lede" }, `${days} · hours of ${venue.timeZone}${venue.fellBackToUtc ? ", because this location has no valid time zone" : ""}, now ${clock(venue.timeZone, at)}`),
-    chooser(venue, period),
+    element("p", { class: "lede" }, `${days} · ${whereText(data)}`),
+    element("div", { class: "controls" }, chooser(data.address, period), saving(data, window)),
+    element("p", { class: "problem", role: "alert", id: "venue-problem" }, problem.at === location.hash ? problem.text : ""),
     currencies.length ? null : element("p", { class: "empty currency" }, EMPTY[period]),
     ...currencies.map((each) => currencyPart(each, { ...data, open, rooms, isOnly: currencies.length === 1 })),
     activity(data.pulse, venue, { open, room }));
 }
 
-// Returns the number of days of a period. The previous period has the same number of days.
-const daysOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
+function whereText({ venue, venues, at }) {
+  const hours = venue.timeZone ? `hours of ${venue.timeZone}` : "hours of each location";
+  const reason = venue.fellBackToUtc ? ", because this location has no valid time zone" : "";
+  const now = venue.timeZone ? `, now ${clock(venue.timeZone, at)}` : "";
+  return `${venue.isAll ? `${plural(venues.length, "location")} · ` : ""}${hours}${reason}${now}`;
+}
 
-const chooser = ({ locationId }, chosen) => element("nav", { class: "periods", "aria-label": "Period" },
-  ...PERIODS.map(([name, text]) => element("a", {
-    href: `#/figures/${encodeURIComponent(locationId)}?period=${name}`, "aria-current": name === chosen ? "page" : null,
-  }, text)));
+// The first and the last day. They can differ by location: a day begins at another time in each zone.
+function daysOf({ windows }) {
+  const fromDate = windows.map((each) => each.fromDate).sort()[0];
+  return { fromDate, toDate: windows.map((each) => each.toDate).sort().at(-1) };
+}
+
+// Returns the number of days of a period. The previous period has the same number of days.
+const countOf = ({ windows: [{ fromDate, toDate }] }) => Math.round((new Date(toDate) - new Date(fromDate)) / DAY_MS) + 1;
+
+const chooser = (address, chosen) => element("nav", { class: "periods", "aria-label": "Period" },
+  ...PERIODS.map(([name, text]) => element("a", { href: `${address}?period=${name}`, "aria-current": name === chosen ? "page" : null }, text)));
+
+const saving = ({ query, venue }, window) => element("div", { class: "saving" },
+  element("button", { type: "button", id: "save-sales", onclick: () => attemptSaving(query, venue, window) }, "Save sales as CSV"),
+  element("button", { type: "button", id: "print", onclick: () => print() }, "Print"));
+
+async function attemptSaving(query, { locationId }, window) {
+  problem = { at: location.hash, text: "" };
+  try {
+    await saveSales(query, locationId, window);
+  } catch (error) {
+    problem.text = error.message;
+  }
+  document.getElementById("venue-problem").textContent = problem.text;
+}
 
 function currencyPart(current, data) {
   const { currency } = current;
@@ -81,12 +127,13 @@ function currencyPart(current, data) {
   const warnings = notes(current.figures.coverage, of);
   const { saleCount, refundCount } = current.figures;
   const isEmpty = !saleCount && !refundCount;
-  const part = { ...data, currency, current, previous, now: pulse, of, days: daysOf(data.summary.current) };
+  const part = { ...data, currency, current, previous, now: pulse, of, days: countOf(data.summary.current) };
   return element("section", { class: "currency" },
     data.isOnly ? null : element("h2", {}, currencyName(currency)),
     isEmpty ? element("p", { class: "empty" }, EMPTY[data.period]) : totals(part),
     warnings.length ? element("ul", { class: "coverage" }, ...warnings.map((each) => element("li", {}, each))) : null,
     ...(isEmpty ? [] : [
+      locations(part),
       hoursChart(part),
       element("div", { class: "pair" }, methods(part), items(part)),
     ]));

@@ -1,12 +1,12 @@
 // The sections of a location's page. Each chart also has a table with its numbers.
 
-import { change, clock, hourText, hours, percent, short } from "./amounts.js";
+import { change, hourText, hours, percent, short, untilNow } from "./amounts.js";
 import { bars, heat, shares } from "./charts.js";
 import { element, plural } from "./elements.js";
 
 const HOURS = 24;
 const WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several ways", other: "Other" };
+const TYPES = { cash: "Cash", card: "Card", wallet: "Wallet", mixed: "Several methods", other: "Other" };
 const BARS_MAX = 8;
 const ROWS_MAX = 20;
 const before = ({ period, days }) => (period === "today" ? "yesterday" : days === 1 ? "the day before" : `${days} days before`);
@@ -33,28 +33,28 @@ export function totals(part) {
   const [these, those] = [current.figures, previous?.figures];
   const isToday = period === "today";
   const then = isToday ? "yesterday, all day" : `${days === 1 ? "" : "in the "}${before(part)}`;
-  const vat = these.vatCents === null ? "not known" : of(these.vatCents);
-  // Today has not ended, so only its net and its rates are compared. The net is compared with yesterday until
-  // the same time.
-  const tile = (id, name, value, one, other, format, isRate = false) => element("li", { id: `${id}-${currency}` },
+  const vat = these.vatCents === null ? "unknown" : of(these.vatCents);
+  // Today has not ended, so only its net is compared, with yesterday until the same time. docs/figures.md has the
+  // definition; the command line uses the same one.
+  const tile = (id, name, value, one, other, format) => element("li", { id: `${id}-${currency}` },
     element("span", { class: "what" }, name), element("strong", {}, value),
-    isToday && !isRate ? null : change(one, other),
-    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: not known"] : beside(format(other), then))));
+    isToday ? null : change(one, other),
+    element("span", { class: "sub" }, ...(other === null || other === undefined ? ["before: unknown"] : beside(format(other), then))));
   const count = (value) => value.toLocaleString();
   const amount = (id, name, key) => tile(id, name, of(these[key]), these[key], those?.[key] ?? 0, of);
   return element("ul", { class: "totals" },
     isToday && now
       ? element("li", { id: `net-${currency}` },
           element("span", { class: "what" }, "Net"), element("strong", {}, of(these.netCents)), change(now.todayCents, now.yesterdayCents),
-          element("span", { class: "sub" }, ...beside(of(now.yesterdayCents), `yesterday until ${clock(venue.timeZone, at)}`)))
+          element("span", { class: "sub" }, ...beside(of(now.yesterdayCents), `yesterday ${untilNow(venue.timeZone, at)}`)))
       : amount("net", "Net", "netCents"),
     amount("gross", "Gross", "grossCents"),
     amount("discount", "Discounts", "discountCents"),
     amount("refund", "Refunds", "refundCents"),
     tile("vat", "VAT in the net", vat, these.vatCents, those ? those.vatCents : 0, of),
-    amount("tips", "Tips given back", "refundTipCents"),
+    amount("tips", "Refunded tips", "refundTipCents"),
     tile("sales", "Sales", count(these.saleCount), these.saleCount, those?.saleCount ?? 0, count),
-    tile("average", "Average sale", these.averageSaleCents === null ? "–" : of(these.averageSaleCents), these.averageSaleCents, those?.averageSaleCents, of, true));
+    tile("average", "Average sale", these.averageSaleCents === null ? "–" : of(these.averageSaleCents), these.averageSaleCents, those?.averageSaleCents, of));
 }
 
 // ---------------------------------------------------------------------------- hours
@@ -88,13 +88,31 @@ export function hoursChart(part) {
     element("p", { class: "sub chart-key" },
       element("span", {}, element("i", { class: "value" }), days === 1 ? "net of each hour" : "net of each hour, all days"),
       element("span", {}, element("i", { class: "before" }), then),
-      element("span", {}, `hours of ${venue.timeZone}`)),
+      element("span", {}, venue.timeZone ? `hours of ${venue.timeZone}` : "hours of each location")),
     bars({ title: summary, width: rooms.whole, rows, axis: (value) => short(value, currency) }),
     table(`hours-${currency}`, ["Hour", "Net", `Net ${then}`, "Sales"],
       visible.map(({ hour, net, sales }) => [hours(hour), of(net), of(those[hour].net), sales.toLocaleString()]), open));
 }
 
-// ---------------------------------------------------------------------------- methods, items
+// ---------------------------------------------------------------------------- locations, methods, items
+
+// The share of each location, on the page for all locations.
+export function locations(part) {
+  const { current, currency, of, rooms, open, venue, venues } = part;
+  const sold = current.locations.filter(({ figures: { saleCount, refundCount } }) => saleCount || refundCount);
+  if (!venue.isAll || !sold.length) return null;
+  const names = new Map(venues.map(({ locationId, name }) => [locationId, name]));
+  const nameOf = ({ locationId }) => names.get(locationId) || locationId;
+  const ranked = [...sold].sort((one, other) => other.figures.netCents - one.figures.netCents);
+  const rows = ranked.map((each) => ({ label: nameOf(each), value: each.figures.netCents, caption: `${of(each.figures.netCents)} · ${percent(each.sharePercent)}` }));
+  return element("section", {},
+    title(part, "Locations"),
+    shares({ title: `Net by location: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.whole, rows: rows.slice(0, BARS_MAX) }),
+    table(`locations-${currency}`, ["Location", "Net", "Share", "Sales", "Refunds"], ranked.map((each) => [
+      nameOf(each), of(each.figures.netCents), percent(each.sharePercent), each.figures.saleCount.toLocaleString(), of(each.figures.refundCents),
+    ]), open));
+}
+
 
 const typeName = (type) => TYPES[type] || type.replaceAll(/[-_]/g, " ").replace(/^./, (letter) => letter.toUpperCase());
 const methodName = ({ paymentType, paymentMethodName }) =>
@@ -105,13 +123,13 @@ export function methods(part) {
   const rows = current.methods.map((each) => ({ label: methodName(each), value: each.netCents, caption: `${of(each.netCents)} · ${percent(each.sharePercent)}` }));
   if (!rows.length) return null;
   return element("section", {},
-    title(part, "Methods of payment"),
-    shares({ title: `Net by method of payment: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
-    table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Given back"],
+    title(part, "Payment methods"),
+    shares({ title: `Net by payment method: ${rows[0].label} leads with ${rows[0].caption}`, width: rooms.half, rows: rows.slice(0, BARS_MAX) }),
+    table(`methods-${currency}`, ["Method", "Net", "Share", "Sold", "Refunded"],
       current.methods.map((each) => [methodName(each), of(each.netCents), percent(each.sharePercent), of(each.saleCents), of(each.refundedCents)]), open));
 }
 
-const itemName = ({ name }) => name || "Not known what was sold";
+const itemName = ({ name }) => name || "Unknown item";
 const quantity = ({ quantityMilli, quantityUnit }) => `${(quantityMilli / 1000).toLocaleString()}${quantityUnit ? ` ${quantityUnit}` : ""}`;
 
 export function items(part) {

@@ -1,7 +1,6 @@
 """Computes the figures of a period from sums, by currency, method and location."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +8,7 @@ from typing import NamedTuple
 from controlplane.figures import records
 from controlplane.figures.local_time import Clock, date_of, intervals
 from controlplane.figures.money import percent, ratio
-from controlplane.figures.sums import DaySums, UnitSums, plus, total
+from controlplane.figures.sums import DaySums, UnitSums, add_part, total
 from controlplane.figures.windows import Days
 
 Units = Mapping[str, UnitSums]
@@ -48,8 +47,9 @@ class Movements:
         return total(DaySums, self.by_method.values())
 
 
-Ledger = Mapping[tuple[int, str], Movements]
-"""Movements by the location's position and the currency."""
+LedgerKey = tuple[int, str]
+"""The position of a location, and a currency."""
+Ledger = Mapping[LedgerKey, Movements]
 
 
 def window(location: QueryLocation, days: Days) -> records.Window:
@@ -84,7 +84,20 @@ def by_currency(
     ]
 
 
-def currencies(locations: Iterable[QueryLocation], ledger: Ledger) -> list[str]:
+def totals(
+    locations: Sequence[QueryLocation], sums: Mapping[LedgerKey, DaySums]
+) -> dict[str, records.Figures]:
+    """Return the figures of the currencies of `by_currency`, without quantities."""
+    totals_by_currency = {}
+    for currency in currencies(locations, sums):
+        counted = [each for each in locations if _counts(each, currency, sums)]
+        parts = [sums.get((each.position, currency), DaySums()) for each in counted]
+        fallbacks = sum(each.clock.fell_back for each in counted)
+        totals_by_currency[currency] = figures(total(DaySums, parts), {}, fallbacks)
+    return totals_by_currency
+
+
+def currencies(locations: Iterable[QueryLocation], ledger: Collection[LedgerKey]) -> list[str]:
     return sorted(
         {location.currency for location in locations} | {currency for _, currency in ledger}
     )
@@ -148,15 +161,15 @@ def coverage(sums: DaySums, fallbacks: int) -> records.Coverage:
 def _currency(
     currency: str, locations: Sequence[QueryLocation], ledger: Ledger
 ) -> records.CurrencyFigures:
-    methods: defaultdict[MethodKey, DaySums] = defaultdict(DaySums)
-    units: defaultdict[str, UnitSums] = defaultdict(UnitSums)
+    methods: dict[MethodKey, DaySums] = {}
+    units: dict[str, UnitSums] = {}
     location_sums: list[tuple[QueryLocation, DaySums, Units]] = []
     for location in locations:
         movements = ledger.get((location.position, currency)) or Movements()
         for key, sums in movements.by_method.items():
-            methods[key] = plus(methods[key], sums)
+            add_part(methods, key, sums)
         for unit, sold in movements.units.items():
-            units[unit] = plus(units[unit], sold)
+            add_part(units, unit, sold)
         location_sums.append((location, movements.sums, movements.units))
     whole = total(DaySums, methods.values())
     return records.CurrencyFigures(
@@ -196,7 +209,7 @@ def _by_net(entry: tuple[MethodKey, DaySums]) -> tuple[int, str, str]:
     return -sums.net, key.payment_type, key.name or ""
 
 
-def _counts(location: QueryLocation, currency: str, ledger: Ledger) -> bool:
+def _counts(location: QueryLocation, currency: str, ledger: Collection[LedgerKey]) -> bool:
     return location.currency == currency or (location.position, currency) in ledger
 
 

@@ -1,12 +1,11 @@
 """Computes items from sums of articles: what was sold and refunded of each article."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from controlplane.figures.money import percent
 from controlplane.figures.records import Item
-from controlplane.figures.sums import ItemSums, plus
+from controlplane.figures.sums import ItemSums, add_part
 
 ITEMS_MAX: Final = 500
 """Maximum number of items for a currency. The items with the highest net are listed."""
@@ -63,12 +62,12 @@ def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article])
 
 def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> list[Ranked]:
     """Return the articles with their sums, the highest net first."""
-    whole: defaultdict[tuple[str | None, str | None], ItemSums] = defaultdict(ItemSums)
+    whole: dict[tuple[str | None, str | None], ItemSums] = {}
     latest: dict[tuple[str | None, str | None], tuple[int, Article]] = {}
     for snapshot, part in sums:
         article = articles.get(snapshot, Article())
         key = article.identity
-        whole[key] = plus(whole[key], part)
+        add_part(whole, key, part)
         latest[key] = max(latest.get(key, (snapshot, article)), (snapshot, article))
     ranked = {key: Ranked(latest[key][1], part) for key, part in whole.items()}
     return [ranked[key] for key in sorted(ranked, key=lambda key: (-ranked[key].net, repr(key)))]

@@ -1,6 +1,10 @@
 """Calculates with whole minor units: rounding, tax in a price, and discounts split over lines.
 
 Amounts are 0 or more. Halves are rounded up, as on tills.
+
+Texts such as ``12.50 AED`` and ``1250 JPY`` have the number of decimals that ISO 4217
+defines. CLDR, and libraries that use it, define fewer decimals for some currencies, for example 0
+instead of 3 for IQD. With the decimals of CLDR, the text would be wrong by a factor of 1000.
 """
 
 from collections.abc import Sequence
@@ -63,3 +67,32 @@ def percent(part: int, whole: int) -> float | None:
 
 def ratio(amount: int, count: int) -> float | None:
     return amount / count if count else None
+
+
+# ---------------------------------------------------------------------------- text
+
+_DECIMALS: Final = {
+    **dict.fromkeys(
+        (
+            "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI",
+            "VND", "VUV", "XAF", "XOF", "XPF",
+        ),
+        0,
+    ),
+    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
+    **dict.fromkeys(("CLF", "UYW"), 4),
+}  # fmt: skip
+"""The currencies whose number of decimals is not two (ISO 4217, list one, of 2025-05-12)."""
+_COMMON: Final = 2
+
+
+def format_amount(minor_units: int, currency: str) -> str:
+    """Return the amount with the currency's decimals, without its code: ``-12.50``."""
+    decimals = _DECIMALS.get(currency, _COMMON)
+    sign = "-" if minor_units < 0 else ""
+    whole, part = divmod(abs(minor_units), 10**decimals)
+    return f"{sign}{whole}" + (f".{part:0{decimals}}" if decimals else "")
+
+
+def format_money(minor_units: int, currency: str) -> str:
+    return f"{format_amount(minor_units, currency)} {currency}"

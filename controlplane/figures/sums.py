@@ -3,7 +3,7 @@
 `controlplane.storage.merchant.rollup_tables` defines the columns.
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from operator import add
 from typing import NamedTuple, TypeVar
 
@@ -69,11 +69,18 @@ class ItemSums(NamedTuple):
     refund: int = 0
 
 
+Key = TypeVar("Key", bound=Hashable)
 Sums = TypeVar("Sums", HourSums, DaySums, UnitSums, ItemSums)
 
 
 def plus(one: Sums, other: Sums) -> Sums:
     return type(one)(*map(add, one, other))
+
+
+def add_part(sums: dict[Key, Sums], key: Key, part: Sums) -> None:
+    """Add ``part`` to the sums of ``key``."""
+    known = sums.get(key)
+    sums[key] = part if known is None else plus(known, part)
 
 
 def total(of: type[Sums], parts: Iterable[Sums]) -> Sums:

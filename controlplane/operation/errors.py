@@ -53,12 +53,19 @@ def validation_error(errors: Mapping[str, tuple[str, ...]], detail: str = "") ->
     )
 
 
-def unauthenticated(realm: str = "remoteControl") -> Refusal:
+def unauthenticated(realm: str = "remoteControl", description: str = "") -> Refusal:
+    """Return a refusal whose header contains ``description`` (RFC 6750, section 3).
+
+    A description consists of printable ASCII characters without quotation marks and backslashes.
+    """
+    challenge = f'Bearer realm="{realm}"'
+    if description:
+        challenge += f', error="invalid_token", error_description="{description}"'
     return Refusal(
         HTTPStatus.UNAUTHORIZED,
         "unauthenticated",
         "a valid API key is needed: Authorization: Bearer <API key>, or the session cookie",
-        headers={"WWW-Authenticate": f'Bearer realm="{realm}"'},
+        headers={"WWW-Authenticate": challenge},
     )
 
 

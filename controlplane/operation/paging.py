@@ -74,13 +74,15 @@ def page(
     """Return the rows of a page, and the cursor of the next page or None.
 
     Args:
+        query: selects one class, or columns that include those of ``order``.
         listing: everything that must be the same when the cursor is used, the organization first.
     """
     if cursor is not None:
         query = query.where(order.after(context.cursors.read(listing, cursor)))
     columns = [each for each in (order.column, order.position) if each is not None]
     query = query.order_by(*(each.desc() if order.is_descending else each for each in columns))
-    rows: list[Any] = list(context.session.scalars(query.limit(limit + 1)))
+    result = context.session.execute(query.limit(limit + 1))
+    rows: list[Any] = list(result.scalars() if len(result.keys()) == 1 else result)
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], context.cursors.write(listing, order.sort_key_of(rows[limit - 1]))

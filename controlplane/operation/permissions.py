@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Row, Select, and_, select
+from sqlalchemy import Row, Select, and_, bindparam, select
 from sqlalchemy.orm import Session
 
 from controlplane.operation.caller import Caller, CredentialKind, cut
@@ -38,26 +38,26 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
     """Return the callers by the id of their credential. Ended credentials are left out."""
     callers_by_id: dict[UUID, Caller] = {}
     for step in _steps(ids):
-        keys = map(_of_key, session.execute(_keys().where(ApiKey.id.in_(step))))
+        keys = map(_of_key, session.execute(_KEYS_BY_ID, {"ids": step}))
         callers_by_id.update({each.key_id: each for each in keys if each is not None})
         others = [each for each in step if each not in callers_by_id]
         if others:
-            for row in session.execute(_sessions(now).where(SignInSession.id.in_(others))):
+            for row in session.execute(_SESSIONS_BY_ID, {"ids": others, "now": now}):
                 callers_by_id[row.id] = _of_session(row)
-            for row in session.execute(_grants(now).where(OAuthGrant.id.in_(others))):
+            for row in session.execute(_GRANTS_BY_ID, {"ids": others, "now": now}):
                 callers_by_id[row.id] = _of_grant(row)
     return callers_by_id
 
 
 def of_key(session: Session, key: str) -> Caller | None:
     """Return the caller of an API key, or None if it is unknown or has ended."""
-    row = session.execute(_keys().where(ApiKey.secret_hash == hash_secret(key))).first()
+    row = session.execute(_KEY_BY_HASH, {"hash": hash_secret(key)}).first()
     return None if row is None else _of_key(row)
 
 
 def of_session(session: Session, token_hash: str, now: datetime) -> tuple[Caller, datetime] | None:
     """Return the caller and the last use of a session, or None if there is no such session."""
-    row = session.execute(_sessions(now).where(SignInSession.token_hash == token_hash)).first()
+    row = session.execute(_SESSION_BY_HASH, {"hash": token_hash, "now": now}).first()
     return None if row is None else (_of_session(row), row.last_used_at)
 
 
@@ -66,14 +66,7 @@ def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller 
 
     Only the agent protocol accepts these tokens.
     """
-    of_token = _grants(now).join(OAuthToken, OAuthToken.grant_id == OAuthGrant.id)
-    row = session.execute(
-        of_token.where(
-            OAuthToken.token_hash == token_hash,
-            OAuthToken.kind == "access",
-            OAuthToken.expires_at > now,
-        )
-    ).first()
+    row = session.execute(_GRANT_BY_TOKEN, {"hash": token_hash, "now": now}).first()
     return None if row is None else _of_grant(row)
 
 
@@ -151,19 +144,28 @@ def _credentials(
     )
 
 
-def _keys() -> Select[*tuple[Any, ...]]:
-    columns = (ApiKey.can_write, ApiKey.locations)
-    query = _credentials(ApiKey, ApiKey.owner_id, *columns, is_outer=True)
-    return query.where(ApiKey.revoked_at.is_(None))
+# Each statement is built once: to build it takes longer than to execute it.
+_KEYS: Final = _credentials(
+    ApiKey, ApiKey.owner_id, ApiKey.can_write, ApiKey.locations, is_outer=True
+).where(ApiKey.revoked_at.is_(None))
+_KEYS_BY_ID: Final = _KEYS.where(ApiKey.id.in_(bindparam("ids", expanding=True)))
+_KEY_BY_HASH: Final = _KEYS.where(ApiKey.secret_hash == bindparam("hash"))
 
+_SESSIONS: Final = _credentials(
+    SignInSession, SignInSession.user_id, SignInSession.last_used_at
+).where(SignInSession.expires_at > bindparam("now"))
+_SESSIONS_BY_ID: Final = _SESSIONS.where(SignInSession.id.in_(bindparam("ids", expanding=True)))
+_SESSION_BY_HASH: Final = _SESSIONS.where(SignInSession.token_hash == bindparam("hash"))
 
-def _sessions(now: datetime) -> Select[*tuple[Any, ...]]:
-    query = _credentials(SignInSession, SignInSession.user_id, SignInSession.last_used_at)
-    return query.where(SignInSession.expires_at > now)
-
-
-def _grants(now: datetime) -> Select[*tuple[Any, ...]]:
-    return _credentials(OAuthGrant, OAuthGrant.user_id).where(OAuthGrant.expires_at > now)
+_GRANTS: Final = _credentials(OAuthGrant, OAuthGrant.user_id).where(
+    OAuthGrant.expires_at > bindparam("now")
+)
+_GRANTS_BY_ID: Final = _GRANTS.where(OAuthGrant.id.in_(bindparam("ids", expanding=True)))
+_GRANT_BY_TOKEN: Final = _GRANTS.join(OAuthToken, OAuthToken.grant_id == OAuthGrant.id).where(
+    OAuthToken.token_hash == bindparam("hash"),
+    OAuthToken.kind == "access",
+    OAuthToken.expires_at > bindparam("now"),
+)
 
 
 def _of_key(row: Row[*tuple[Any, ...]]) -> Caller | None:

@@ -31,7 +31,8 @@ from controlplane.storage.merchant.merchant_tables import FeeItem, UnitOfMeasure
 from controlplane.storage.tables import Base
 
 UNITS: Final = (("Piece", "pcs", 0), ("Kilogram", "kg", 3), ("Litre", "l", 2))
-VAT: Final = (("VAT 5 %", 5_000), ("VAT 19 %", 19_000), ("Exempt", None))
+VAT: Final = (("VAT 5 %", 5_000), ("Zero rate", 0), ("Exempt", None))
+AWKWARD_VAT: Final = (("VAT 5 %", 5_000), ("VAT 19 %", 19_000), ("Exempt", None))
 MUNICIPALITY_MILLI: Final = 7_000
 CATEGORIES: Final = ("Coffee", "Tea", "Bakery", "Salads", "Grill", "Juices", "Deli")
 WORDS: Final = ("House", "Royal", "Golden", "Double", "Smoked", "Fresh", "Spiced", "Iced")
@@ -58,8 +59,8 @@ class Offer:
 class Catalog:
     """The offers of the sandbox.
 
-    ``irregular`` offers are not in the catalog tables: staff enter them by hand during a sale. Some
-    have an unknown tax or no unit.
+    ``irregular`` offers are not in the catalog tables: staff enter them by hand during a sale. If
+    the sandbox is awkward, some have an unknown tax or no unit.
     """
 
     offers: tuple[Offer, ...]
@@ -108,7 +109,8 @@ class _CatalogBuilder:
         self._drafts: list[tuple[LineSnapshot, int, int]] = []
         self._rows: list[Base] = []
         self._units = [self._unit(*each) for each in UNITS]
-        self._fees = [self._fee(name, name, "vat", percentage) for name, percentage in VAT]
+        rates = AWKWARD_VAT if plan.is_awkward else VAT
+        self._fees = [self._fee(name, name, "vat", percentage) for name, percentage in rates]
         self._fee("municipality", "Municipality fee", "municipality", MUNICIPALITY_MILLI)
         self._categories = [
             self._add(
@@ -125,11 +127,12 @@ class _CatalogBuilder:
                 offers += self._end_batch()
         offers += self._end_batch()
         piece, fee = self._units[0], self._fees[0]
-        self._drafts = [
-            (self._snapshot("Something else", "manual_input", piece, fee), 1500, 1),
-            (self._snapshot("Imported article", "manual_input", piece, None), 900, 1),
-            (self._snapshot("Open amount", "custom_amount", None, fee), 2000, 1),
-        ]
+        self._drafts = [(self._snapshot("Something else", "manual_input", piece, fee), 1500, 1)]
+        if self._plan.is_awkward:
+            imported = self._snapshot("Imported article", "manual_input", piece, None)
+            self._drafts.append((imported, 900, 1))
+        unit = None if self._plan.is_awkward else piece
+        self._drafts.append((self._snapshot("Open amount", "custom_amount", unit, fee), 2000, 1))
         return Catalog(tuple(offers), tuple(self._end_batch()))
 
     def _end_batch(self) -> list[Offer]:

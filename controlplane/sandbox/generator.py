@@ -24,9 +24,35 @@ from controlplane.sandbox.catalog import MUNICIPALITY_MILLI, Catalog, Offer
 from controlplane.sandbox.locations import Method, Venue
 from controlplane.sandbox.plan import Plan, id_at
 
-HOURS: Final = (1, 1, 1, 1, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 2, 1)
+HOURS: Final = (0, 0, 0, 0, 0, 0, 1, 4, 8, 9, 8, 9, 14, 15, 10, 7, 6, 7, 9, 10, 9, 6, 3, 0, 0)
+AWKWARD_HOURS: Final = (
+    1,
+    1,
+    1,
+    1,
+    0,
+    0,
+    1,
+    4,
+    8,
+    9,
+    8,
+    9,
+    14,
+    15,
+    10,
+    7,
+    6,
+    7,
+    9,
+    10,
+    9,
+    6,
+    3,
+    2,
+    1,
+)
 """Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
-BUSY_UNTIL: Final = tuple(accumulate(HOURS))
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
 LINE_COUNTS: Final = (30, 30, 20, 12, 8)
@@ -49,12 +75,13 @@ class DayGenerator:
         self.plan = plan
         self._catalog = catalog
         self._methods = methods
+        self._busy_until = tuple(accumulate(AWKWARD_HOURS if plan.is_awkward else HOURS))
         self._weights = tuple(accumulate(offer.weight for offer in catalog.offers))
 
     def transactions(self, venue: Venue, day: int) -> Iterator[Transaction]:
         """Yield the day's transactions in chronological order."""
         rng = self.plan.random_for("day", venue.number, day)
-        timestamps = sorted(_draw_timestamps(rng, self.plan.sales_per_day, venue, day))
+        timestamps = sorted(self._draw_timestamps(rng, venue, day))
         for number, timestamp in enumerate(timestamps, 1):
             yield self._transaction(rng, venue, day, number, timestamp)
 
@@ -62,9 +89,10 @@ class DayGenerator:
         self, rng: random.Random, venue: Venue, day: int, number: int, timestamp: datetime
     ) -> Transaction:
         chance = rng.random()
-        has_no_lines = chance < 0.003
-        is_unresolved = 0.003 <= chance < 0.005
-        is_foreign = 0.005 <= chance < 0.01
+        is_awkward = self.plan.is_awkward
+        has_no_lines = is_awkward and chance < 0.003
+        is_unresolved = is_awkward and 0.003 <= chance < 0.005
+        is_foreign = is_awkward and 0.005 <= chance < 0.01
         lines = [self._line(rng) for _ in range(rng.choices(range(1, 6), LINE_COUNTS)[0])]
         whole = sum(
             price_of(line.unit_price, line.quantity, line.article.exponent) - line.discount
@@ -79,7 +107,7 @@ class DayGenerator:
             organization_id=self.plan.organization_id,
             location=venue.position,
             point_of_sale=rng.choice(venue.terminals),
-            employee=rng.choice(venue.employees) if rng.random() > 0.03 else None,
+            employee=self._employee(rng, venue),
             number=f"{venue.number + 1:04}-{date_of(day):%y%m%d}-{number:05}",
             ticket_number=str(number),
             status=UNKNOWN if is_unresolved else COMPLETED,
@@ -98,6 +126,10 @@ class DayGenerator:
             return Transaction(sale, ())
         return Transaction(sale, (self._refund(rng, sale, total),))
 
+    def _employee(self, rng: random.Random, venue: Venue) -> int | None:
+        is_recorded = rng.random() > 0.03 or not self.plan.is_awkward
+        return rng.choice(venue.employees) if is_recorded else None
+
     def _line(self, rng: random.Random) -> NewLine:
         if rng.random() < 0.01:
             offer = rng.choice(self._catalog.irregular)
@@ -112,7 +144,7 @@ class DayGenerator:
 
     def _payments(self, rng: random.Random, due: int) -> tuple[NewPayment, ...]:
         first, second = rng.choices(self._methods, (35, 30, 18, 8, 6, 3), k=2)
-        if rng.random() < 0.005:
+        if rng.random() < 0.005 and self.plan.is_awkward:
             return (NewPayment(None, "other", due),)
         if due > 1 and rng.random() < 0.05:
             part = rng.randrange(1, due)
@@ -123,14 +155,16 @@ class DayGenerator:
         return (NewPayment(first.position, first.type, due),)
 
     def _refund(self, rng: random.Random, sale: NewSale, total: int) -> NewRefund:
-        later = timedelta(seconds=rng.choice((600, 7_200, 86_400, 5 * 86_400, 12 * 86_400)))
+        seconds = (600, 7_200, 86_400, 5 * 86_400, 12 * 86_400) if self.plan.is_awkward else (600,)
+        later = timedelta(seconds=rng.choice(seconds))
         at = sale.initiated_at + later * rng.random()
         method = rng.choice(self._methods)
         payment = NewPayment(method.position, method.type, 0)
         if rng.random() < 0.8:
             payment = sale.payments[0]
         chance = rng.random()
-        is_undated, is_unknown = chance < 0.1, 0.1 <= chance < 0.2
+        is_undated = self.plan.is_awkward and chance < 0.1
+        is_unknown = self.plan.is_awkward and 0.1 <= chance < 0.2
         lines: list[NewRefundLine] = []
         fee = tip = 0
         if is_unknown or sale.lines is None:
@@ -153,21 +187,22 @@ class DayGenerator:
             lines=tuple(lines),
         )
 
-
-def _draw_timestamps(rng: random.Random, sales: int, venue: Venue, day: int) -> Iterator[datetime]:
-    pieces = intervals(venue.clock.zone, day, day)
-    count = divide(sales * WEEKDAYS[(day + 3) % 7] * rng.randrange(70, 131), 10_000)
-    length_us = sum((end - start) // timedelta(microseconds=1) for start, end in pieces)
-    if not length_us:
-        return
-    for _ in range(count):
-        hour = bisect(BUSY_UNTIL, rng.random() * BUSY_UNTIL[-1])
-        offset_us = (hour * 3_600_000_000 + rng.randrange(3_600_000_000)) % length_us
-        for start, end in pieces:
-            if start + timedelta(microseconds=offset_us) < end:
-                yield start + timedelta(microseconds=offset_us)
-                break
-            offset_us -= (end - start) // timedelta(microseconds=1)
+    def _draw_timestamps(self, rng: random.Random, venue: Venue, day: int) -> Iterator[datetime]:
+        pieces = intervals(venue.clock.zone, day, day)
+        count = divide(
+            self.plan.sales_per_day * WEEKDAYS[(day + 3) % 7] * rng.randrange(70, 131), 10_000
+        )
+        length_us = sum((end - start) // timedelta(microseconds=1) for start, end in pieces)
+        if not length_us:
+            return
+        for _ in range(count):
+            hour = bisect(self._busy_until, rng.random() * self._busy_until[-1])
+            offset_us = (hour * 3_600_000_000 + rng.randrange(3_600_000_000)) % length_us
+            for start, end in pieces:
+                if start + timedelta(microseconds=offset_us) < end:
+                    yield start + timedelta(microseconds=offset_us)
+                    break
+                offset_us -= (end - start) // timedelta(microseconds=1)
 
 
 def _quantity(rng: random.Random, offer: Offer) -> int:

@@ -21,6 +21,19 @@ TERMINALS: Final = 2
 EMPLOYEES: Final = 4
 VENUES: Final = (
     ("Marina Café", "Asia/Dubai", "AED"),
+    ("Old Town Bakery", "Asia/Dubai", "AED"),
+    ("Creek Grill", "Asia/Dubai", "AED"),
+    ("Palm Juice Bar", "Asia/Dubai", "AED"),
+    ("Harbour Fish", "Asia/Dubai", "AED"),
+    ("Airport Coffee", "Asia/Dubai", "AED"),
+    ("Garden Deli", "Asia/Dubai", "AED"),
+    ("Corniche Tea House", "Asia/Dubai", "AED"),
+    ("Souk Sweets", "Asia/Dubai", "AED"),
+    ("Desert Road Diner", "Asia/Dubai", "AED"),
+)
+"""Name, time zone and currency of each venue."""
+AWKWARD_VENUES: Final = (
+    ("Marina Café", "Asia/Dubai", "AED"),
     ("Bäckerei am Markt", "Europe/Berlin", "EUR"),
     ("Kiosk ohne Uhr", None, "AED"),
     ("Thamel Tea House", "Asia/Kathmandu", "AED"),
@@ -31,7 +44,7 @@ VENUES: Final = (
     ("Old Town Juice", "Mars/Olympus_Mons", "AED"),
     ("Palm Bakery", "Asia/Dubai", "AED"),
 )
-"""Name, time zone and currency of each venue.
+"""Venues of an awkward sandbox.
 
 The zones include offsets of half and three-quarter hours, days of 23 and 25 hours, and clock
 changes by half an hour. They also include the first and the last zone of the world in which a day
@@ -115,8 +128,9 @@ def load_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Meth
 
 
 def _add_venue(session: Session, plan: Plan, number: int) -> None:
-    name, zone, currency = VENUES[number % len(VENUES)]
-    turn = number // len(VENUES)
+    venues = AWKWARD_VENUES if plan.is_awkward else VENUES
+    name, zone, currency = venues[number % len(venues)]
+    turn = number // len(venues)
     own: dict[str, Any] = {"organization_id": plan.organization_id, "created_at": plan.began}
     location = Location(
         id=f"loc-{number + 1:04}",

@@ -20,6 +20,8 @@ class Plan:
     """The parameters of a sandbox.
 
     ``sales_per_day`` is the average number of sales at each location. ``until`` is the last day.
+    ``is_awkward`` adds data that figures must handle with care, such as sales with an unknown tax,
+    other currencies, refunds without a date, and locations without a time zone.
     """
 
     seed: int = 1
@@ -29,6 +31,7 @@ class Plan:
     goods: int = 60
     until: date
     organization_id: str = ORGANIZATION
+    is_awkward: bool = False
 
     @property
     def first_day(self) -> int:
@@ -50,7 +53,9 @@ class Plan:
 
     @classmethod
     def read(cls, written: dict[str, Any]) -> "Plan":
-        return cls(**written | {"until": date.fromisoformat(written["until"])})
+        # Earlier versions, which did not store ``is_awkward``, always generated awkward data.
+        until = date.fromisoformat(written["until"])
+        return cls(**{"is_awkward": True} | written | {"until": until})
 
     def random_for(self, *subject: object) -> random.Random:
         """Return a generator of random numbers that depends only on the plan and the subject."""

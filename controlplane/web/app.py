@@ -20,6 +20,7 @@ from controlplane.accounts.oauth.metadata import RESOURCE_PATH
 from controlplane.operation.errors import Refusal, method_not_allowed, unavailable
 from controlplane.operation.operation import Operation, Procedure
 from controlplane.remote_control.registry import HEARTBEAT, ON_COMMANDS
+from controlplane.retail.routes import SALES
 from controlplane.web.accounts.joining import joining_routes
 from controlplane.web.accounts.sign_in import sign_in_routes
 from controlplane.web.admission import Handler, require_method
@@ -38,6 +39,7 @@ from controlplane.web.problems import reply_to
 from controlplane.web.retail import retail_routes
 
 READY_WITHIN_S = 2
+FREQUENT = {HEARTBEAT.path, ON_COMMANDS.path, RESOURCE_PATH, SALES}
 
 
 def build_app(core: Core) -> Starlette:
@@ -52,8 +54,7 @@ def build_app(core: Core) -> Starlette:
             core.close()
 
     routes = [
-        # Paths are compared in this order, so the most frequent operations come first.
-        *(Route(each.path, _endpoint(core, each)) for each in sorted(OPERATIONS, key=_rarity)),
+        *(Route(each.path, _endpoint(core, each)) for each in OPERATIONS),
         Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
         *sign_in_routes(core),
         *joining_routes(core),
@@ -65,6 +66,8 @@ def build_app(core: Core) -> Starlette:
         Route("/healthz", _healthz),
         Route("/readyz", Handler(core, _readyz)),
     ]
+    # Paths are compared in this order, so the most frequent calls come first.
+    routes.sort(key=lambda route: route.path not in FREQUENT)
     middleware = Middleware(
         CallMiddleware,
         clock=core.clock,
@@ -102,10 +105,6 @@ def _endpoint(core: Core, operation: Operation) -> ASGIApp:
         return CommandsEndpoint(core)
     assert isinstance(operation, Procedure), operation.name  # noqa: S101 - other rows are procedures
     return Endpoint(core, operation)
-
-
-def _rarity(operation: Operation) -> bool:
-    return operation.path not in {HEARTBEAT.path, ON_COMMANDS.path}
 
 
 async def _readyz(core: Core, request: Request) -> Response:

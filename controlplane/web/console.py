@@ -1,7 +1,7 @@
-"""The web console: its static files, and reports as a page or as CSV."""
+"""The web console: its static files, reports as a page or as CSV, and sales as CSV."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Annotated, Any
@@ -17,6 +17,8 @@ from agent.presentation.report_csv import report_csv, tables_of
 from agent.wire.base import Exact, Model
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from agent.wire.payloads.by_kind import ReportPayload
+from controlplane.analytics.messages import FiguresQuery
+from controlplane.analytics.sales_table import sales_table
 from controlplane.devices.overview.records import ReportTableRequest
 from controlplane.devices.overview.report_changes import compared, earlier_than
 from controlplane.devices.reading import read_report
@@ -70,6 +72,7 @@ def console_routes(core: Core) -> list[Route]:
         *(Route(path, _static(core, name, headers)) for path, name in PAGES.items()),
         Route("/console/report", Handler(core, report_as_page)),
         Route("/console/report-table", Handler(core, report_as_table)),
+        Route("/console/sales-table", Handler(core, sales_as_table)),
         Route("/console/sign-in", Handler(core, sign_in)),
     ]
 
@@ -95,6 +98,14 @@ async def report_as_table(core: Core, request: Request) -> Response:
     The CSV begins with a byte order mark: without one, Excel reads UTF-8 as a legacy code page.
     """
     table = await _read(core, request, ReportTableRequest, _table_of)
+    return Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")
+
+
+async def sales_as_table(core: Core, request: Request) -> Response:
+    """Take the body of a query for figures. Return its completed sales as CSV, with a byte order
+    mark.
+    """
+    table = await _read(core, request, FiguresQuery, sales_table)
     return Response(table.encode("utf-8-sig"), media_type="text/csv; charset=utf-8")
 
 
@@ -153,6 +164,10 @@ def _payload_of(report: ReportDetail) -> ReportPayload:
 
 
 def _static(core: Core, name: str, headers: Mapping[str, str]) -> Handler:
-    content = (files("controlplane.console") / name).read_bytes()
     media_type = MEDIA_TYPES[name.rpartition(".")[2]]
-    return Handler(core, partial(serve_file, content, media_type, headers))
+    return Handler(core, partial(serve_file, _content(name), media_type, headers))
+
+
+@cache
+def _content(name: str) -> bytes:
+    return (files("controlplane.console") / name).read_bytes()

@@ -32,6 +32,28 @@ from controlplane.web.openapi.interfaces import RETAIL_API, serve_document
 from controlplane.web.pipeline import Endpoint, by_path
 
 REALM: Final = "retail"
+NO_TOKEN: Final = (
+    "The header Authorization: Bearer <access token> is missing."
+    f" Exchange the API key for an access token: POST {TOKENS}."
+)
+API_KEY_AS_TOKEN: Final = (
+    f"This is an API key, not an access token. Exchange it: POST {TOKENS}."
+    " Then send the access_token of the reply."
+)
+WRONG_TOKEN: Final = (
+    "The access token is not valid, has expired or was revoked."
+    f" Get a new one: POST {REFRESH}, or POST {TOKENS}."
+)
+WRONG_API_KEY: Final = (
+    "The api_key in the body is not a valid API key of the retail API, or it was revoked."
+)
+WRONG_REFRESH_TOKEN: Final = (
+    "The refresh_token in the body is not valid, has expired or was already used."
+    f" Exchange the API key: POST {TOKENS}."
+)
+"""A 401 has no body. These sentences explain it in its header (RFC 6750, section 3). They do not
+reveal why a credential is not valid. RFC 6750 recommends to explain only a wrong credential, but a
+missing one is the most frequent mistake of a new client."""
 BODY_MAX_BYTES: Final = 4096
 TOKENS_PER_S: Final = 5
 TOKENS_BURST: Final = 50
@@ -56,16 +78,18 @@ async def by_access_token(core: Core, request: Request, _writes: bool) -> Caller
     """Authenticate with an access token of the retail API."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
-        raise unauthenticated(REALM)
+        raise unauthenticated(REALM, NO_TOKEN)
+    if clients.is_key(token.strip()):
+        raise unauthenticated(REALM, API_KEY_AS_TOKEN)
     try:
         keys = await core.signing_keys()
         key_id, family = keys.access_tokens.verify(token.strip(), core.clock())
     except InvalidTokenError:
-        raise unauthenticated(REALM) from None
+        raise unauthenticated(REALM, WRONG_TOKEN) from None
     # Not cached, so that all tokens of a family end as soon as the use of a stolen one is detected.
     caller = await core.read(partial(clients.caller_of, key_id=key_id, family=family))
     if caller is None:
-        raise unauthenticated(REALM)
+        raise unauthenticated(REALM, WRONG_TOKEN)
     return caller
 
 
@@ -96,7 +120,8 @@ async def issue_tokens(
 
     grant = await core.write(work)
     if grant is None:
-        raise unauthenticated(REALM)
+        is_key = isinstance(body, TokenRequest)
+        raise unauthenticated(REALM, WRONG_API_KEY if is_key else WRONG_REFRESH_TOKEN)
     limit.give_back(network)
     keys = await core.signing_keys()
     tokens = Tokens(

@@ -78,12 +78,12 @@ LATER: dict[str, str] = {
 APART = {"current/reply-null", "problem/problem"}
 
 
-def test_every_golden_file_is_read_by_some_test() -> None:
+def test_every_golden_file_is_used_by_a_test() -> None:
     assert set(golden.names()) == MODELS.keys() | LATER.keys() | APART
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_message_is_read_and_written_again_as_it_was(name: str) -> None:
+def test_a_decoded_message_is_encoded_to_the_same_json(name: str) -> None:
     message = decode(golden.text_of(name), MODELS[name])
 
     assert json.loads(encode(message)) == golden.document_of(name)
@@ -225,7 +225,7 @@ def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_true_is_no_number_and_a_number_is_not_true(name: str) -> None:
+def test_a_boolean_is_no_number_and_a_number_is_no_boolean(name: str) -> None:
     for path in _leaves(golden.document_of(name)):
         document = golden.document_of(name)
         place = document

@@ -1,4 +1,4 @@
-"""A fake DevTools port of a browser, whose behaviour a test sets: correct, faulty or unresponsive.
+"""A fake DevTools port of a browser. A test makes it correct, faulty or unresponsive.
 
 It listens on a free loopback port. A connection is either `GET /json/list` or a WebSocket. A test
 sets the function that answers the commands of each page. It can also set a function that handles
@@ -22,7 +22,7 @@ PAGE_TITLE: Final = "title-secret"
 Answer = Callable[[str, dict[str, Any]], dict[str, Any] | None]
 """Takes the method and the params of a command. Returns the result, or None for no answer."""
 
-Treat = Callable[[socket.socket, bytes], bool]
+ConnectionHandler = Callable[[socket.socket, bytes], bool]
 """Takes a connection and its first bytes. Returns False if the default handler must handle it."""
 
 
@@ -64,11 +64,14 @@ class DevToolsPort:
     """
 
     def __init__(
-        self, pages: dict[str, Answer], treat: Treat | None = None, event: str = "Page.noise"
+        self,
+        pages: dict[str, Answer],
+        handler: ConnectionHandler | None = None,
+        event: str = "Page.noise",
     ) -> None:
         self.commands: list[tuple[str, str, dict[str, Any]]] = []
         self._pages = pages
-        self._treat = treat
+        self._handler = handler
         self._event = event
         self._server = socket.create_server(("127.0.0.1", 0))
         self._closing = threading.Event()
@@ -100,7 +103,7 @@ class DevToolsPort:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(0.2)
             first = self._receive(connection)
-            if self._treat is not None and self._treat(connection, first):
+            if self._handler is not None and self._handler(connection, first):
                 return
             if first.startswith(b"GET /json/list "):
                 self._list(connection)
@@ -145,9 +148,9 @@ class DevToolsPort:
 
 @contextlib.contextmanager
 def devtools_port(
-    pages: dict[str, Answer], treat: Treat | None = None, event: str = "Page.noise"
+    pages: dict[str, Answer], handler: ConnectionHandler | None = None, event: str = "Page.noise"
 ) -> Iterator[DevToolsPort]:
-    port = DevToolsPort(pages, treat, event)
+    port = DevToolsPort(pages, handler, event)
     thread = threading.Thread(target=port.serve)
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""A fake service for the tasks, with answers that the test sets."""
+"""A fake client of the service, for tests of the agent's tasks. A test sets the answers."""
 
 import asyncio
 import contextlib
@@ -44,14 +44,14 @@ class FakeServiceClient:
     always: dict[str, Answer] = field(default_factory=dict)
     record: EnrollmentRecord | None = None
     open_streams: int = 0
-    patience: list[float | None] = field(default_factory=list)
+    answer_timeouts_s: list[float | None] = field(default_factory=list)
     """The timeout of each call of `onCommands`."""
 
     def named(self, operation: str) -> list[Any]:
         """Return the arguments of each call of ``operation``."""
         return [sent for name, sent in self.calls if name == operation]
 
-    async def _answer(self, operation: str, request: Any, agree: Callable[[], Any]) -> Any:
+    async def _answer(self, operation: str, request: Any, accept: Callable[[], Any]) -> Any:
         self.calls.append((operation, request))
         await asyncio.sleep(0)
         if self.script[operation]:
@@ -59,7 +59,7 @@ class FakeServiceClient:
         elif operation in self.always:
             answer = self.always[operation]
         else:
-            return agree()
+            return accept()
         if callable(answer) and not isinstance(answer, type):
             answer = answer(request)
             if asyncio.iscoroutine(answer):
@@ -69,7 +69,7 @@ class FakeServiceClient:
         return answer
 
     async def challenge(self, request: ChallengeRequest) -> ChallengeReply:
-        def agree() -> ChallengeReply:
+        def accept() -> ChallengeReply:
             self.record = EnrollmentRecord(
                 instance_id=request.instance_id,
                 location_id=request.location_id,
@@ -81,7 +81,7 @@ class FakeServiceClient:
             )
             return ChallengeReply(challenge_id=UUID(int=0xC), nonce="nonce")
 
-        answer: ChallengeReply = await self._answer("challenge", request, agree)
+        answer: ChallengeReply = await self._answer("challenge", request, accept)
         return answer
 
     async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
@@ -93,21 +93,21 @@ class FakeServiceClient:
         return answer
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
-        def agree() -> HeartbeatReply:
+        def accept() -> HeartbeatReply:
             return HeartbeatReply(last_seen_at=self.now())
 
-        answer: HeartbeatReply = await self._answer("heartbeat", request, agree)
+        answer: HeartbeatReply = await self._answer("heartbeat", request, accept)
         return answer
 
     async def acknowledge(self, request: AcknowledgeRequest) -> AcknowledgeReply:
-        def agree() -> AcknowledgeReply:
+        def accept() -> AcknowledgeReply:
             return AcknowledgeReply(accepted=True, status=request.status)
 
-        answer: AcknowledgeReply = await self._answer("acknowledge", request, agree)
+        answer: AcknowledgeReply = await self._answer("acknowledge", request, accept)
         return answer
 
     async def submit_result(self, body: bytes) -> SubmitResultReply:
-        def agree() -> SubmitResultReply:
+        def accept() -> SubmitResultReply:
             report = report_of(body)
             return SubmitResultReply(
                 report_id=report.report_id,
@@ -116,14 +116,14 @@ class FakeServiceClient:
                 tracker_status="disabled",
             )
 
-        answer: SubmitResultReply = await self._answer("submitResult", body, agree)
+        answer: SubmitResultReply = await self._answer("submitResult", body, accept)
         return answer
 
     @contextlib.asynccontextmanager
     async def commands(
         self, *, stream: bool, answer_within_s: float | None = None
     ) -> AsyncIterator[CommandStream]:
-        self.patience.append(answer_within_s)
+        self.answer_timeouts_s.append(answer_within_s)
         answer = await self._answer("onCommands", stream, lambda: CommandStream(False, at_once()))
         self.open_streams += 1
         try:

@@ -28,7 +28,7 @@ class Exchange:
 
     request: Request
     writer: asyncio.StreamWriter
-    obey: Callable[[], Awaitable[Reply]]
+    execute: Callable[[], Awaitable[Reply]]
     now: datetime
 
     async def write(self, content: bytes) -> None:
@@ -147,20 +147,20 @@ async def large(x: Exchange) -> None:
     await x.reply(200, b'{"a": "' + b"x" * 10_000_000 + b'"}')
 
 
-async def obeyed_and_lost(x: Exchange) -> None:
-    """Execute the call, and lose the reply."""
-    await x.obey()
+async def executed_and_lost(x: Exchange) -> None:
+    """Execute the call, but send no reply."""
+    await x.execute()
     x.reset()
 
 
-async def obeyed_and_cut(x: Exchange) -> None:
-    body = (await x.obey()).body
+async def executed_and_truncated(x: Exchange) -> None:
+    body = (await x.execute()).body
     await x.reply(200, body[: len(body) // 2], Content_Length=str(len(body)))
 
 
 async def another_device(x: Exchange) -> None:
     """Send a correct reply, with every id in it replaced."""
-    reply = await x.obey()
+    reply = await x.execute()
     try:
         answer = json.loads(reply.body)
     except ValueError:
@@ -174,7 +174,7 @@ async def another_device(x: Exchange) -> None:
 
 async def wrong_types(x: Exchange) -> None:
     """Send a correct reply in which each value is replaced by a value of a wrong type."""
-    reply = await x.obey()
+    reply = await x.execute()
     try:
         answer = json.loads(reply.body)
     except ValueError:
@@ -184,7 +184,7 @@ async def wrong_types(x: Exchange) -> None:
 
 
 async def compressed(x: Exchange) -> None:
-    body = gzip.compress((await x.obey()).body)
+    body = gzip.compress((await x.execute()).body)
     await x.reply(200, body, Content_Encoding="gzip")
 
 

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server whose test controls every byte of its replies."""
+"""A small HTTP/1.1 server. The test controls every byte of the replies."""
 
 import asyncio
 import contextlib

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-Speak = Callable[[asyncio.StreamWriter], Awaitable[None]]
+AnswerWriter = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class ReceivedRequest:
 
 @dataclass(slots=True)
 class ScriptedServer:
-    """``speak`` writes the answer to each request. The connection is closed after the answer."""
+    """``write_answer`` answers each request. The connection is closed after the answer."""
 
-    speak: Speak | None = None
+    write_answer: AnswerWriter | None = None
     requests: list[ReceivedRequest] = field(default_factory=list)
     port: int = 0
     connections: int = 0
@@ -43,18 +43,18 @@ class ScriptedServer:
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
 
-        async def speak(writer: asyncio.StreamWriter) -> None:
+        async def write_answer(writer: asyncio.StreamWriter) -> None:
             writer.write(head(status, lines) + body)
 
-        self.speak = speak
+        self.write_answer = write_answer
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         try:
             with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
                 self.requests.append(await _read_request(reader))
-                assert self.speak is not None
-                await self.speak(writer)
+                assert self.write_answer is not None
+                await self.write_answer(writer)
                 await writer.drain()
         finally:
             writer.close()

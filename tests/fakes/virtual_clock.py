@@ -20,7 +20,7 @@ HOPS = 3
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """A selector that adds a timeout to the virtual time and does not wait, if nothing is ready."""
+    """A selector that never waits. If nothing is ready, virtual time advances by the timeout."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from tests.paths import ROOT
 
 pytestmark = [pytest.mark.lab]
 
-PRINTER, LEFT_ALONE = "10.76.0.9", "10.76.0.10"
+PRINTER, EXCLUDED = "10.76.0.9", "10.76.0.10"
 CONNECT = "import socket; s = socket.create_connection(({address!r}, {port}), 60)"
 SEND = CONNECT + "; s.sendall(b'%-12345X')"
 HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=PRINTER, port=631)}"
@@ -27,7 +27,7 @@ HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=
         (HARMLESS, ""),
         (SEND.format(address=PRINTER, port=9100), "8 bytes to port 9100"),
         (SEND.format(address=PRINTER, port=12000), "8 bytes to port 12000"),
-        (CONNECT.format(address=LEFT_ALONE, port=80), f"packets to the excluded {LEFT_ALONE}"),
+        (CONNECT.format(address=EXCLUDED, port=80), f"packets to the excluded {EXCLUDED}"),
     ],
     ids=("harmless", "printing", "terminal", "excluded"),
 )
@@ -37,9 +37,9 @@ def test_a_simulated_lan_fails_on_forbidden_traffic(
     ports = (80, 631, 9100, 12000)
     hosts = tuple(
         LanHost(address, f"02:76:00:00:00:0{number}", ports)
-        for number, address in enumerate(("10.76.0.1", PRINTER, LEFT_ALONE))
+        for number, address in enumerate(("10.76.0.1", PRINTER, EXCLUDED))
     )
-    plan = LabPlan("10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(LEFT_ALONE,))
+    plan = LabPlan("10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(EXCLUDED,))
     save_plan(plan, tmp_path / "plan.json")
     played = (sys.executable, "-m", "tests.lab.tap.lan", str(tmp_path / "plan.json"))
     done = subprocess.run(

@@ -31,7 +31,7 @@ AS_IN_THE_SOURCE: Final = (
     ("collect", "--help"), ("service", "install", "--help"),
 )  # fmt: skip
 KILLS: Final = 6
-"""By default, systemd permits one restart fewer than this within ten seconds."""
+"""One more than the starts that systemd permits by default within ten seconds."""
 CONFIG: Final = Path("/etc/venue-agent/config.toml")
 STATE: Final = Path("/var/lib/venue-agent")
 MORE_CONFIG: Final = "[heartbeat]\ninterval_seconds = 1\n[network]\nmax_duration_seconds = 5\n"

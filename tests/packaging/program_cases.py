@@ -145,6 +145,8 @@ ALONE: Final = Story(
         agent("collect network --config agent.toml", output="Interfaces"),
         agent("status --config agent.toml", 2),
         agent("history --config agent.toml", output="no requests yet"),
+        agent("check till --config agent.toml", 1, "this machine has no printer 'till'"),
+        agent("check till --config agent.toml --json", 1, "this machine has no printer"),
         agent("printers --config agent.toml", output="no report has found a printer"),
         agent("printers list --config agent.toml --json", output='"printers"'),
         agent("printers forget till --config agent.toml", 1, "name one printer to forget"),
@@ -249,8 +251,8 @@ VENUE: Final = Story(
 MERCHANT: Final = Story(
     "merchant",
     (
-        control(f"sandbox load --seed 7 --locations 1 --days 2 --sales-per-day 5 --goods 30"
-                f" --until 2026-11-20 --replace --organization org-0001 {DB}"),
+        control("sandbox load --seed 7 --locations 1 --days 2 --sales-per-day 5 --goods 30"
+                f" --awkward --until 2026-11-20 --replace --organization org-0001 {DB}"),
         control(f"sandbox run --once --every 1 --organization org-0001 {DB}"),
         control(f"sandbox export shop.ndjson --organization org-0001 {DB}", writes="shop.ndjson"),
         control("sandbox import shop.ndjson --database other.db"),

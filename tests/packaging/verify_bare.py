@@ -42,7 +42,7 @@ FULL: Final = "make demo; make test"
 # The tests that need programs or permissions which not every machine has. Only the files with such
 # tests are imported.
 FILES: Final = "$(grep -rl --include='test_*.py' pytest.mark.needs tests | tr '\\n' ' ')"
-NEEDS: Final = f'make test ARGS="-m needs {FILES}"'
+NEEDS: Final = f'make test WORKERS=$(nproc) ARGS="-m needs {FILES}"'
 SHORT: Final = f"make demo; {NEEDS}"
 WITHIN_S: Final = 5400
 SUMMARY: Final = re.compile(r"^(\d+ (?:passed|failed|skipped).*) in [\d.]+s.*$", re.MULTILINE)
@@ -84,7 +84,7 @@ class Situation:
 
 NOT_INSTALLED: Final = (
     "veth", "tap", "peers", "snmpd", "postgresql", "browser", "systemd-analyze", "systemctl",
-    "mcp-conformance",
+    "mcp-conformance", "curl",
 )  # fmt: skip
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 NOT_ROOTS: Final = ("other-user", "shared-python")

@@ -96,7 +96,7 @@ def install_by_pipx(wheel: Path, place: Path) -> Path:
 # ---------------------------------------------------------------------------- checks
 
 
-def has_every_file(wheel: Path) -> None:
+def check_files(wheel: Path) -> None:
     """Check that the wheel has exactly the files of our packages, including data files."""
     ours = {
         str(path.relative_to(ROOT))
@@ -114,18 +114,18 @@ def has_every_file(wheel: Path) -> None:
     )
 
 
-def speaks_like_the_source(programs: Path, place: Path) -> None:
+def check_same_output_as_the_source(programs: Path, place: Path) -> None:
     for words in AS_IN_THE_SOURCE:
         message = run(*ALONE, programs / "venue-agent", *words, cwd=place)
-        meant = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
-        if message != meant:
+        expected = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
+        if message != expected:
             raise SystemExit(
                 f"venue-agent {' '.join(words)} prints a different message:\n{message}"
             )
     print_ok(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
 
 
-def collects(programs: Path, place: Path) -> None:
+def check_reports(programs: Path, place: Path) -> None:
     """Check that both kinds of report are collected as JSON and as a page, with only loopback."""
     page = place / "page.html"
     for kind in ("application", "network"):
@@ -171,11 +171,11 @@ def main() -> int:
         place = Path(directory)
         with timed("built"):
             wheel = build(place)
-        has_every_file(wheel)
+        check_files(wheel)
         with timed(f"installed by {'pipx' if options.pipx else 'pip'}, without any extra"):
             programs = install(wheel, place)
-        speaks_like_the_source(programs, place)
-        collects(programs, place)
+        check_same_output_as_the_source(programs, place)
+        check_reports(programs, place)
         check_missing_libraries(programs, place)
     return 0
 

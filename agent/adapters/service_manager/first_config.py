@@ -13,6 +13,7 @@ from agent.adapters.service_manager.contract import ServiceManagerError, Service
 from agent.adapters.storage.atomic_file import PRIVATE, write_atomically
 from agent.config.credential import ApiKeySource
 from agent.config.model import Service
+from agent.config.review import review_of
 from agent.errors import ConfigError, CredentialRefused
 from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
@@ -48,12 +49,14 @@ def config_text(options: InstallOptions, paths: ServicePaths) -> str:
     """Return the first configuration as TOML. Raises ConfigError for an invalid value."""
     values = {"base_url": options.base_url, "location_id": options.location_id}
     given = {key: value for key, value in values.items() if value is not None}
+    issues = tuple(review_of({"service": given}))
     try:
         validate(given, Service)
     except ValidationError as error:
-        raise ConfigError(
-            tuple(f"{_OPTIONS.get(each.where, each.where)} {each.reason}" for each in error.issues)
-        ) from None
+        issues = error.issues
+    if issues:
+        named = ((each.path[-1] if each.path else "", each.reason) for each in issues)
+        raise ConfigError(tuple(f"{_OPTIONS.get(str(key), key)} {why}" for key, why in named))
     if paths.names_the_key_file:
         values["api_key_file"] = str(paths.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]

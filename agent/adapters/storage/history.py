@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -80,6 +81,16 @@ def find_reports(state: StateDirectory, start: str) -> tuple[KeptReport, ...]:
     ``start`` is the beginning of the report id, or of the id of its request.
     """
     return tuple(KeptReport(*row) for row in _select(state, _KEPT, {"start": start}))
+
+
+def read_bodies(state: StateDirectory, report_ids: Collection[str]) -> dict[str, bytes]:
+    """Return the sealed bodies of those reports that are still stored. Raises StateError."""
+    marks = ", ".join("?" * len(report_ids))
+    query = " UNION ALL ".join(
+        f"SELECT report_id, body FROM {table} WHERE report_id IN ({marks})"  # noqa: S608 - no values
+        for table in ("outbox", "sent")
+    )
+    return dict(_select(state, query, (*report_ids, *report_ids)))
 
 
 def find_requests(state: StateDirectory, start: str) -> tuple[HistoryRow, ...]:

@@ -36,7 +36,8 @@ harmless."""
 class Entry:
     """One request.
 
-    ``attempt`` counts its collections, but no collection that a clean stop of the agent ended.
+    ``attempt`` counts its collections. A collection that a clean stop of the agent ended does not
+    count.
     """
 
     request_id: UUID

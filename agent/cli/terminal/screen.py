@@ -11,13 +11,18 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, TextIO
 
+from agent.config.rights import with_config
 from agent.presentation.plain_text import plain
+from agent.presentation.severity import Severity
 
 Style = Literal["good", "warn", "bad", "quiet", "strong", "none"]
 
 # Colours of ECMA-48 that are readable on dark and light backgrounds.
 _CODES: Final[dict[Style, str]] = {
     "good": "32", "warn": "33", "bad": "1;31", "quiet": "2", "strong": "1", "none": "",
+}  # fmt: skip
+SEVERITY_STYLES: Final[dict[Severity, Style]] = {
+    "good": "good", "warn": "warn", "bad": "bad", "muted": "quiet",
 }  # fmt: skip
 WIDTH_MAX: Final = 100
 WIDTH_MIN: Final = 40
@@ -48,8 +53,11 @@ class Screen:
         self.paragraph(*rest, indent="  ")
 
     def paragraph(self, text: str, style: Style = "none", *, indent: str = "") -> None:
-        """Write wrapped text, each line after ``indent``."""
-        for line in wrapped(text, self.width - len(indent)):
+        """Write wrapped text, each line after ``indent``.
+
+        Commands in the text get the `--config` of the user.
+        """
+        for line in wrapped(with_config(text), self.width - len(indent)):
             self._stream.write(indent + self._painted(line, style) + "\n")
 
     def fact(self, name: str, value: str, style: Style = "none") -> None:

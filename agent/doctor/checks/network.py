@@ -12,6 +12,7 @@ from agent.adapters.collector_process import CollectorProcess
 from agent.doctor.check import Outcome, fail, ok, skipped, warn
 from agent.doctor.context import Context
 from agent.errors import CollectorError
+from agent.presentation.findings.local_network import NO_ROUTE
 from agent.wire.addresses import is_loopback
 from collectors.contract import Interface, NetworkFacts, NetworkJob
 
@@ -78,6 +79,9 @@ def interfaces(context: Context) -> Outcome:
 def gateway(context: Context) -> Outcome:
     facts = _facts(context)
     gateways = [(g, i.name) for i in facts.interfaces for g in i.gateways]
+    why = facts.unavailable.gateway
+    if not gateways and why not in {None, NO_ROUTE}:
+        return ok(f"{why}")
     if not gateways:
         return warn(
             "there is no default route: other networks cannot be reached",

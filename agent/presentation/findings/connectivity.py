@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from agent.presentation.findings.conditions import at_least
-from agent.presentation.findings.rule import ONCE, ProblemRule, Rule, Values, WarningRule
+from agent.presentation.findings.rule import ONCE, NoteRule, ProblemRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts
 from agent.presentation.humanize import (
     format_milliseconds,
@@ -22,6 +22,10 @@ WIFI_WEAK_DBM: Final = -75
 SLOW_LINK_MBPS: Final = 10
 ERRORS, ERROR_SHARE = 100, 0.001
 
+OWN_ADDRESS_FIX: Final = (
+    "nothing, if its cable leads to one device or to the machine's management controller;"
+    " otherwise check the cable and the router's DHCP server"
+)
 REAL_LINKS: Final = frozenset({"ethernet", "wifi"})
 _NAME_ERRORS: Final = (
     "the service's name does not resolve",
@@ -63,13 +67,24 @@ def _disconnected(facts: SnapshotFacts) -> tuple[Values, ...]:
     return ONCE if was_read and not _is_connected(facts) else ()
 
 
-def _without_dhcp(facts: SnapshotFacts) -> Iterator[Values]:
+def _self_assigned(facts: SnapshotFacts) -> Iterator[tuple[str, Values]]:
+    """Yield the type, and the name and address, of each cable or Wi-Fi that only has an address of
+    169.254.0.0/16."""
     for name, link in _up(facts):
-        addresses = link.texts("interface.addresses")
+        addresses, kind = link.texts("interface.addresses"), link.text("interface.type")
         own = next(filter(is_self_assigned, addresses), None)
-        is_real = link.text("interface.type") in REAL_LINKS
-        if own is not None and is_real and not any(map(is_routable, addresses)):
-            yield {"interface": name, "address": own.partition("/")[0]}
+        if own is not None and kind in REAL_LINKS and not any(map(is_routable, addresses)):
+            yield kind, {"interface": name, "address": own.partition("/")[0]}
+
+
+def _without_dhcp(facts: SnapshotFacts) -> Iterator[Values]:
+    is_connected = _is_connected(facts)
+    return (v for kind, v in _self_assigned(facts) if kind == "wifi" or not is_connected)
+
+
+def _direct_cable(facts: SnapshotFacts) -> Iterator[Values]:
+    is_connected = _is_connected(facts)
+    return (v for kind, v in _self_assigned(facts) if kind != "wifi" and is_connected)
 
 
 def _nameless(facts: SnapshotFacts) -> tuple[Values, ...]:
@@ -140,7 +155,9 @@ def _wifi_weak(facts: SnapshotFacts) -> Iterator[Values]:
 def _link_slow(facts: SnapshotFacts) -> Iterator[Values]:
     for name, link in _up(facts):
         speed = link.number("interface.speedMegabitsPerSecond")
-        is_cable = link.text("interface.type") == "ethernet"
+        # A cable without a default route usually leads to a single device, such as a terminal.
+        is_direct = link.flag("interface.defaultRoute") is False
+        is_cable = link.text("interface.type") == "ethernet" and not is_direct
         if is_cable and speed is not None and speed <= SLOW_LINK_MBPS:
             yield {"interface": name, "speed": f"{speed:.0f} Mbit/s"}
 
@@ -174,7 +191,8 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "no-dhcp-answer",
         "interface.addresses, interface.type, interface.up",
-        "a cable or Wi-Fi is up and has only an address of 169.254.0.0/16",
+        "a Wi-Fi, or the cable of a machine without another connection, is up and has only an"
+        " address of 169.254.0.0/16",
         "The interface {interface} got no address by DHCP and uses {address} instead.",
         "check the cable, the Wi-Fi's password and the router's DHCP server",
         _without_dhcp,
@@ -267,8 +285,8 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ),
     WarningRule(
         "link-slow",
-        "interface.speedMegabitsPerSecond, interface.type, interface.up",
-        f"{SLOW_LINK_MBPS} Mbit/s or less on a cable",
+        "interface.speedMegabitsPerSecond, interface.type, interface.up, interface.defaultRoute",
+        f"{SLOW_LINK_MBPS} Mbit/s or less on a cable, unless it has no default route",
         "The cable at {interface} runs at only {speed}.",
         "replace the cable, then use another port of the switch: a broken wire has this effect",
         _link_slow,
@@ -281,5 +299,14 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "The interface {interface} has errors: {errors}.",
         "replace the cable, then use another port of the switch; on Wi-Fi, move closer",
         _lossy,
+    ),
+    NoteRule(
+        "own-address-only",
+        "interface.addresses, interface.type, interface.up",
+        "a cable is up and has only an address of 169.254.0.0/16, on a machine with another"
+        " connection",
+        "The interface {interface} only has the address {address}, which it gave itself.",
+        OWN_ADDRESS_FIX,
+        _direct_cable,
     ),
 )

@@ -5,7 +5,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from agent.presentation.findings.connectivity import is_routable, is_self_assigned
+from agent.presentation.findings.connectivity import (
+    OWN_ADDRESS_FIX,
+    is_routable,
+    is_self_assigned,
+)
 from agent.presentation.findings.rule import (
     ONCE,
     NoteRule,
@@ -25,8 +29,9 @@ from agent.wire.payloads.network import (
 
 GATEWAY_SLOW_MS: Final = 100
 
-_NO_ROUTE: Final = "this machine has no default route"
+NO_ROUTE: Final = "this machine has no default route"
 """The collector's reason if there is no gateway. Any other reason means that reading it failed."""
+_WIRELESS_NAMES: Final = ("wl", "Wi-Fi", "WLAN", "WiFi")
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 
@@ -38,7 +43,7 @@ def readable_map(payload: NetworkPayload) -> NetworkMap | None:
 
 
 def are_gateways_known(payload: NetworkPayload) -> bool:
-    return payload.unavailable.gateway in {None, _NO_ROUTE}
+    return payload.unavailable.gateway in {None, NO_ROUTE}
 
 
 def _scanned(payload: NetworkPayload) -> NetworkMap | None:
@@ -59,13 +64,27 @@ def _disconnected(payload: NetworkPayload) -> tuple[Values, ...]:
     return ONCE if network is not None and not _in_use(network) else ()
 
 
-def _without_dhcp(payload: NetworkPayload) -> Iterator[Values]:
+def _self_assigned(payload: NetworkPayload) -> Iterator[tuple[bool, Values]]:
+    """Yield the interfaces that only have an address of 169.254.0.0/16.
+
+    The first value is whether it may be a cable between two devices: the machine has another
+    connection, and the interface is not wireless.
+    """
     network = readable_map(payload)
     for link in network.interfaces if network is not None else ():
         addresses = [known.address for known in link.addresses]
         own = next(filter(is_self_assigned, addresses), None)
-        if own is not None and not any(map(is_routable, addresses)):
-            yield {"interface": link.name, "address": own}
+        if network is not None and own is not None and not any(map(is_routable, addresses)):
+            is_direct = bool(_in_use(network)) and not link.name.startswith(_WIRELESS_NAMES)
+            yield is_direct, {"interface": link.name, "address": own}
+
+
+def _without_dhcp(payload: NetworkPayload) -> Iterator[Values]:
+    return (values for is_direct, values in _self_assigned(payload) if not is_direct)
+
+
+def _direct_cable(payload: NetworkPayload) -> Iterator[Values]:
+    return (values for is_direct, values in _self_assigned(payload) if is_direct)
 
 
 def _without_gateway(payload: NetworkPayload) -> tuple[Values, ...]:
@@ -178,7 +197,8 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
     ProblemRule(
         "no-dhcp-answer",
         "networkMap.interfaces[].addresses",
-        "an interface has only an address of 169.254.0.0/16",
+        "a Wi-Fi, or the interface of a machine without another connection, has only an address of"
+        " 169.254.0.0/16",
         "The interface {interface} got no address by DHCP and uses {address} instead.",
         "check the cable, the Wi-Fi's password and the router's DHCP server",
         _without_dhcp,
@@ -256,5 +276,14 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "raise `network.max_hosts` or `network.max_services`, whichever the limitations name",
         _cut,
         explained_by=("report-unfinished",),
+    ),
+    NoteRule(
+        "own-address-only",
+        "networkMap.interfaces[].addresses",
+        "an interface that is no Wi-Fi has only an address of 169.254.0.0/16, on a machine with"
+        " another connection",
+        "The interface {interface} only has the address {address}, which it gave itself.",
+        OWN_ADDRESS_FIX,
+        _direct_cable,
     ),
 )

@@ -22,7 +22,7 @@ LOAD_PER_CORE, CPU_USED = 1.5, 0.9
 CLOCK_OFF_MS: Final = 1000
 UPTIME_DAYS: Final = 120
 RECENT_START_DAYS: Final = 7
-HOT_CELSIUS: Final = 85
+HOT_CELSIUS, HOT_BELOW_LIMIT = 85, 15
 BATTERY_LOW, DEVICE_BATTERY_LOW = 0.2, 0.15
 
 _DAY_S: Final = 86400
@@ -79,7 +79,9 @@ def _unclean_start(facts: SnapshotFacts) -> Iterator[Values]:
 
 def _hot(facts: SnapshotFacts) -> Iterator[Values]:
     hottest = facts.machine.number("hardware.temperatureCelsius")
-    if hottest is not None and hottest >= HOT_CELSIUS:
+    limit = facts.machine.number("hardware.temperatureLimitCelsius")
+    is_below = limit is not None and hottest is not None and hottest < limit - HOT_BELOW_LIMIT
+    if hottest is not None and hottest >= HOT_CELSIUS and not is_below:
         named = (text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures"))
         sensor = next((name for name, _, at in named if at == f"{hottest:.1f}"), "")
         yield {"degrees": f"{hottest:.0f} °C ({sensor})" if sensor else f"{hottest:.0f} °C"}
@@ -172,8 +174,8 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ),
     WarningRule(
         "hot",
-        "hardware.temperatureCelsius",
-        f"at least {HOT_CELSIUS} °C",
+        "hardware.temperatureCelsius, hardware.temperatureLimitCelsius",
+        f"at least {HOT_CELSIUS} °C, and at most {HOT_BELOW_LIMIT} °C below the sensor's limit",
         "The machine is hot: {degrees}.",
         "clean its fan and openings, and improve the ventilation",
         _hot,

@@ -45,8 +45,13 @@ def _unjudged(payload: NetworkPayload) -> Iterator[Values]:
 
 def _complaining(payload: NetworkPayload) -> Iterator[Values]:
     for printer in payload.printers or ():
-        if complaints := ", ".join(_complaints(printer.reason or "")):
+        if complaints := complaints_of(printer):
             yield _values(printer) | {"complaints": complaints}
+
+
+def complaints_of(printer: Printer) -> str:
+    """Return what needs a user's attention at a printer; "" if nothing does."""
+    return ", ".join(_complaints(printer.reason or ""))
 
 
 def _complaints(reason: str) -> Iterator[str]:

@@ -31,7 +31,11 @@ _ATTENTION: Final = {
     "marker-supply-empty": "out of ink or toner", "marker-waste-full": "waste container full",
     "developer-empty": "out of developer", "opc-life-over": "drum used up",
     "fuser-over-temp": "too hot", "spool-area-full": "memory full", "timed-out": "timed out",
-    "offline": "offline", _CONNECTING: "no connection",
+    "offline": "offline", "other-error": "another problem, see its display",
+    # CUPS itself (cups/backend.h, scheduler/printers.c)
+    "offline-report": "offline", "cups-missing-filter": "a part of its driver is missing",
+    "cups-insecure-filter": "a part of its driver has unsafe permissions",
+    _CONNECTING: "no connection",
     # Windows: Win32_Printer.DetectedErrorState, as named by the collector
     "no-paper": "out of paper", "no-toner": "out of toner", "jammed": "paper jam",
     "service-requested": "needs service", "output-bin-full": "output tray full",
@@ -147,7 +151,10 @@ def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
 
 def _complaints(facts: SnapshotFacts, queue: str, unless: Container[str]) -> str:
     reasons = facts.machine.texts(f"printqueue.{queue}.reasons")
-    bare = (reason.removesuffix("-error").removesuffix("-warning") for reason in reasons)
+    bare = (
+        reason if reason in _ATTENTION else reason.removesuffix("-error").removesuffix("-warning")
+        for reason in reasons
+    )
     known = (reason for reason in bare if reason in _ATTENTION and reason not in unless)
     return ", ".join(dict.fromkeys(map(_ATTENTION.__getitem__, known)))
 

@@ -96,6 +96,9 @@ def _types(host: MapHost, port: int | None = None) -> set[str]:
 
 def _by_port(host: MapHost) -> HostKind | None:
     ports = {service.port for service in host.services if service.reachable is not False}
+    # Programs of servers listen on 9100 too, such as Prometheus' node_exporter.
+    if evidence.SSH_PORT in ports and not ports & evidence.QUEUE_PORTS:
+        ports -= evidence.RAW_PRINT_PORTS
     return next((kind for kind, known in evidence.PORTS if ports & known), None)
 
 

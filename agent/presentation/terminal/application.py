@@ -9,6 +9,7 @@ from agent.presentation import application_rows
 from agent.presentation.application_rows import AbsenceRow, FieldRow, Group
 from agent.presentation.headline import headline_of
 from agent.presentation.terminal.blocks import (
+    EditAdvice,
     columns,
     headline_view,
     notes_view,
@@ -21,8 +22,10 @@ from agent.presentation.terminal.blocks import (
 from agent.wire.payloads.application import ApplicationPayload
 
 
-def application_view(payload: ApplicationPayload) -> Iterator[RenderableType]:
-    yield from headline_view(headline_of(payload))
+def application_view(
+    payload: ApplicationPayload, edit_advice: EditAdvice = str
+) -> Iterator[RenderableType]:
+    yield from headline_view(headline_of(payload), edit_advice)
     groups = application_rows.snapshot_groups(payload) + application_rows.thing_groups(payload)
     for group in groups:
         yield from _group(group)

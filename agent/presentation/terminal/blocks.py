@@ -1,6 +1,6 @@
 """The building blocks of a terminal view: headline, tables, styled words, lists."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from rich import box
@@ -15,6 +15,8 @@ from agent.presentation.plain_text import plain
 from agent.presentation.severity import Severity
 from agent.wire.payloads.common import Failure
 
+EditAdvice = Callable[[str], str]
+"""Changes the text of a fix, such as the commands in it."""
 STYLES: Final[dict[Severity, str]] = {
     "good": "green",
     "warn": "yellow",
@@ -72,23 +74,24 @@ def title(text: str, count: int | None = None) -> Text:
     return heading if count is None else Text.assemble(heading, " ", words(str(count), "dim"))
 
 
-def headline_view(headline: Headline) -> Iterator[RenderableType]:
+def headline_view(headline: Headline, edit_advice: EditAdvice = str) -> Iterator[RenderableType]:
     yield Text()
     yield words(headline.title, "bold")
     yield styled(headline.verdict, headline.severity)
     yield styled(headline.outcome, headline.outcome_severity)
     if headline.findings:
         yield title("Findings", sum(finding.count for finding in headline.findings))
-        yield columns(map(_finding, headline.findings), first_width=7)
+        rows = (_finding(finding, edit_advice(finding.advice)) for finding in headline.findings)
+        yield columns(rows, first_width=7)
     facts = ((words(fact.label, "dim"), words(fact.value)) for fact in headline.facts)
     yield Padding(columns(facts, padding=(0, 2)), (1, 0, 0, 0))
 
 
-def _finding(finding: Finding) -> tuple[Text, Text]:
+def _finding(finding: Finding, advice: str) -> tuple[Text, Text]:
     more = words(f"and {finding.more} more" if finding.more else "")
     return (
         styled(finding.label, finding.severity),
-        stacked(*map(words, finding.sentences), more, words(finding.advice, "dim")),
+        stacked(*map(words, finding.sentences), more, words(advice, "dim")),
     )
 
 

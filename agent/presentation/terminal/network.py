@@ -11,6 +11,7 @@ from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import HostRow, by_interest, host_rows, makers_note
 from agent.presentation.network_rows import InterfaceRow, PrinterRow, SourceRow
 from agent.presentation.terminal.blocks import (
+    EditAdvice,
     columns,
     headline_view,
     notes_view,
@@ -26,8 +27,10 @@ _FIRST_WIDTH: Final = 17
 enough space on a terminal of 50 characters."""
 
 
-def network_view(payload: NetworkPayload) -> Iterator[RenderableType]:
-    yield from headline_view(headline_of(payload))
+def network_view(
+    payload: NetworkPayload, edit_advice: EditAdvice = str
+) -> Iterator[RenderableType]:
+    yield from headline_view(headline_of(payload), edit_advice)
     yield from _printers(network_rows.printer_rows(payload))
     yield from _hosts(payload)
     yield from _interfaces(payload)

@@ -1,5 +1,7 @@
 """The collectors' jobs, with the bounds that the configuration sets."""
 
+from dataclasses import replace
+
 from agent.config.model import LocalConfig, Printer
 from agent.redaction.userinfo import address_of
 from agent.wire.vocabulary import Kind
@@ -44,6 +46,11 @@ def network_job(config: LocalConfig) -> NetworkJob:
         enrich=network.enrich,
         snmp_community=network.snmp_community,
     )
+
+
+def printers_job(config: LocalConfig, printer: str = "") -> NetworkJob:
+    """Return the job that checks this machine's printers, or the one that ``printer`` names."""
+    return replace(network_job(config), printers_only=True, printer=printer)
 
 
 def _address(printer: Printer) -> str | None:

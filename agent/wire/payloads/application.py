@@ -13,7 +13,7 @@ from agent.wire.base import (
     MaxItems,
     Number,
     One,
-    is_true_for_one,
+    is_equal_but_other_type,
     value_kind,
 )
 from agent.wire.payloads.common import Payload
@@ -133,7 +133,7 @@ class ApplicationPayload(Payload):
     def _check_version(cls, value: Any) -> Any:
         # The version distinguishes the payloads. A field with this function cannot have a validator
         # of its own.
-        if isinstance(value, dict) and is_true_for_one(given := value.get("version"), 1):
+        if isinstance(value, dict) and is_equal_but_other_type(given := value.get("version"), 1):
             error = InitErrorDetails(
                 type="literal_error", loc=("version",), input=given, ctx={"expected": "1"}
             )

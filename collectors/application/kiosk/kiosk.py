@@ -63,8 +63,8 @@ def _page_on_screen(address: DebugAddress, deadline: Deadline) -> str:
 def _find_visible(address: DebugAddress, page_ids: tuple[str, ...], deadline: Deadline) -> str:
     """Return the page on the screen.
 
-    It is the page that is visible and focused, or else a visible one, or else the first in the
-    list, which the browser sorts by last use.
+    Prefer a page that is visible and focused, then a visible page, then the first page of the
+    list. The browser sorts the list by last use.
     """
     best, best_rank = page_ids[0], (False, False)
     for page_id in page_ids:

@@ -30,7 +30,7 @@ def _read(deadline: Deadline, page: PageSession) -> Reading:
     if page.has_crashed:
         return of_crashed_page()
     has_time = deadline.remaining_s() >= ANSWER_S
-    page.hurry(ANSWER_S)
+    page.shorten_deadline(ANSWER_S)
     try:
         frame = main_frame(page)
         return of_page(frame, evaluate(page, frame, build_expression(STATE)))

@@ -61,7 +61,7 @@ class PageSession:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def hurry(self, seconds: float) -> None:
+    def shorten_deadline(self, seconds: float) -> None:
         """Limit the sum of all further waits to ``seconds``."""
         self._deadline = self._deadline.sooner(seconds)
 

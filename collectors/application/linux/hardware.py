@@ -1,14 +1,15 @@
 """Reads maker, model, processor and temperatures of the machine. Serial numbers are never read."""
 
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.resources import memory_fitted
+from collectors.application.readers.resources import memory_size_field
 from collectors.application.source import Fields, available, either, source
 from collectors.shared.sysfs import children, read_line, read_number, read_text
 
@@ -48,6 +49,10 @@ _ZONE_CHIPS: Final = {"x86_pkg_temp": "coretemp"}
 """The name of the hwmon chip for each type of thermal zone that hwmon lists under another name."""
 _SENSORS_MAX: Final = 64
 _PLAUSIBLE_CELSIUS: Final = (-40.0, 150.0)
+_PLAUSIBLE_LIMITS: Final = (50.0, 130.0)
+_USUAL_LIMIT: Final = 100.0
+_BOARD_CHIPS = re.compile(r"(?:nct|it8|f7|w83|sch|smsc|dme|lm8|asus)\w*", re.IGNORECASE)
+"""Chips that measure a mainboard. If no sensor is connected to an input, its reading is random."""
 
 
 @source(
@@ -84,7 +89,7 @@ def read_processor(_: Deadline, root: Path) -> Fields:
         either("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
         either("hardware.physicalCores", "psutil", cores, reason),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
-        memory_fitted(),
+        memory_size_field(),
     )
 
 
@@ -106,48 +111,81 @@ def parse_cpu_model(cpuinfo: str) -> str | None:
     return processor or _ARM_PARTS.get(part) or cpu_info.get("hardware") or None
 
 
-@source("temperatures", HWMON, "hardware.temperatureCelsius", "hardware.temperatures")
+class _Sensor(NamedTuple):
+    """A reading, and the temperature at which the part switches off, if the part reports it."""
+
+    name: str
+    celsius: float
+    limit: float | None
+
+    @property
+    def margin(self) -> float:
+        return (self.limit or _USUAL_LIMIT) - self.celsius
+
+
+@source(
+    "temperatures",
+    HWMON,
+    "hardware.temperatureCelsius",
+    "hardware.temperatureLimitCelsius",
+    "hardware.temperatures",
+)
 def read_temperatures(_: Deadline, root: Path) -> Fields:
     """Read every sensor of the kernel once. Most thermal zones are listed as hwmon chips too."""
     chips = _hwmon(root)
-    hwmon_chips = {name.partition(" ")[0] for name, _ in chips}
-    readings = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
-    hottest = max((celsius for _, celsius in readings), default=None)
+    hwmon_chips = {sensor.name.partition(" ")[0] for sensor in chips}
+    sensors = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
+    hottest = min(filter(_is_reliable, sensors), key=lambda each: each.margin, default=None)
     reason = "this machine shows no temperature sensor"
-    texts = tuple(f"{name} {celsius:.1f}" for name, celsius in readings)
+    texts = tuple(f"{sensor.name} {sensor.celsius:.1f}" for sensor in sensors)
+    celsius, limit = (hottest.celsius, hottest.limit) if hottest else (None, None)
+    no_limit = "the hottest sensor reports no limit"
     return (
-        either("hardware.temperatureCelsius", HWMON, hottest, reason, "not-applicable"),
+        either("hardware.temperatureCelsius", HWMON, celsius, reason, "not-applicable"),
+        either("hardware.temperatureLimitCelsius", HWMON, limit, no_limit, "not-applicable"),
         either("hardware.temperatures", HWMON, texts or None, reason, "not-applicable"),
     )
 
 
-def _hwmon(root: Path) -> list[tuple[str, float]]:
-    readings = []
+def _is_reliable(sensor: _Sensor) -> bool:
+    chip, _, label = sensor.name.partition(" ")
+    if chip == "nvme":
+        # Only the composite sensor has limits (NVMe 2.0, SMART log). Other sensors may be hotter.
+        return label in {"", "Composite"}
+    return not _BOARD_CHIPS.fullmatch(chip)
+
+
+def _hwmon(root: Path) -> list[_Sensor]:
+    sensors = []
     for chip in children(root / "sys/class/hwmon"):
         for file in sorted(chip.glob("temp*_input"))[:_SENSORS_MAX]:
             label = read_line(file.with_name(file.name.replace("_input", "_label")))
             name = " ".join(filter(None, (read_line(chip / "name"), label)))
-            readings += _sensor(name or chip.name, read_number(file))
-    return readings
+            limit = read_number(file.with_name(file.name.replace("_input", "_crit")))
+            sensors += _sensor(name or chip.name, read_number(file), limit)
+    return sensors
 
 
-def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[tuple[str, float]]:
-    readings = []
+def _thermal_zones(root: Path, hwmon_chips: Collection[str]) -> list[_Sensor]:
+    sensors = []
     for zone in children(root / "sys/class/thermal"):
         name = read_line(zone / "type") or zone.name
         # The name under which the kernel lists the zone in hwmon (thermal_hwmon.c).
         chip = _ZONE_CHIPS.get(name) or name.replace("-", "_")
         if zone.name.startswith("thermal_zone") and chip not in hwmon_chips:
-            readings += _sensor(name, read_number(zone / "temp"))
-    return readings
+            sensors += _sensor(name, read_number(zone / "temp"))
+    return sensors
 
 
-def _sensor(name: str, millidegrees: int | None) -> list[tuple[str, float]]:
+def _sensor(name: str, millidegrees: int | None, limit: int | None = None) -> list[_Sensor]:
+    """Return the sensor if its reading is plausible. ``limit`` is in millidegrees too."""
     if millidegrees is None:
         return []
-    celsius = round(millidegrees / 1000, 1)
+    celsius, known = round(millidegrees / 1000, 1), None if limit is None else limit / 1000
+    if known is not None and not _PLAUSIBLE_LIMITS[0] <= known <= _PLAUSIBLE_LIMITS[1]:
+        known = None
     low, high = _PLAUSIBLE_CELSIUS
-    return [(name, celsius)] if low < celsius < high else []
+    return [_Sensor(name, celsius, known)] if low < celsius < high else []
 
 
 def _dmi_value(dmi: Path, name: str) -> str | None:

@@ -35,7 +35,30 @@ ReadNetworkManager = Callable[[Deadline], Objects]
 def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
     types = {name: link_type(root / "sys/class/net" / name) for name in names}
     wifi = tuple(name for name, kind in types.items() if kind == "wifi")
-    return Links(types, read_wireless(root, wifi, deadline) if wifi else {})
+    wireless = read_wireless(root, wifi, deadline) if wifi else {}
+    return Links(types, wireless, default_routes(root / "proc/net"))
+
+
+def default_routes(directory: Path) -> frozenset[str] | None:
+    """Return the interfaces with a default route, from /proc/net/route and ipv6_route (proc(5)).
+
+    Returns None if neither file can be read.
+    """
+    ipv4, ipv6 = _lines(directory / "route"), _lines(directory / "ipv6_route")
+    if ipv4 is None and ipv6 is None:
+        return None
+    # Columns of route: name, destination, …, the netmask is the 8th. Columns of ipv6_route:
+    # destination, prefix length, …, the last one is the name.
+    names = {row[0] for row in ipv4 or () if len(row) > 7 and row[1] == row[7] == "00000000"}
+    rows = (row for row in ipv6 or () if len(row) > 9 and row[:2] == ["0" * 32, "00"])
+    return frozenset(names | {row[-1] for row in rows if row[-1] != "lo"})
+
+
+def _lines(path: Path) -> list[list[str]] | None:
+    try:
+        return [line.split() for line in read_text(path).splitlines()]
+    except OSError:
+        return None
 
 
 def link_type(device: Path) -> str:

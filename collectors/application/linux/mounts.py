@@ -1,8 +1,8 @@
 """The file systems with this machine's data, from /proc/self/mountinfo (proc(5))."""
 
 import re
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from collectors.application.readers.disk_space import Mount
@@ -16,6 +16,10 @@ _NETWORK: Final = frozenset(
 _IMAGES: Final = frozenset({"squashfs", "iso9660", "erofs", "cramfs", "udf"})
 _POOLED: Final = frozenset({"zfs", "btrfs", "bcachefs", "overlay", "virtiofs"})
 _HIDDEN_FUSE: Final = frozenset({"fuse.portal", "fuse.gvfsd-fuse", "fuse.lxcfs", "fusectl"})
+_UPPER = re.compile(r"(?:^|,)upperdir=([^,]+)")
+_USER_ID = re.compile(r"(?:^|,)user_id=(\d+)")
+_APP_IMAGE: Final = "/.mount_"
+"""The AppImage runtime mounts the image of a program at a directory that begins with this name."""
 _MOUNTINFO_MAX_BYTES: Final = 1024 * 1024
 
 
@@ -40,16 +44,20 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
             # not used: the agent's systemd sandbox mounts every disk read-only for this process.
             read_only="ro" in right[2].split(","),
             remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
+            upper=_unescaped(upper[1]) if (upper := _UPPER.search(right[2])) else "",
         )
-        mounts.append((left[2], _unescaped(right[1]), mount))
+        if not _belongs_to_user(mount, right[2]):
+            mounts.append((left[2], _unescaped(right[1]), mount))
     return tuple(mounts)
 
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
     """Return the mounts that hold data. Each file system is listed once, at its shortest path."""
     chosen: dict[str, Mount] = {}
-    for device_number, device, mount in entries:
-        if not _holds_data(device, mount):
+    listed = tuple(entries)
+    data = {mount.path: _holds_data(device, mount) for _, device, mount in listed}
+    for device_number, _, mount in listed:
+        if not data[mount.path] or _is_on_other_disk(mount, data):
             continue
         known = chosen.get(device_number)
         if known is None or len(mount.path) < len(known.path):
@@ -62,6 +70,26 @@ def _holds_data(device: str, mount: Mount) -> bool:
     if kind in _IMAGES or kind in _HIDDEN_FUSE:
         return False
     return device.startswith("/dev/") or mount.remote or kind in _POOLED
+
+
+def _is_on_other_disk(mount: Mount, data: Mapping[str, bool]) -> bool:
+    """Return whether an overlay, such as that of a container, stores its data on another disk.
+
+    ``data`` maps the path of each mount to whether the mount holds data.
+    """
+    if not mount.upper or mount.path == "/":
+        return False
+    parents = map(str, PurePosixPath(mount.upper).parents)
+    return data[next((path for path in parents if path in data), mount.path)]
+
+
+def _belongs_to_user(mount: Mount, options: str) -> bool:
+    """Return whether a program of one user provides the file system (mount.fuse3(8)).
+
+    Other users cannot read it. If it is full or read-only, that is not a fault of the machine.
+    """
+    user = _USER_ID.search(options) if mount.file_system.startswith("fuse.") else None
+    return (user is not None and user[1] != "0") or _APP_IMAGE in mount.path
 
 
 def _unescaped(text: str) -> str:

@@ -24,7 +24,7 @@ from collectors.application.readers.peripherals import (
     bluetooth_reading,
     usb_reading,
 )
-from collectors.application.readers.resources import memory_fitted
+from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
     Fields,
@@ -116,7 +116,7 @@ def read_hardware(deadline: Deadline, profile: Profile = profiler.read_profile) 
         _profiled("hardware.cpuModel", entry, "chip_type", "cpu_type"),
         either("hardware.physicalCores", "psutil", psutil.cpu_count(logical=False), _NOT_REPORTED),
         available("hardware.logicalCores", "psutil", os.cpu_count() or 1),
-        memory_fitted(),
+        memory_size_field(),
     )
 
 

@@ -3,11 +3,13 @@
 Source: adjtimex(2) on Linux and ntp_adjtime(2) on macOS. Their structs begin with the same fields.
 Every user may call these functions to read the clock, but the systemd sandbox of the agent forbids
 the call. In the sandbox, the file that systemd-timesyncd creates after a synchronisation is checked
-instead.
+instead. Some programs set the clock without telling the kernel. If such a program runs, it is
+unknown whether the clock is synchronised.
 """
 
 import ctypes
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -22,12 +24,22 @@ from collectors.application.source import (
     source,
     status_of,
 )
+from collectors.shared.sysfs import children, read_line, read_text
 
 ADJTIMEX: Final = "adjtimex"
 
 _STA_UNSYNC: Final = 0x0040
 _STA_NANO: Final = 0x2000
 _TIME_ERROR: Final = 5
+
+
+_GUEST_TOOLS: Final = frozenset({"vmtoolsd", "VBoxService", "prltoolsd"})
+"""Programs that set the clock of a virtual machine by the clock of its host."""
+_HYPER_V: Final = "9527e630-d0ae-497b-adce-e80ab0175caf"
+"""The class of the device by which Hyper-V sets the clock of a virtual machine (hyperv.h)."""
+_CHRONY_SETTINGS: Final = ("etc/chrony/chrony.conf", "etc/chrony.conf")
+_OPEN_NTPD: Final = "run/ntpd.sock"
+_RTCSYNC = re.compile(r"^\s*rtcsync\b", re.MULTILINE)  # chrony.conf(5)
 
 
 class Timex(ctypes.Structure):
@@ -69,6 +81,10 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
             absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
         )
     is_synchronised = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
+    setter = None if is_synchronised else clock_setter(root)
+    if setter is not None:
+        reason = f"{setter} sets the clock and does not tell the kernel"
+        return all_absent(read_clock.keys, ADJTIMEX, "unsupported", reason)
     scale = 1_000_000 if figures.status & _STA_NANO else 1_000
     offset = round(figures.offset / scale, 3) if is_synchronised else None
     reason = "nothing synchronises this clock, so no offset is known"
@@ -76,3 +92,27 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
         available("os.clockSynchronised", ADJTIMEX, is_synchronised),
         either("os.clockOffsetMilliseconds", ADJTIMEX, offset, reason, "not-applicable"),
     )
+
+
+def clock_setter(root: Path) -> str | None:
+    """Return the name of a program or host that sets the clock without telling the kernel.
+
+    Returns None if there is no such program or host.
+    """
+    programs = {read_line(path) for path in (root / "proc").glob("[0-9]*/comm")}
+    if tools := programs & _GUEST_TOOLS:
+        return min(filter(None, tools))
+    if "chronyd" in programs and not any(_has_rtcsync(root / path) for path in _CHRONY_SETTINGS):
+        return "chronyd"
+    if (root / _OPEN_NTPD).exists():
+        return "OpenNTPD"
+    devices = children(root / "sys/bus/vmbus/devices")
+    is_hyper_v = any(_HYPER_V in (read_line(each / "class_id") or "") for each in devices)
+    return "Hyper-V" if is_hyper_v else None
+
+
+def _has_rtcsync(path: Path) -> bool:
+    try:
+        return _RTCSYNC.search(read_text(path)) is not None
+    except OSError:
+        return False

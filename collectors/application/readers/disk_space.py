@@ -5,6 +5,7 @@ ended. Therefore, on POSIX systems a separate `df` process queries each mount. I
 does not reply in time.
 """
 
+import ctypes
 import re
 import subprocess
 import sys
@@ -41,16 +42,23 @@ _PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s
 _NAME_MAX: Final = 120
 _OWNED_PATH = re.compile(r"^(/home|/Users|/media|/run/media|/run/user|/var/run/user)/[^/]+")
 _POLL_S: Final = 0.02
+_LABEL_MAX: Final = 260  # MAX_PATH
+_RECOVERY = re.compile(r"recover|restore|winre|pqservice|system reserved", re.IGNORECASE)
+"""Labels of partitions that Windows or the maker of a PC reserves for repairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A mounted file system. A ``remote`` one is provided by another machine or by a program."""
+    """A mounted file system. A ``remote`` one is provided by another machine or by a program.
+
+    ``upper`` is the directory in which an overlay stores what was written to it.
+    """
 
     path: str
     file_system: str
     read_only: bool
     remote: bool = False
+    upper: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +140,8 @@ def space_by_psutil(mounts: Sequence[Mount], _: Deadline) -> Answers:
 
 
 def psutil_mounts() -> tuple[Mount, ...]:
-    """Return the mounts of macOS or Windows, without macOS's system volumes and without CDs."""
+    """Return the mounts of macOS or Windows that hold the machine's data."""
+    label = volume_label if sys.platform == "win32" else lambda _: ""
     return tuple(
         Mount(
             path=part.mountpoint,
@@ -141,9 +150,33 @@ def psutil_mounts() -> tuple[Mount, ...]:
             remote="remote" in part.opts or part.fstype in {"smbfs", "nfs", "afpfs", "webdav"},
         )
         for part in psutil.disk_partitions(all=False)
-        if not part.mountpoint.startswith(("/System/Volumes/", "/private/var/vm"))
-        and "cdrom" not in part.opts
+        if holds_data(part.mountpoint, part.opts.split(","), label)
     )
+
+
+def holds_data(path: str, options: Sequence[str], label: Callable[[str], str]) -> bool:
+    """Return whether programs of the machine store data on a mount.
+
+    Programs store no data on macOS's system volumes, CDs, removable drives (such as an installation
+    stick) and recovery partitions. A recovery partition is always nearly full.
+
+    Args:
+        options: options of the mount, as psutil names them.
+        label: returns the label of the volume at a path; "" without one.
+    """
+    if path.startswith(("/System/Volumes/", "/private/var/vm")) or "cdrom" in options:
+        return False
+    return "removable" not in options and not _RECOVERY.search(label(path))
+
+
+def volume_label(path: str) -> str:
+    """Return the label of a Windows volume, such as "RECOVERY" at ``D:\\``; "" without one."""
+    if sys.platform == "win32":
+        label = ctypes.create_unicode_buffer(_LABEL_MAX + 1)
+        ctypes.windll.kernel32.GetVolumeInformationW(path, label, len(label), *(None,) * 4, 0)
+        return label.value
+    else:  # noqa: RET505 - the form a type checker follows for platforms
+        return ""
 
 
 def without_owner(path: str) -> str:

@@ -41,10 +41,14 @@ class Wireless:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The facts that each platform reads differently: type and Wi-Fi, by interface name."""
+    """The facts that each platform reads differently, by interface name.
+
+    ``default_routes`` are the interfaces with a default route; None if this is unknown.
+    """
 
     types: Mapping[str, str]
     wireless: Mapping[str, Wireless]
+    default_routes: frozenset[str] | None = None
 
 
 ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
@@ -84,11 +88,14 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Fie
     not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
+    routes = known.default_routes
+    has_route = None if routes is None else name in routes
     return (
         either("interface.type", "system", known.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
         either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
         either("interface.mtu", SOURCE, stats.mtu or None, not_reported),
+        either("interface.defaultRoute", "procfs", has_route, "the system does not report it"),
     )
 
 

@@ -36,7 +36,7 @@ def read_memory(_: Deadline) -> Fields:
     )
 
 
-def memory_fitted() -> Field:
+def memory_size_field() -> Field:
     """Return the field hardware.memoryBytes. It has the same value as memory.totalBytes."""
     return available("hardware.memoryBytes", SOURCE, _memory().total)
 

@@ -12,7 +12,7 @@ from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import interfaces
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.readers.resolver import name_servers, proxy_field
-from collectors.application.readers.resources import memory_fitted
+from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
     Reading,
@@ -155,7 +155,7 @@ def _sum(answer: Section, name: str) -> int | None:
 
 @field_group("hardware.memoryBytes")
 def _memory(_: Sections) -> tuple[Field, ...]:
-    return (memory_fitted(),)
+    return (memory_size_field(),)
 
 
 @field_group("display.count", "display.connectors")

@@ -51,7 +51,7 @@ def _join(
         interface=replace(
             link.interface,
             addresses=tuple(sorted(own, key=lambda address: address.family)),
-            gateways=tuple(dict.fromkeys(route.gateway for route in routes)),
+            gateways=tuple(dict.fromkeys(route.gateway for route in routes if route.gateway)),
         ),
         metric=routes[0].metric if routes else None,
         is_wireless=not link.is_loopback and is_wireless(link.interface.name),

@@ -72,10 +72,13 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DefaultRoute:
-    """A default route of the main table. The lowest ``metric`` is preferred."""
+    """A default route of the main table. The lowest ``metric`` is preferred.
+
+    A point-to-point link, such as a mobile connection or a tunnel, needs no gateway.
+    """
 
     index: int
-    gateway: str
+    gateway: str | None
     metric: int
 
 
@@ -167,7 +170,8 @@ def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
     for fields, hop in _split(route.get(_RTA_MULTIPATH, b""), _RTNEXTHOP):
         hops.append((fields[3], _attributes(hop)))
     routes = ((index, _gateway(family, attributes)) for index, attributes in hops)
-    return tuple(DefaultRoute(index, gateway, metric) for index, gateway in routes if gateway)
+    # A multipath route itself has no interface. Only its hops have one.
+    return tuple(DefaultRoute(index, gateway, metric) for index, gateway in routes if index)
 
 
 def parse_neighbour(body: bytes) -> LinkNeighbour | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from collectors.network.matching.destination import Destination, Directory, Problem
-from collectors.network.matching.devices import Device, DeviceIndex, service_names
+from collectors.network.matching.devices import Device, DeviceIndex, group_devices, service_names
 from collectors.network.matching.models import is_same_model
 from collectors.network.matching.recognise import (
     UNIDENTIFIED,
@@ -118,7 +118,10 @@ class Reach:
 
 
 class Cases:
-    """The cases of all network printers, by their position in ``known``."""
+    """The cases of all network printers, by their position in ``known``.
+
+    ``addresses`` are those of all devices that the printers use or may use.
+    """
 
     def __init__(
         self, known: Sequence[KnownPrinter], observed: Observations, index: DeviceIndex
@@ -132,14 +135,15 @@ class Cases:
             for number, printer in enumerate(known)
             if printer.transport == "network" and printer.backend is None
         }
-        self._used = {device.address for case in self._cases.values() for device in case.devices}
+        devices = (device for case in self._cases.values() for device in case.devices)
+        self.addresses = {address for device in devices for address in device.addresses}
 
     def get(self, number: int) -> Case | None:
         return self._cases.get(number)
 
     def is_free(self, device: Device) -> bool:
         """Return whether this machine could print to a device and no queue uses it."""
-        return device.address not in self._used and not self.reach.obstacle(device.address)
+        return device.address not in self.addresses and not self.reach.obstacle(device.address)
 
     def others(self, case: Case) -> Iterator[Case]:
         """Yield the printers that are set up with other addresses."""
@@ -264,6 +268,11 @@ class Cases:
         return choose_port(
             printer, [e for e in device.observations if e.address == address or printer.uuid]
         )
+
+
+def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> set[str]:
+    """Return the addresses of all devices that may be one of the printers."""
+    return Cases(known, observed, DeviceIndex(group_devices(observed))).addresses
 
 
 def choose_port(

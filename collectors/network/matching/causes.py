@@ -22,7 +22,7 @@ class Cause:
 
     ``sentence`` and ``remedy`` are format strings. ``s`` stands for the symptoms of the printer and
     ``m`` for those of the machine. ``evidence`` appears only in the manual. If ``is_obvious``, the
-    remedy also appears only in the manual.
+    remedy appears only in the manual and in the check of printers.
 
     ``fits`` returns whether this may be the cause of a printer's symptoms. A cause in the machine
     or its network also has ``is_there``, which returns whether the cause exists. For such a cause,
@@ -40,12 +40,18 @@ class Cause:
     def is_cause(self, symptoms: Symptoms, machine: MachineSymptoms) -> bool:
         return (self.is_there is None or self.is_there(machine)) and self.fits(symptoms, machine)
 
-    def describe(self, symptoms: Symptoms | None, machine: MachineSymptoms) -> str:
+    def describe(
+        self, symptoms: Symptoms | None, machine: MachineSymptoms, *, with_remedy: bool = False
+    ) -> str:
         text = self.sentence if self.is_obvious else f"{self.sentence}: {self.remedy}"
+        if self.is_obvious and with_remedy:
+            text = f"{self.sentence}; {self.remedy}"
         return _LISTING.format(text, s=symptoms, m=machine)
 
 
-def explain(symptoms: Symptoms, machine: MachineSymptoms) -> tuple[str, ...]:
+def explain(
+    symptoms: Symptoms, machine: MachineSymptoms, *, with_all_remedies: bool = False
+) -> tuple[str, ...]:
     """Return what was observed of a printer, what is wrong with it, and how to fix it."""
     applicable = [
         cause
@@ -54,7 +60,10 @@ def explain(symptoms: Symptoms, machine: MachineSymptoms) -> tuple[str, ...]:
     ]
     has_place = any(cause in _GROUPS["place"] for cause in applicable)
     seen = () if has_place or not symptoms.seen else (symptoms.seen,)
-    return (*seen, *(cause.describe(symptoms, machine) for cause in applicable))
+    described = (
+        cause.describe(symptoms, machine, with_remedy=with_all_remedies) for cause in applicable
+    )
+    return (*seen, *described)
 
 
 def machine_causes(machine: MachineSymptoms) -> Iterator[str]:

@@ -22,16 +22,24 @@ from collectors.network.matching.verdicts import Hints, Key, Verdict
 from collectors.network.observations import KnownPrinter, Observations, PrinterMatches
 from collectors.shared.addresses import join_host_port
 
+_SEARCHED = ("MAC", "UUID", "nothing")
+"""The problems of printers that only a search of the network could find."""
+
 
 def match(
-    known: Sequence[KnownPrinter], observed: Observations, machine: MachineSymptoms = NOTHING_WRONG
+    known: Sequence[KnownPrinter],
+    observed: Observations,
+    machine: MachineSymptoms = NOTHING_WRONG,
+    *,
+    printers_only: bool = False,
 ) -> PrinterMatches:
     """Return the status and reason of every known printer, in the given order.
 
-    The result also has the printers of each endpoint and the identities to learn.
+    The result also has the printers of each endpoint and the identities to learn. With
+    ``printers_only``, the network was not searched, and reasons contain obvious remedies as well.
     """
     index = DeviceIndex(group_devices(observed))
-    judge = _Judge(Cases(known, observed, index), machine)
+    judge = _Judge(Cases(known, observed, index), machine, printers_only=printers_only)
     judged = [(printer, judge.verdict(n, printer)) for n, printer in enumerate(known)]
     hints = Hints(index, judge.cases.is_free)
     ids: dict[Key, dict[str, None]] = {}
@@ -51,16 +59,17 @@ def match(
 class _Judge:
     """Describes the outcome of the table for each printer."""
 
-    def __init__(self, cases: Cases, machine: MachineSymptoms) -> None:
+    def __init__(self, cases: Cases, machine: MachineSymptoms, *, printers_only: bool) -> None:
         self.cases = cases
         self._machine = machine
+        self._printers_only = printers_only
 
     def verdict(self, number: int, printer: KnownPrinter) -> Verdict:
         case = self.cases.get(number)
         if case is None:
             return self._explained(verdicts.see_local(printer))
-        if self.cases.reach.is_blind:
-            return self._explained(Symptoms(printer, "unknown", "the network was not examined"))
+        if self.cases.reach.is_blind or (self._printers_only and case.problem in _SEARCHED):
+            return self._explained(Symptoms(printer, "unknown", self._unexamined(case)))
         situation = self.cases.situation(case)
         row = decide(situation)
         if row.outcome in ("unresolved", "renamed", "several"):
@@ -71,10 +80,16 @@ class _Judge:
             return self._absent(case, row)
         return self._there(case, row, case.device)
 
+    def _unexamined(self, case: Case) -> str:
+        if self._printers_only and case.problem in _SEARCHED:
+            return "its address is not known, and the network was not searched for it"
+        return "it was not contacted" if self._printers_only else "the network was not examined"
+
     def _explained(
         self, symptoms: Symptoms, device: Device | None = None, key: Key | None = None
     ) -> Verdict:
-        reason = sentence(*explain(symptoms, self._machine))
+        texts = explain(symptoms, self._machine, with_all_remedies=self._printers_only)
+        reason = sentence(*texts)
         own = device.observations if device else ()
         ports = [(e.address, e.port) for e in own if is_own(symptoms.printer, e)]
         marked = tuple(dict.fromkeys((*((key,) if key else ()), *ports)))

@@ -35,6 +35,8 @@ STATE_WORDS = {  # RFC 8011, section 5.4.12, and PWG 5100.9
     "offline": "offline",
     "identify-printer-requested": "asked to identify itself",
     "hold-new-jobs": "holds new jobs",
+    "cups-missing-filter": "a part of its driver is missing",
+    "cups-insecure-filter": "a part of its driver has unsafe permissions",
     "other": "another problem, see its panel",
 }
 _SEVERITY = re.compile(r"-(?:error|warning|report)\Z")

@@ -66,7 +66,7 @@ def compare(
     """
     macs = _own_macs(device, index, "")
     same = tuple(_claims(printer, device, macs))
-    if _has_mac((*_macs(printer), *_named_macs(printer)), macs):
+    if _has_mac(known_macs(printer), macs):
         return Comparison("same", "MAC")
     if len(same) > 1:
         return Comparison("same", same[0])
@@ -98,6 +98,11 @@ def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device,
     return (), None
 
 
+def known_macs(printer: KnownPrinter) -> tuple[str, ...]:
+    """Return the MACs that a printer is known by. Some have only the last three bytes."""
+    return (*_macs(printer), *_named_macs(printer))
+
+
 def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
     """Return whether a device has a MAC that the printer is known by."""
     in_uuid = {mac_in_uuid(uuid) for uuid in _values(printer, "UUID")}
@@ -122,7 +127,7 @@ def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match |
 
 def _candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:
     devices: dict[Device, None] = {}
-    for mac in (*_macs(printer), *_named_macs(printer)):
+    for mac in known_macs(printer):
         devices |= dict.fromkeys(index.having("mac_addresses", mac))
     for by in ("UUID", "serial number", "host name"):
         devices |= dict.fromkeys(_with_claim(printer, by, index))

@@ -61,9 +61,10 @@ class LinkLayer:
             self._census.add(mac, address)
 
     def device(self, address: str) -> str:
-        """Return the device of an address: its MAC, or the address if the MAC does not identify it.
+        """Return the device of an address: its MAC, or the address itself.
 
-        That is so if the MAC is not known, or if it belongs to a router with proxy ARP.
+        The address stands for the device if its MAC is not known or belongs to a router with proxy
+        ARP.
         """
         mac = self.macs.get(address)
         return address if mac is None or self._census.is_proxy(mac) else mac
@@ -146,9 +147,9 @@ def _believed(
     """Return the services without false addresses.
 
     Also returns the number of services that had false addresses, by the address that announced
-    them. An address in an announcement by another host is false if the address's own device
-    announces a service on that port, or if a different device announces the same service at an
-    address of its own.
+    them. Only an address of another device than the announcer can be false. It is false if that
+    device itself announces a service on the same port. It is also false if any other device
+    announces the same service at an address of its own.
     """
     own_ports: set[tuple[str, int]] = set()
     owners: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -195,7 +196,7 @@ def _elsewhere(
     """Return the IPv4 addresses of ``others`` that are outside of this machine's networks.
 
     Usually they belong to containers and tunnels of the announcing host, and this machine cannot
-    reach them. Returns an empty set if the service has no other IPv4 address.
+    reach them. Returns an empty set if the service would have no IPv4 address without them.
     """
 
     def is_here(address: str) -> bool:

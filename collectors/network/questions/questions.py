@@ -153,8 +153,8 @@ class _Asker:
         pause_s = open_port.contacted_s + PRINTER_PAUSE_S - time.monotonic()
         if open_port.port in PRINT_PORTS and not is_connected and pause_s > 0:
             await asyncio.sleep(pause_s)
-        # If the printer's only connection is already open, it must not stay open while the
-        # questions for the printer's web pages are running.
+        # A query over an open connection does not wait for the queries of the host's web pages. The
+        # connection may be the only one that the printer accepts, so it is used at once.
         async with nullcontext() if is_connected else self._ports_at_once[host], self._at_once:
             if question == "ipp" or host not in self._silent:
                 try:

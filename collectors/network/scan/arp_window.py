@@ -92,7 +92,7 @@ class ArpWindow:
         return tuple(self._pending[index] for index in range(count))
 
     def mark_sent(self, now: float) -> None:
-        """Record that the first address of `next_to_ask` is being resolved since ``now``."""
+        """Record that the kernel began to resolve the first address of `next_to_ask` at ``now``."""
         target = self._pending.popleft()
         if target.address in self._unanswered:
             self._sent[target.address] = now
@@ -110,7 +110,7 @@ class ArpWindow:
         self._sent.pop(address, None)
 
     def expire(self, now: float) -> None:
-        """Stop counting addresses as unresolved whose failure the kernel did not report."""
+        """Stop counting addresses as unresolved after `SLOT_S`, even without a failure report."""
         overdue = [address for address, then in self._sent.items() if now - then >= SLOT_S]
         for address in overdue:
             del self._sent[address]

@@ -83,7 +83,7 @@ class HostProbes:
         self._next_print_s: dict[int, float] = {}
         self._tries_max = tries
         self._ordinary = deque(port for port in ports if port not in PRINT_PORTS)
-        # The IPP port is first: the IPP query may need a second connection, a second later.
+        # The IPP port comes first: an IPP query may open another connection to it after a pause.
         self._printing = deque(port for port in PRINT_PORTS if port in ports)
         self._flying: dict[int, _Probe] = {}
         self._unreachable = 0

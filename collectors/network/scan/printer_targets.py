@@ -1,4 +1,4 @@
-"""Selects the addresses of known printers that are contacted after the scan. Pure.
+"""Selects the addresses of known printers that are contacted, mostly after the scan. Pure.
 
 A printer that is set up on this machine may be outside of the scanned networks, or use a port that
 the scan did not try. A connection without payload tests whether the printer answers there.
@@ -6,11 +6,18 @@ the scan did not try. A connection without payload tests whether the printer ans
 
 import ipaddress
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import islice
 
+from collectors.network.host.local_network import LocalInterface
 from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
-from collectors.network.scan.targets import Target
+from collectors.network.scan.targets import (
+    Target,
+    TargetSelection,
+    select_own_addresses,
+    select_targets,
+)
 from collectors.shared.addresses import (
     PRINT_PORTS,
     Network,
@@ -22,6 +29,31 @@ from collectors.shared.addresses import (
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
 _DOUBTFUL = ("refused", "no-answer")
+
+
+def select_printers(
+    known: Sequence[KnownPrinter],
+    addresses: Collection[str],
+    interfaces: Sequence[LocalInterface],
+    *,
+    exclude: Sequence[str],
+    max_hosts: int,
+) -> TargetSelection:
+    """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of nothing else.
+
+    `printer_targets` selects the others, or reports why they are not contacted. An address that a
+    printer is not set up with may be in a network that this machine cannot reach.
+    """
+    own = {target.address for target in select_own_addresses(interfaces).targets}
+    others = sorted(address for address in addresses if address not in own)
+    subnets = tuple(f"{each}/32" for each in others if ":" not in each and is_private(each))
+    if not subnets:
+        return TargetSelection()
+    selection = select_targets(interfaces, subnets=subnets, exclude=exclude, max_hosts=max_hosts)
+    targets = tuple(target for target in selection.targets if target.address not in own)
+    set_up = {address for printer in known for address in printer.addresses}
+    networks = tuple(f"{each.address}/32" for each in targets if each.address in set_up)
+    return replace(selection, targets=targets, networks=networks)
 
 
 def printer_targets(

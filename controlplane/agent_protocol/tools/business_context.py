@@ -1,9 +1,10 @@
 """business_context: the organization, the credential, its locations, and the days with sales."""
 
-from typing import Literal
+from collections.abc import Collection
+from typing import Any, Final, Literal
 
 from pydantic import Field
-from sqlalchemy import func, select
+from sqlalchemy import Row, bindparam, func, select
 
 from agent.wire.base import Array, Exact, Timestamp, Tolerant
 from controlplane.agent_protocol.tools.tool import ToolContext, tool
@@ -60,9 +61,9 @@ def business_context(
     caller = context.caller
     locations = visible_locations(context)
     positions = [location.position for location in locations]
-    query = select(Location.position, Location.name).where(Location.position.in_(positions))
-    names = {row.position: row.name for row in context.session.execute(query)}
-    span = _span(context, positions)
+    rows = context.session.execute(_NAMES_AND_DAYS, {"positions": positions}).all()
+    names = {row.position: row.name for row in rows}
+    span = _span(rows)
     result = BusinessContext(
         organization=organization_of(context),
         role=caller.role,
@@ -93,19 +94,34 @@ def business_context(
 
 
 def organization_of(context: ToolContext) -> OrganizationContext:
-    row = context.session.get(Organization, context.caller.organization_id)
-    return OrganizationContext(
-        organization_id=context.caller.organization_id, name=row.name if row else None
-    )
+    organization_id = context.caller.organization_id
+    name = context.session.scalar(_ORGANIZATION_NAME, {"organization_id": organization_id})
+    return OrganizationContext(organization_id=organization_id, name=name)
 
 
-def _span(context: ToolContext, positions: list[int]) -> DataSpan | None:
-    days = DayRollup.__table__.c.day
-    query = select(func.min(days), func.max(days)).where(DayRollup.location.in_(positions))
-    first, last = context.session.execute(query).one()
-    if first is None:
+def _span(rows: Collection[Row[*tuple[Any, ...]]]) -> DataSpan | None:
+    """Return the span of all locations. A location without sales has no days."""
+    with_sales = [row for row in rows if row.first is not None]
+    if not with_sales:
         return None
+    first, last = min(row.first for row in with_sales), max(row.last for row in with_sales)
     return DataSpan(from_date=date_of(first).isoformat(), to_date=date_of(last).isoformat())
+
+
+# Each statement is built once: to build it takes longer than to execute it.
+_ORGANIZATION_NAME: Final = select(Organization.name).where(
+    Organization.id == bindparam("organization_id")
+)
+_days: Final = DayRollup.__table__.c
+_of_location: Final = _days.location == Location.position
+# The first and the last day of one location are the ends of its part of the primary key. For
+# several locations at once, all of their rows would be read.
+_NAMES_AND_DAYS: Final = select(
+    Location.position,
+    Location.name,
+    select(func.min(_days.day)).where(_of_location).scalar_subquery().label("first"),
+    select(func.max(_days.day)).where(_of_location).scalar_subquery().label("last"),
+).where(Location.position.in_(bindparam("positions", expanding=True)))
 
 
 BUSINESS_CONTEXT = tool(

@@ -31,7 +31,6 @@ from controlplane.agent_protocol.tools.tool import (
     tool,
 )
 from controlplane.analytics.messages import FullDate
-from controlplane.analytics.parts import figures_part
 from controlplane.analytics.question import Question, days_of
 from controlplane.analytics.reading import Reader
 from controlplane.analytics.single_sales import DAYS_MAX as DAYS_MAX_OF_SALES
@@ -185,7 +184,7 @@ def _totals(
     question: Question, context: ToolContext, metrics: tuple[Metric, ...], hours: Hours
 ) -> tuple[SalesTotal, ...]:
     if hours is None:
-        figures = {each.currency: each.figures for each in figures_part(question)}
+        figures = sales_groups.figures_of_days(question)
     else:
         figures = sales_groups.figures_of_hours(question, context, hours)
     return tuple(

@@ -19,12 +19,12 @@ from controlplane.analytics import single_sales
 from controlplane.analytics.question import Question
 from controlplane.analytics.reading import Part, SumsByColumns
 from controlplane.figures.buckets import buckets
-from controlplane.figures.financial import figures
+from controlplane.figures.financial import figures, totals
 from controlplane.figures.items import Ranked, item, rank
 from controlplane.figures.local_time import date_of
 from controlplane.figures.money import ratio
 from controlplane.figures.records import Figures
-from controlplane.figures.sums import DaySums, ItemSums, plus
+from controlplane.figures.sums import DaySums, ItemSums, add_part
 from controlplane.storage.merchant.catalog_tables import Category
 from controlplane.storage.merchant.merchant_tables import Employee, Location
 
@@ -159,13 +159,20 @@ def groups_of(
     return rows
 
 
+def figures_of_days(question: Question) -> dict[str, Figures]:
+    """Return the figures of the days, by currency."""
+    rows = question.reader.days(question.stretches, ("location",))
+    sums = {(values["location"], currency): part for currency, values, part in rows}
+    return totals(question.locations, sums)
+
+
 def figures_of_hours(
     question: Question, context: ToolContext, hours: Collection[int]
 ) -> dict[str, Figures]:
     """Return the figures of these local hours of the day, by currency."""
-    sums: defaultdict[str, DaySums] = defaultdict(DaySums)
+    sums: dict[str, DaySums] = {}
     for currency, _, part in _single_sales(question, context, hours, DaySums, ()):
-        sums[currency] = plus(sums[currency], part)
+        add_part(sums, currency, part)
     fallbacks = sum(location.clock.fell_back for location in question.locations)
     return {currency: figures(part, {}, fallbacks) for currency, part in sorted(sums.items())}
 
@@ -207,10 +214,10 @@ def _by_day(
         rows = singles(DaySums, columns)
     else:
         rows = question.reader.days(question.stretches, columns)
-    sums: defaultdict[tuple[Any, ...], DaySums] = defaultdict(DaySums)
+    sums: dict[tuple[Any, ...], DaySums] = {}
     for currency, values, part in rows:
         key = (currency, *_key(groups, values, ids))
-        sums[key] = plus(sums[key], part)
+        add_part(sums, key, part)
     return [
         Group(key[0], dict(zip(groups, key[1:], strict=True)), part.net, partial(_figures, part))
         for key, part in sums.items()
@@ -304,7 +311,7 @@ def _by_article(
         )
     for currency, values, added in rows_by_columns:
         known = sums[currency, *_key(groups, values, ids)]
-        known[values["snapshot"]] = plus(known.get(values["snapshot"], ItemSums()), added)
+        add_part(known, values["snapshot"], added)
     snapshots = {each for part in sums.values() for each in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}

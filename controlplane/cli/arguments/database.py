@@ -239,6 +239,8 @@ COMMANDS: Final = (
             option("--goods", "N", "number of goods", type=_MADE, default=60),
             option("--until", "DATE", "the last day (default: today, until now)",
                    type=partial(full_date, year_min=1990)),
+            flag("--awkward", "include difficult data: unknown taxes, other currencies, refunds"
+                 " without a date, locations without a time zone"),
             flag("--replace", "replace the existing sandbox"),
             _ORGANIZATION, DATABASE,
         ),

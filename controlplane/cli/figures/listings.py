@@ -1,15 +1,25 @@
 """The financial summary on a terminal: a table for each currency, and notes about the data."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from rich.text import Text
 
 from controlplane.analytics.messages import FinancialSummary
 from controlplane.cli.screen.cells import NONE
-from controlplane.cli.screen.money import format_amount, format_money
 from controlplane.cli.screen.tables import console, fits, is_piped, print_lines, print_rows, text_of
-from controlplane.figures.records import Coverage, CurrencySummary, Figures, LocationFigures, Window
+from controlplane.figures.local_time import clock_of
+from controlplane.figures.money import format_amount, format_money
+from controlplane.figures.records import (
+    Coverage,
+    CurrencySummary,
+    Figures,
+    LocationFigures,
+    VenuePulse,
+    Window,
+)
 
 UNKNOWN: Final = "unknown"
 MONEY: Final[Sequence[tuple[str, Callable[[Figures], int | float | None]]]] = (
@@ -33,14 +43,29 @@ COUNTS: Final[Sequence[tuple[str, Callable[[Figures], int]]]] = (
 )
 
 
-def print_summary(summary: FinancialSummary, *, is_first: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The net of today and of yesterday until the same local time, by currency.
+
+    ``until`` is this time, such as "until 14:30". ``nets`` is None if there are too many locations.
+    """
+
+    nets: Mapping[str, tuple[int, int]] | None
+    until: str
+
+
+def print_summary(
+    summary: FinancialSummary, pulses: Sequence[VenuePulse] | None = None, *, is_first: bool
+) -> None:
+    """Print the figures. If the period is today, ``pulses`` are those of the locations."""
     if not is_first:
         console().print()
     print_heading(summary)
     before = {each.currency: each for each in summary.previous.currencies}
     now = {each.currency: each for each in summary.current.currencies}
+    today = None if pulses is None else _today(summary.current.windows, pulses)
     for currency in sorted({*now, *before}):
-        _print_currency(currency, now.get(currency), before.get(currency))
+        _print_currency(currency, now.get(currency), before.get(currency), today)
     if not now and not before:
         console().print(Text("Nothing was sold.", "dim"))
     zones = sorted({each.location_id for each in summary.current.windows if each.fell_back_to_utc})
@@ -56,29 +81,67 @@ def print_heading(summary: FinancialSummary) -> None:
     console().print(text_of(line), soft_wrap=is_piped())
 
 
+def _today(windows: Sequence[Window], pulses: Sequence[VenuePulse]) -> Today:
+    if not pulses:
+        return Today(None, "")
+    nets: dict[str, tuple[int, int]] = {}
+    for each in (currency for pulse in pulses for currency in pulse.currencies):
+        today, yesterday = nets.get(each.currency, (0, 0))
+        nets[each.currency] = today + each.today_cents, yesterday + each.yesterday_cents
+    now = datetime.now(UTC)
+    times = {f"{now.astimezone(clock_of(each.time_zone).zone):%H:%M}" for each in windows}
+    return Today(nets, f"until {times.pop()}" if len(times) == 1 else "until the same time")
+
+
 def _print_currency(
-    currency: str, now: CurrencySummary | None, before: CurrencySummary | None
+    currency: str,
+    now: CurrencySummary | None,
+    before: CurrencySummary | None,
+    today: Today | None,
 ) -> None:
     console().print()
     figures = None if now is None else now.figures
     others = None if before is None else before.figures
-    rows = [_money_row(name, value, currency, figures, others) for name, value in MONEY]
+    rows: list[tuple[str, ...]] = [
+        _money_row(name, value, currency, figures, others) for name, value in MONEY
+    ]
     rows += [_count_row(name, value, figures, others) for name, value in COUNTS]
     if figures is not None and others is not None and figures.vat_cents is not None:
         rows = [row for row in rows if row[0] != "known VAT" or others.vat_cents is None]
-    _print_beside(currency, rows)
+    if today is None:
+        _print_beside((currency, "now", "before", "change"), rows)
+    else:
+        rows = list(_compared(currency, rows, today))
+        _print_beside((currency, "today", "yesterday", "change"), rows)
+        first = f"net {today.until}, and all other figures" if today.nets else "all figures"
+        print_lines([f"Yesterday: {first} of the whole day."])
     if now is not None and len(now.locations) > 1:
         _print_locations(currency, now.locations)
     if figures is not None:
         print_lines(notes_of(figures.coverage, currency))
 
 
-def _print_beside(currency: str, rows: Sequence[tuple[str, ...]]) -> None:
+def _print_beside(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
     """Print a table. Omit the column of changes if the terminal is too narrow."""
-    headings: Sequence[str] = (currency, "now", "before", "change")
     if not fits(headings, rows):
         headings, rows = headings[:-1], [row[:-1] for row in rows]
     print_rows(headings, rows, "")
+
+
+def _compared(
+    currency: str, rows: Sequence[tuple[str, ...]], today: Today
+) -> Iterator[tuple[str, ...]]:
+    """Yield the net of today beside that of yesterday until the same time, then all other rows.
+
+    Only the net is known until a time of day. The figures of a whole day are not compared with the
+    figures of a day that has not ended.
+    """
+    if today.nets is not None:
+        net, other = today.nets.get(currency, (0, 0))
+        amounts = format_amount(net, currency), format_amount(other, currency)
+        yield f"net {today.until}", *amounts, _change(net, other)
+    for name, now, before, _ in rows:
+        yield name, now, before, ""
 
 
 def _money_row(

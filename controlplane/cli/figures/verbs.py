@@ -2,16 +2,21 @@
 
 import argparse
 from collections.abc import Sequence
+from typing import Final
 
 from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
-from controlplane.analytics.messages import FiguresQuery, FinancialSummary
+from controlplane.analytics.messages import FiguresQuery, FinancialSummary, LocationQuery
 from controlplane.cli.connection import client_of
 from controlplane.cli.screen.output import print_json
 from controlplane.client.errors import UsageError
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
+from controlplane.figures.records import VenuePulse
 from controlplane.figures.windows import Period
+
+COMPARED_MAX: Final = 40
+"""Maximum number of locations whose net of today is compared. Each one needs a call."""
 
 
 def show(options: argparse.Namespace) -> int:
@@ -25,14 +30,25 @@ def show(options: argparse.Namespace) -> int:
             summaries = [client.financial_summary(body) for body in bodies]
         else:
             summaries = [_of_all(client, options, period)]
+        is_compared = period == "today" and not options.json
+        pulses_of_all = [_pulses(client, each) if is_compared else None for each in summaries]
     if options.json:
         print_json(summaries)
         return 0
     from controlplane.cli.figures.listings import print_summary  # rich is slow to import
 
-    for number, summary in enumerate(summaries):
-        print_summary(summary, is_first=number == 0)
+    for number, (summary, pulses) in enumerate(zip(summaries, pulses_of_all, strict=True)):
+        print_summary(summary, pulses, is_first=number == 0)
     return 0
+
+
+def _pulses(client: OperationsClient, summary: FinancialSummary) -> Sequence[VenuePulse]:
+    """Return the pulse of each location. Empty if there are more than `COMPARED_MAX` locations."""
+    windows = summary.current.windows
+    if len(windows) > COMPARED_MAX:
+        return ()
+    queries = (LocationQuery(location_id=each.location_id) for each in windows)
+    return [each for query in queries for each in client.venue_financial_pulse(query).venues]
 
 
 def _period(options: argparse.Namespace) -> Period:

@@ -9,16 +9,20 @@ from agent.wire.codec import encode_indented
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.matching import only_match
 from controlplane.cli.screen.cells import NONE, Cell, Columns, Record
-from controlplane.cli.screen.money import format_amount, format_money, minor_units
 from controlplane.cli.screen.output import CsvColumns, print_as, print_csv, print_records
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import NotFoundError
 from controlplane.client.retail import RetailClient
+from controlplane.figures.money import format_amount, format_money
 from controlplane.retail.models import Category, FeeItem, Good, Money, Uom, Variation
 
 
 def _money(price: Money | None) -> str:
     return "open" if price is None else format_money(price.value, price.currency_code)
+
+
+def _amount(price: Money | None) -> str | None:
+    return None if price is None else format_amount(price.value, price.currency_code)
 
 
 def _price_range(good: Good) -> str:
@@ -44,13 +48,13 @@ GOODS_CSV: Final[CsvColumns[tuple[Good, Variation]]] = {
     "variationId": lambda row: row[1].id,
     "variation": lambda row: row[1].name,
     "variationStatus": lambda row: row[1].status,
-    "price": lambda row: minor_units(row[1].default_price),
+    "price": lambda row: _amount(row[1].default_price),
     "currency": lambda row: (
         None if row[1].default_price is None else row[1].default_price.currency_code
     ),
     "codes": lambda row: "; ".join(f"{code.type} {code.value}" for code in row[1].codes),
 }
-"""A row for each variation. Prices are in minor units, as in the API."""
+"""A row for each variation. Prices have the decimals of their currency."""
 GOODS: Final[Columns[Good]] = {
     "good": lambda good: good.id,
     "name": lambda good: good.name,

@@ -11,40 +11,22 @@ from controlplane.cli.arguments.client import SALES_LIMIT
 from controlplane.cli.arguments.values import TimeRange
 from controlplane.cli.connection import retail_client_of
 from controlplane.cli.screen.cells import Columns
-from controlplane.cli.screen.money import format_money, minor_units
-from controlplane.cli.screen.output import CsvColumns, print_as, print_records
+from controlplane.cli.screen.output import print_as, print_csv, print_records
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import UsageError
+from controlplane.client.retail import RetailClient
+from controlplane.figures.money import format_money
+from controlplane.figures.sales_table import SALE_COLUMNS, SaleRow
 from controlplane.retail.limits import PAGE_SIZE
 from controlplane.retail.models import Sale
 
-
-def _line_count(sale: Sale) -> str | None:
-    return None if sale.positions is None else str(len(sale.positions))
-
-
-CSV: Final[CsvColumns[Sale]] = {
-    "id": lambda sale: sale.id,
-    "number": lambda sale: sale.number,
-    "ticketNumber": lambda sale: sale.ticket_number,
-    "initiatedAt": lambda sale: sale.initiated_at.isoformat(),
-    "pointOfSaleId": lambda sale: sale.point_of_sale_id,
-    "initiatedById": lambda sale: sale.initiated_by_id,
-    "positions": _line_count,
-    "discount": lambda sale: minor_units(sale.totals.discount),
-    "taxableAmount": lambda sale: minor_units(sale.totals.taxable_amount),
-    "tax": lambda sale: minor_units(sale.totals.tax),
-    "total": lambda sale: minor_units(sale.totals.total),
-    "currency": lambda sale: sale.totals.total.currency_code,
-    "comment": lambda sale: sale.comment,
-}
-"""Amounts are in minor units, as in the API."""
-COLUMNS: Final[Columns[Sale]] = {
-    "number": lambda sale: sale.number,
-    "when": lambda sale: f"{sale.initiated_at.astimezone():%Y-%m-%d %H:%M}",
-    "till": lambda sale: sale.point_of_sale_id,
-    "lines": _line_count,
-    "total": lambda sale: format_money(sale.totals.total.value, sale.totals.total.currency_code),
+COLUMNS: Final[Columns[SaleRow]] = {
+    "number": lambda row: row.number,
+    "when": lambda row: f"{row.initiated_at:%Y-%m-%d %H:%M}",
+    "location": lambda row: row.location,
+    "till": lambda row: row.point_of_sale,
+    "lines": lambda row: None if row.lines is None else str(row.lines),
+    "total": lambda row: format_money(row.total, row.currency),
 }
 
 
@@ -57,29 +39,61 @@ def list_all(options: argparse.Namespace) -> int:
         # Fetch one sale more than is printed, to know whether there are further sales.
         fetched = islice(stream, None if limit is None else limit + 1)
         sales = list(_counted(fetched, progress))
-    is_cut = limit is not None and len(sales) > limit
-    sales = sales[:limit]
-    if not print_as(options, sales, CSV):
-        _print(sales, is_cut=is_cut)
+        is_cut = limit is not None and len(sales) > limit
+        sales = sales[:limit]
+        rows = [] if options.json else list(_rows(client, sales))
+    if options.csv:
+        print_csv(rows, SALE_COLUMNS)
+    elif not print_as(options, sales):
+        _print(rows, is_cut=is_cut)
     return 0
 
 
-def _print(sales: Sequence[Sale], *, is_cut: bool) -> None:
+def _rows(client: RetailClient, sales: Sequence[Sale]) -> Iterator[SaleRow]:
+    """Yield the rows of the table of sales, with the names of tills, locations and employees."""
+    tills = {each.id: each for each in client.points_of_sale()}
+    names = {each.id: each.name for each in client.employees()}
+    for sale in sales:
+        till = tills.get(sale.point_of_sale_id)
+        employee_id = sale.initiated_by_id
+        totals = sale.totals
+        yield SaleRow(
+            number=sale.number,
+            ticket_number=sale.ticket_number,
+            initiated_at=sale.initiated_at.astimezone(),
+            location="" if till is None else till.location_name,
+            point_of_sale=sale.point_of_sale_id if till is None else till.name,
+            employee=employee_id and names.get(employee_id, employee_id),
+            lines=None if sale.positions is None else len(sale.positions),
+            discount=0 if totals.discount is None else totals.discount.value,
+            taxable_amount=totals.taxable_amount.value,
+            tax=totals.tax.value,
+            total=totals.total.value,
+            currency=totals.total.currency_code,
+            comment=sale.comment,
+            id=sale.id,
+            location_id="" if till is None else till.location_id,
+            point_of_sale_id=sale.point_of_sale_id,
+            employee_id=employee_id,
+        )
+
+
+def _print(rows: Sequence[SaleRow], *, is_cut: bool) -> None:
     from controlplane.cli.screen.tables import print_note  # rich is slow to import
 
-    print_records(sales, COLUMNS, "No sale was completed in this period.")
-    if sales:
-        print_note(_summary(sales) + ("; --limit N shows more" if is_cut else ""))
+    print_records(rows, COLUMNS, "No sale was completed in this period.")
+    if rows:
+        print_note(_summary(rows) + ("; --limit N shows more" if is_cut else ""))
 
 
-def _summary(sales: Sequence[Sale]) -> str:
+def _summary(rows: Sequence[SaleRow]) -> str:
     """Return ``12 sales, 310.50 AED, 12.00 EUR``."""
     totals: Counter[str] = Counter()
-    for sale in sales:
-        totals[sale.totals.total.currency_code] += sale.totals.total.value
-    noun = "sale" if len(sales) == 1 else "sales"
+    for row in rows:
+        totals[row.currency] += row.total
+    noun = "sale" if len(rows) == 1 else "sales"
     amounts = ", ".join(format_money(value, name) for name, value in sorted(totals.items()))
-    return f"{len(sales)} {noun}, {amounts}"
+    return f"{len(rows)} {noun}, {amounts}"
 
 
 def _counted(sales: Iterable[Sale], progress: Progress) -> Iterator[Sale]:

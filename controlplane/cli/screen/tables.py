@@ -30,7 +30,7 @@ FREE_TEXT = frozenset(
 NUMBERS = frozenset(
     {
         "lines", "total", "price", "decimals", "percentage", "net", "share", "sales",
-        "now", "before", "change",
+        "now", "before", "change", "today", "yesterday",
     }
 )  # fmt: skip
 """Headings of columns that are aligned to the right."""

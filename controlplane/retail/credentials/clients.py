@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 from uuid import UUID
 
-from sqlalchemy import delete, exists, select, update
+from sqlalchemy import bindparam, delete, exists, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.operation.caller import Caller
@@ -41,6 +41,11 @@ class Grant:
     key_id: UUID
     family: UUID
     refresh_token: str
+
+
+def is_key(text: str) -> bool:
+    """Return whether the text has the form of an API key."""
+    return _KEY.fullmatch(text) is not None
 
 
 def create_key(
@@ -87,21 +92,25 @@ def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
 
 def caller_of(session: Session, key_id: UUID, family: UUID) -> Caller | None:
     """Return the caller of an access token, or None if its API key or its family has ended."""
-    has_token = exists().where(
-        RefreshToken.family == family,
-        RefreshToken.key_id == key_id,
-        RefreshToken.ended_at.is_(None),
-    )
-    query = select(RetailKey.organization_id, RetailKey.can_write).where(
-        RetailKey.id == key_id, RetailKey.revoked_at.is_(None), has_token
-    )
-    row = session.execute(query).first()
+    row = session.execute(_CLIENT, {"key_id": key_id, "family": family}).first()
     return None if row is None else Caller(key_id, row.organization_id, row.can_write)
+
+
+# The statement is built once: to build it takes longer than to execute it.
+_CLIENT: Final = select(RetailKey.organization_id, RetailKey.can_write).where(
+    RetailKey.id == bindparam("key_id"),
+    RetailKey.revoked_at.is_(None),
+    exists().where(
+        RefreshToken.family == bindparam("family"),
+        RefreshToken.key_id == RetailKey.id,
+        RefreshToken.ended_at.is_(None),
+    ),
+)
 
 
 def exchange(session: Session, api_key: str, now: datetime) -> Grant | None:
     """Return access for an API key, or None if the key is unknown or revoked."""
-    if not _KEY.fullmatch(api_key):
+    if not is_key(api_key):
         return None
     query = select(RetailKey.id).where(
         RetailKey.secret_hash == hash_secret(api_key), RetailKey.revoked_at.is_(None)

@@ -26,6 +26,7 @@ from mcp.shared.inbound import (
 )
 from mcp.shared.message import MessageMetadata
 from mcp.shared.transport_context import TransportContext
+from mcp_types.methods import validate_client_request
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
@@ -39,7 +40,14 @@ from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
 from controlplane.operation.fairness import FREE_S
 from controlplane.operation.permissions import renewed
-from controlplane.web.agent_protocol.envelope import INVALID_PARAMS, Id, Json, RpcError, RpcRequest
+from controlplane.web.agent_protocol.envelope import (
+    INVALID_PARAMS,
+    Id,
+    Json,
+    RpcError,
+    RpcRequest,
+    encode,
+)
 from controlplane.web.core import Core
 from controlplane.web.pipeline import run
 
@@ -53,6 +61,9 @@ Figures and records of one merchant. Begin with business_context: it lists the l
 have access to and the days with sales. describe_business_data lists datasets, groupings and \
 metrics with examples. Money is in minor units of the row's currency; days and hours are local to \
 each location. Only set_catalog_availability changes anything."""
+_TOOL_LISTS: Final[dict[str, bytes]] = {}
+"""The encoded result of tools/list, by protocol version. `TOOLS` never changes. The SDK checks and
+converts each of the large schemas twice, which takes longer than most calls of a tool."""
 RunTool = Callable[[Tool, Json], Awaitable[tuple[str, Json]]]
 
 
@@ -82,8 +93,8 @@ class OneReply:
         """Drop the progress message."""
 
 
-async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool: RunTool) -> Json:
-    """Return the result of a request.
+async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool: RunTool) -> bytes:
+    """Return the encoded result of a request.
 
     Args:
         lines: the headers, with names in lower case.
@@ -101,20 +112,35 @@ async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool
     transport = TransportContext(kind="streamable-http", can_send_request=False, headers=headers)
     context = OneReply(request.request_id, transport)
     try:
-        return await serve_one(
-            _SERVER,
-            context,
-            request.method,
-            request.params,
-            connection=_connection(request, headers),
-            lifespan_state=run_tool,
-        )
+        return await _result(request, context, _connection(request, headers), run_tool)
     except MCPError as error:
         raise RpcError(error.code, error.message, error.data) from None
     except ValidationError:
         raise RpcError(
             INVALID_PARAMS, f"the params of {request.method[:64]} are not valid"
         ) from None
+
+
+async def _result(
+    request: RpcRequest, context: OneReply, connection: Connection, run_tool: RunTool
+) -> bytes:
+    version = connection.protocol_version
+    lists_tools = request.method == "tools/list" and {"_meta"}.issuperset(request.params or ())
+    if lists_tools and version in _TOOL_LISTS:
+        validate_client_request(request.method, version, request.params)
+        return _TOOL_LISTS[version]
+    result = await serve_one(
+        _SERVER,
+        context,
+        request.method,
+        request.params,
+        connection=connection,
+        lifespan_state=run_tool,
+    )
+    encoded = encode(result)
+    if lists_tools:
+        _TOOL_LISTS[version] = encoded
+    return encoded
 
 
 def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:

@@ -99,8 +99,9 @@ def read_request(body: bytes) -> RpcRequest:
         raise
 
 
-def write_result(request_id: Id, result: Json) -> bytes:
-    return _encode({"jsonrpc": "2.0", "id": request_id, "result": result})
+def write_result(request_id: Id, result: bytes) -> bytes:
+    """Return the reply for a result that `encode` has encoded."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result)
 
 
 def write_error(error: RpcError) -> bytes:
@@ -109,7 +110,11 @@ def write_error(error: RpcError) -> bytes:
     if error.data is not None:
         described["data"] = error.data
     named = {} if error.request_id is None else {"id": error.request_id}
-    return _encode({"jsonrpc": "2.0", **named, "error": described})
+    return encode({"jsonrpc": "2.0", **named, "error": described})
+
+
+def encode(value: Json | Id) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _read(value: Json) -> RpcRequest:
@@ -162,7 +167,3 @@ def _is_text(value: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _encode(value: Json) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()

@@ -79,7 +79,7 @@ def main() -> int:
 
 def fill(database: Database) -> Keys:
     now = datetime.now(UTC)
-    plan = Plan(locations=LOCATIONS, days=DAYS, until=now.date())
+    plan = Plan(locations=LOCATIONS, days=DAYS, until=now.date(), is_awkward=True)
 
     def work(session: Session) -> tuple[str, str]:
         load(session, plan, now)

@@ -1,7 +1,7 @@
 """Holds connections of the service: clients that read no replies, or that send bodies slowly.
 
-A connection that the service closes is opened again after 5 to 15 s. Sooner would be a flood of
-calls, whose rate a proxy limits.
+A connection that the service closes is opened again after 5 to 15 s. A shorter wait would be a
+different attack, a flood of calls. A proxy limits the rate of calls.
 
 Usage: python -m tests.bench.connections.attack KIND PORT  (runs until it is stopped)
 """

@@ -36,7 +36,12 @@ def load_base(database: Database, locations: int, sales: int, repetitions: int) 
     # The last day of the base is incomplete: count it as a tenth of a day.
     a_day = math.ceil(sales / repetitions / locations / (BASE_DAYS - 0.9))
     plan = Plan(
-        locations=locations, days=BASE_DAYS, sales_per_day=a_day, goods=100, until=NOW.date()
+        locations=locations,
+        days=BASE_DAYS,
+        sales_per_day=a_day,
+        goods=100,
+        until=NOW.date(),
+        is_awkward=True,
     )
     return database.write(lambda session: load(session, plan, NOW)).sales
 

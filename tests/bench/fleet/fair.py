@@ -10,7 +10,7 @@ from controlplane.storage.database import Database
 from tests.bench.fleet.databases import opened
 from tests.bench.fleet.fleet import Member, populate
 from tests.bench.fleet.load import exchange, heartbeat, list_devices
-from tests.bench.fleet.service import attacking, service
+from tests.bench.fleet.service import Service, attacking, service
 
 CALLS = 400
 BEGUN_AFTER_S = 10
@@ -21,20 +21,30 @@ that the rate limit permits.
 
 def beside_the_greedy(databases: list[str]) -> Iterator[str]:
     """Yield a line for each database: the 95th percentile of the latency without and with the load
-    that `greedy` causes.
+    that `greedy` causes, and the ratio of both. The last figure is the ratio for the same load on
+    another service on this machine: that load takes only processor time from the measured service.
     """
     for database in databases:
-        with opened(database) as url:
-            greedy, other = _organizations(url)
-            with service(url, "--rate", "20") as started:
+        with opened(database) as url, opened(database) as elsewhere:
+            (greedy, other), (stranger, _) = _organizations(url), _organizations(elsewhere)
+            with (
+                service(url, "--rate", "20") as started,
+                service(elsewhere, "--rate", "20") as another,
+            ):
                 alone = _p95_ms(started.port, other)
-                with attacking("greedy", started.port, greedy.api_key, str(greedy.binding_id)):
-                    asyncio.run(asyncio.sleep(BEGUN_AFTER_S))
-                    beside = _p95_ms(started.port, other)
+                beside = _beside(started, other, started, greedy)
+                apart = _beside(started, other, another, stranger)
             yield (
                 f"{database:<28} p95 {alone:.1f} ms undisturbed  {beside:.1f} ms beside the greedy"
-                f"  ×{beside / alone:.1f}"
+                f"  ×{beside / alone:.1f}  ×{apart / alone:.1f} if it attacks another service"
             )
+
+
+def _beside(started: Service, other: Member, attacked: Service, greedy: Member) -> float:
+    """Return the 95th percentile of ``other`` while ``greedy`` loads the service ``attacked``."""
+    with attacking("greedy", attacked.port, greedy.api_key, str(greedy.binding_id)):
+        asyncio.run(asyncio.sleep(BEGUN_AFTER_S))
+        return _p95_ms(started.port, other)
 
 
 def _organizations(url: str) -> tuple[Member, Member]:

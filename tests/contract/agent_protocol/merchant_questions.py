@@ -1,4 +1,4 @@
-"""Questions of a merchant. Each is answered with tools, and recounted from the raw rows.
+"""Questions of a merchant. Tools answer each question, and a recount of raw rows checks the answer.
 
 An answer uses only what `tools/list` publishes: names of tools, arguments and fields of results.
 """
@@ -149,7 +149,7 @@ async def best_weekday(assistant: Assistant) -> Any:
     return best(of_rows(await assistant.sales(YEAR, "weekday"), "netCents"))
 
 
-# ---------------------------------------------------------------------------- goods, people, ways
+# -------------------------------------------------- goods, employees, payment types, locations
 
 
 async def top_of_the_euro_venue(assistant: Assistant) -> Any:

@@ -26,7 +26,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """A completed sale, or a refund at its own time. ``net`` of a refund is negative."""
+    """A completed sale, or a refund with its own time. ``net`` of a refund is negative."""
 
     is_sale: bool
     local: datetime

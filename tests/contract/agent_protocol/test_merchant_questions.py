@@ -1,7 +1,7 @@
 """Twenty and more questions of a merchant, each answered with at most three calls of tools.
 
 The script knows only what `tools/list` publishes. Its answers equal a recount of the raw rows, for
-three generated merchants with two currencies.
+generated merchants with two currencies.
 """
 
 import json
@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from agent.wire.codec import encode
 from controlplane.sandbox.plan import Plan
+from tests import sizes
 from tests.contract.agent_protocol.conftest import serving
 from tests.contract.agent_protocol.merchant_questions import (
     CALLS_MAX,
@@ -33,14 +34,22 @@ from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.medium
-SEEDS = (1, 2, 3)
+SEEDS = sizes.large_except(lambda seed: seed == 1, (1, 2, 3))
 MOVED = "Kitchen printer has moved from 192.168.1.50:9100 to 192.168.1.61:9100."
 UNREACHED = "The printer Office laser at 192.168.1.90:631 is not reachable."
 
 
 @pytest.fixture(params=SEEDS)
 async def merchant(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Served]:
-    plan = Plan(seed=request.param, locations=4, days=690, goods=30, sales_per_day=4, until=TODAY)
+    plan = Plan(
+        seed=request.param,
+        locations=4,
+        days=690,
+        goods=30,
+        sales_per_day=4,
+        until=TODAY,
+        is_awkward=True,
+    )
     async with serving(tmp_path, plan=plan) as server:
         yield server
 

@@ -156,7 +156,9 @@ async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> Non
         assert simulated_user.visits == 2
 
 
-async def test_an_unknown_token_gets_the_address_of_the_metadata(bare: Served) -> None:
+async def test_the_refusal_of_an_unknown_token_has_the_address_of_the_metadata(
+    bare: Served,
+) -> None:
     make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
     token = "voa_" + "x" * 43

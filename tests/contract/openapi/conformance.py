@@ -36,7 +36,7 @@ def check(response: httpx2.Response) -> None:
     result = _operation(response.request.method.lower(), response.request.url.path)
     if result is None:
         return
-    whole, path, operation = result
+    document_name, path, operation = result
     status, name = str(response.status_code), f"{response.request.method} {path}"
     assert status in operation["responses"], f"{name} answered {status}: {response.text[:200]}"
     documented = operation["responses"][status]
@@ -48,7 +48,7 @@ def check(response: httpx2.Response) -> None:
     media_type = response.headers["content-type"].partition(";")[0]
     assert media_type in documented["content"], f"{name} {status} is {media_type}"
     if media_type.endswith("json"):
-        validator = _validator(whole, response.request.method.lower(), path, status)
+        validator = _validator(document_name, response.request.method.lower(), path, status)
         problems = [error.message for error in validator.iter_errors(response.json())]
         assert not problems, f"{name} {status}: {problems[:3]}"
 
@@ -80,9 +80,9 @@ def _forms(name: str) -> list[tuple[str, re.Pattern[str]]]:
 
 @functools.cache
 def _validator(
-    whole: str, method: str, path: str, status: str
+    document_name: str, method: str, path: str, status: str
 ) -> jsonschema_rs.Draft202012Validator:
-    document = _DOCUMENTS[whole]()
+    document = _DOCUMENTS[document_name]()
     reply = document["paths"][path][method]["responses"][status]["content"]
     (schema,) = [each["schema"] for kind, each in reply.items() if kind.endswith("json")]
     return jsonschema_rs.Draft202012Validator({"components": document["components"], **schema})

@@ -48,8 +48,8 @@ READING = {
     "current", "listDevices", "deviceDetail", "reportDetail", "contact", "inspect",
     *(path.rpartition("/")[2] for path in FIGURES),
 }  # fmt: skip
-"""The operations without side effects. The contract names the operations of remoteControl that have
-none. In our interpretation, figures and two operations of support have none either.
+"""The operations without side effects. The contract names these operations of remoteControl. In our
+interpretation, the figures and two operations of support have no side effects either.
 """
 REPORTS = {
     "network": json.loads(encode(small_venue())),
@@ -134,7 +134,7 @@ def test_a_field_of_a_body_is_required_only_if_it_has_no_default_or_is_a_constan
         assert "version" in schemas[name]["required"]
 
 
-def test_one_operation_takes_no_body() -> None:
+def test_only_the_operation_contact_has_no_body() -> None:
     (alone,) = [each for each in OPERATIONS if each.body is None]
     described = document()["paths"][alone.path]["post"]
     assert described["operationId"] == "support.contact"

@@ -48,7 +48,7 @@ pytestmark = [
 @pytest.mark.large  # medium runs make the same checks with the retail document, which is smaller
 def test_the_service_matches_its_document(tmp_path: Path) -> None:
     with closing(Database(str(tmp_path / "service.db"))) as database:
-        plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date())
+        plan = Plan(days=3, goods=5, sales_per_day=20, until=NOW.date(), is_awkward=True)
         database.write(lambda session: load(session, plan, NOW))
         tokens = database.write(made_tokens)
     service = start(str(tmp_path / "service.db"), "--rate", "0")

@@ -26,6 +26,43 @@ this text. `make service-doc` generates the document. Decisions that the contrac
 described in [controlplane.md](controlplane.md), [figures.md](figures.md),
 [support.md](support.md) and [agent-protocol.md](agent-protocol.md).
 
+## The retail API in three steps
+
+Start a service with a generated merchant:
+
+```sh
+venue-control sandbox load > keys    # the file sets two API keys
+. ./keys
+venue-control serve
+```
+
+In another terminal, exchange the API key for an access token, which is valid for an hour, and send
+the token with each call:
+
+```sh
+. ./keys
+TOKEN=$(curl -s http://127.0.0.1:8470/api/v1/auth/tokens \\
+    -H "Content-Type: application/json" -d "{\\"api_key\\": \\"$VENUE_CONTROL_RETAIL_KEY\\"}" |
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')
+curl -s "http://127.0.0.1:8470/api/v1/sales?status=completed" -H "Authorization: Bearer $TOKEN"
+```
+
+If a credential is missing or wrong, the reply is a 401 without a body. Its header
+`WWW-Authenticate` explains the error. Here, the API key is sent instead of the token:
+
+```sh
+curl -s -D - http://127.0.0.1:8470/api/v1/fees -H "Authorization: Bearer $VENUE_CONTROL_RETAIL_KEY"
+```
+
+```http
+HTTP/1.1 401 Unauthorized
+www-authenticate: Bearer realm="retail", error="invalid_token",
+  error_description="This is an API key, not an access token. Exchange it: POST /api/v1/auth/tokens.
+  Then send the access_token of the reply."
+```
+
+## Paths and credentials
+
 | path | operations | credential | described by |
 |---|---|---|---|
 | `/api/public/v1/remoteControl/…` | devices and operators | key or session | `/openapi.json` |

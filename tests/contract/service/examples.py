@@ -31,8 +31,10 @@ async def recorded(folder: Path) -> Recorder:
     """Return all calls and replies. The service has its database in ``folder``."""
     clock = FakeClock()
     today = clock.now.date()
-    plan = Plan(days=30, sales_per_day=8, goods=24, until=today)
-    young = Plan(days=3, sales_per_day=60, goods=24, until=today, organization_id=OTHER)
+    plan = Plan(days=30, sales_per_day=8, goods=24, until=today, is_awkward=True)
+    young = Plan(
+        days=3, sales_per_day=60, goods=24, until=today, organization_id=OTHER, is_awkward=True
+    )
     with closing(Database(str(folder / "service.db"))) as database:
         for merchant in (plan, young):
             database.write(partial(load, plan=merchant, until=clock.now))

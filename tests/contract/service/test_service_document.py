@@ -1,4 +1,4 @@
-"""docs/service.md matches a running service for every operation, and the tests it names exist."""
+"""docs/service.md matches a running service for every operation, and names existing tests."""
 
 import ast
 import asyncio
@@ -12,9 +12,9 @@ import pytest
 
 from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.contract.service.calls.recorder import Recorder
+from tests.contract.service.coverage.forms import NEVER, SEEN_ELSEWHERE
 from tests.contract.service.coverage.seen import documented, seen_in
 from tests.contract.service.coverage.tables import TABLES
-from tests.contract.service.coverage.ways import NEVER, SEEN_ELSEWHERE
 from tests.contract.service.document import PATH, operations, written
 from tests.contract.service.examples import recorded
 from tests.fakes.schemas.retail import require_fitting
@@ -56,8 +56,8 @@ def test_every_retail_reply_fits_the_documented_schema(service: Recorder) -> Non
 
 
 def test_replies_contain_every_field_in_every_form(service: Recorder) -> None:
-    permitted = {(*place, way) for place, ways in documented().items() for way in ways}
-    seen = {(*place, way) for place, ways in seen_in(service.replies).items() for way in ways}
+    permitted = {(*place, form) for place, forms in documented().items() for form in forms}
+    seen = {(*place, form) for place, forms in seen_in(service.replies).items() for form in forms}
     assert permitted - seen == set(SEEN_ELSEWHERE) | set(NEVER)
 
 

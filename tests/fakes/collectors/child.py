@@ -39,13 +39,13 @@ def hang() -> None:
     time.sleep(60)
 
 
-def well() -> None:
+def succeed() -> None:
     job = sys.stdin.readline()
     checkpoint()
     result(job.strip())
 
 
-def chatty() -> None:
+def write_extra_lines() -> None:
     sys.stderr.write("a warning of some library\n")
     result()
     result("too late")
@@ -61,12 +61,12 @@ def crash_at_once() -> None:
     sys.exit(7)
 
 
-def crash_unspeakably() -> None:
+def crash_with_surrogate() -> None:
     """Send an error text that contains half of a surrogate pair."""
     send_event("crash", error="no\udcffgood")
 
 
-def be_killed() -> None:
+def kill_itself() -> None:
     checkpoint()
     os.kill(os.getpid(), 9)
 
@@ -76,20 +76,20 @@ def hang_later() -> None:
     hang()
 
 
-def obey() -> None:
+def wait_for_command() -> None:
     """Wait for a command, and then send the result."""
     sys.stdin.readline()
     checkpoint()
     result(sys.stdin.readline().strip(), cancelled=True)
 
 
-def talk_garbage() -> None:
+def send_invalid_line() -> None:
     checkpoint()
     write_line("DeprecationWarning: something")
     hang()
 
 
-def answer_garbage() -> None:
+def answer_command_with_invalid_line() -> None:
     sys.stdin.readline()
     checkpoint()
     sys.stdin.readline()
@@ -97,7 +97,7 @@ def answer_garbage() -> None:
     hang()
 
 
-def surprise() -> None:
+def unknown_event() -> None:
     """Send an event of an unknown type."""
     send_event("surprise", facts=FACTS)
 
@@ -157,9 +157,9 @@ def orphan() -> None:
 
 
 BEHAVIOURS: tuple[Callable[[], None], ...] = (
-    well, chatty, crash, crash_at_once, crash_unspeakably, be_killed, hang, hang_later, obey,
-    talk_garbage, answer_garbage, surprise, half_surrogates, endless_line, many_lines,
-    long_checkpoint, long_result,
+    succeed, write_extra_lines, crash, crash_at_once, crash_with_surrogate, kill_itself, hang,
+    hang_later, wait_for_command, send_invalid_line, answer_command_with_invalid_line,
+    unknown_event, half_surrogates, endless_line, many_lines, long_checkpoint, long_result,
     show_environment, grandchild, escaped_grandchild, orphan,
 )  # fmt: skip
 

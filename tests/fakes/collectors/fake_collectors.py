@@ -1,4 +1,4 @@
-"""A fake of the collector process for the tasks, with outcomes that the test sets."""
+"""A fake of the collector process, for tests of the agent's tasks. A test sets the outcomes."""
 
 import asyncio
 from collections import deque
@@ -31,14 +31,14 @@ def good_facts(kind: str) -> Facts:
 class FakeCollectors:
     """``script`` has the outcome of each run. When it is empty, a collection succeeds.
 
-    With ``holds``, no run ends before ``hold`` is set. ``at_once`` is the number of current runs,
-    and ``most_at_once`` is its maximum.
+    If ``waits_for_release`` is True, no run ends before ``release`` is set. ``at_once`` is the
+    number of current runs, and ``most_at_once`` is its maximum.
     """
 
     jobs: list[Job] = field(default_factory=list)
     script: deque[Collected | Exception] = field(default_factory=deque)
-    hold: asyncio.Event = field(default_factory=asyncio.Event)
-    holds: bool = False
+    release: asyncio.Event = field(default_factory=asyncio.Event)
+    waits_for_release: bool = False
     at_once: int = 0
     most_at_once: int = 0
 
@@ -51,7 +51,7 @@ class FakeCollectors:
         try:
             on_progress(Progress("disks", 1, 2))
             on_progress(Progress("ports", 3))
-            await (self.hold.wait() if self.holds else asyncio.sleep(0))
+            await (self.release.wait() if self.waits_for_release else asyncio.sleep(0))
         finally:
             self.at_once -= 1
         outcome = self.script.popleft() if self.script else Collected(good_facts(job.kind))

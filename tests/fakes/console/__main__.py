@@ -59,7 +59,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     database = str(home / "service.db")
     key, reader = _keys(database)
     if act == "figures":
-        merchant(database)
+        merchant(database, is_awkward=True)
         outsider, _ = _keys(database, "org-without-a-merchant")
     if act == "consent":
         make_user(database)

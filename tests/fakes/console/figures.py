@@ -1,5 +1,8 @@
 """The figures of a sandbox merchant's locations in the console."""
 
+import base64
+import json
+import re
 from typing import Any, Final
 
 import httpx2
@@ -9,13 +12,15 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.database import Database
 from tests.fakes.console.page import Page
+from tests.fakes.console.play import SAVED
 
 DAYS: Final = 14
+YESTERDAY: Final = "a[href$='period=yesterday']"
 LOW: Final = 400
 """Height in pixels of a window that is too low for most of a location's page."""
 PATH: Final = "/api/public/v1/"
 CARDS: Final = (
-    "[...document.querySelectorAll('.venues > li')].map((each) => "
+    "[...document.querySelectorAll('.venues:not(#total) > li')].map((each) => "
     "[each.querySelector('.name').textContent, each.querySelector('.nets').innerText])"
 )
 TOTALS: Final = (
@@ -44,10 +49,12 @@ SMALLEST: Final = (
 )
 
 
-def merchant(file: str, days: int = DAYS, sales_per_day: int = 20) -> None:
+def merchant(
+    file: str, days: int = DAYS, sales_per_day: int = 20, *, is_awkward: bool = False
+) -> None:
     """Create a merchant with sales of the last ``days`` days, until now."""
     now = system_clock()
-    plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date())
+    plan = Plan(days=days, sales_per_day=sales_per_day, until=now.date(), is_awkward=is_awkward)
     database = Database(file)
     database.write(lambda session: load(session, plan, now))
     database.close()
@@ -67,7 +74,11 @@ async def figures(
     await page.press("Enter")
     results["cards"] = await page.until(f"({CARDS}).length === 3 && {CARDS}")
     await page.check_view("figures")
-    await page.tab_to(".venues a.name")
+    results["total"] = await page.run(
+        "[...document.querySelectorAll('#total .name, #total .sub')].map((e) => e.textContent)"
+    )
+    await _all_locations(page, results)
+    await page.tab_to(".venues:not(#total) a.name")
     await page.press("Enter")
     results["place"] = await page.until("document.querySelector('#venue h1')?.textContent")
     await _yesterday(page, results, http, key)
@@ -114,6 +125,7 @@ async def _yesterday(
     await _settled(page, "yesterday")
     results["focus"] = await page.run("document.activeElement.textContent")
     results["totals"] = await page.run(TOTALS)
+    results["printed"] = await _printed(page)
     await page.tab_to("[id^=hours-] summary")
     await page.press("Enter")
     await page.until("document.querySelector('[id^=hours-]').open")
@@ -124,6 +136,32 @@ async def _yesterday(
         headers={"Authorization": f"Bearer {key}"},
     )
     results["facade"] = reply.json()
+
+
+async def _all_locations(page: Page, results: dict[str, Any]) -> None:
+    """Open the total by keyboard, print it, and save its sales."""
+    await page.tab_to("#total a.name")
+    await page.press("Enter")
+    await page.until("document.querySelector('#venue h1')?.textContent === 'All locations'")
+    await _settled(page, "today")
+    results["today of all"] = await page.run(TOTALS)
+    await page.run(f"document.querySelector({json.dumps(YESTERDAY)}).click()")
+    await _settled(page, "yesterday")
+    await page.check_view("figures-all")
+    results["shares"] = await page.run(
+        "[...document.querySelectorAll('[id^=locations-] tbody th')].map((e) => e.textContent)"
+    )
+    results["saved"] = await page.run(SAVED % json.dumps("save-sales"))
+    await page.go("#/figures")
+    await page.until("document.querySelector('#total')")
+
+
+async def _printed(page: Page) -> tuple[int, int]:
+    """Return the number of pages on paper and the number of currencies, each with its own page."""
+    await page.send_command("Emulation.setEmulatedMedia", media="")
+    paper = await page.send_command("Page.printToPDF", preferCSSPageSize=True)
+    pages = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(paper["data"])))
+    return pages, int(await page.run("document.querySelectorAll('.currency').length"))
 
 
 async def _scrolls(page: Page) -> bool:
@@ -140,6 +178,8 @@ async def _away(page: Page, results: dict[str, Any]) -> None:
     await _connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
     results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
+    await page.click("#save-sales")
+    results["unsaved"] = await page.until("document.querySelector('#venue-problem').textContent")
     results["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
     await _connected(page, is_connected=True)
     await page.go((await page.run("location.hash")).replace("today", "yesterday"))

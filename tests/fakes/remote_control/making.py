@@ -14,13 +14,13 @@ FEW = 3
 A smaller limit in the schema takes precedence."""
 
 
-def made(schema: Schema, chance: random.Random) -> Any:
+def random_document(schema: Schema, chance: random.Random) -> Any:
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
         return chance.choice(schema["enum"])
     if "anyOf" in schema:
-        return made(chance.choice(schema["anyOf"]), chance)
+        return random_document(chance.choice(schema["anyOf"]), chance)
     return {
         "object": _object,
         "array": _array,
@@ -35,7 +35,7 @@ def made(schema: Schema, chance: random.Random) -> Any:
 def _object(schema: Schema, chance: random.Random) -> Any:
     parts = schema["properties"].items()
     return {
-        name: made(part, chance)
+        name: random_document(part, chance)
         for name, part in parts
         if name in schema["required"] or chance.random() < 0.5
     }
@@ -43,7 +43,7 @@ def _object(schema: Schema, chance: random.Random) -> Any:
 
 def _array(schema: Schema, chance: random.Random) -> Any:
     most = min(FEW, schema.get("maxItems", FEW))
-    return [made(schema["items"], chance) for _ in range(chance.randint(0, most))]
+    return [random_document(schema["items"], chance) for _ in range(chance.randint(0, most))]
 
 
 def _string(schema: Schema, chance: random.Random) -> Any:

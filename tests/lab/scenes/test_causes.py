@@ -53,11 +53,11 @@ def _raw(name: str, number: int) -> Queue:
     return Queue(name, f"socket://{NET}.{number}")
 
 
-def _out(*includes: str) -> Verdict:
+def _unreachable(*includes: str) -> Verdict:
     return Verdict("unreachable", None, includes)
 
 
-def _well(number: int, port: int = 9100, *excludes: str) -> Verdict:
+def _reachable(number: int, port: int = 9100, *excludes: str) -> Verdict:
     return Verdict("reachable", at(number, port), excludes=excludes)
 
 
@@ -70,42 +70,42 @@ _PIPELINE = "echo receipt | lp -d"
 
 SCENES = (
     Scene(
-        "off",
-        Part({"off": _out("is it switched on")}, queues=(_raw("off", 10),)),
-        Part({"off": _well(10)}, (printer(10, "Off"),)),
+        "the printer is off",
+        Part({"off": _unreachable("is it switched on")}, queues=(_raw("off", 10),)),
+        Part({"off": _reachable(10)}, (printer(10, "Off"),)),
     ),
     Scene(
-        "its port is used by another till, or it hangs",
+        "the printer hangs, or another till uses its port",
         Part(
-            {"held": _out("in all 4 attempts", "another till or program may use it")},
+            {"held": _unreachable("in all 4 attempts", "another till or program may use it")},
             (printer(11, "Held", ports=(80,)),),
             queues=(_raw("held", 11),),
         ),
-        Part({"held": _well(11, 9100, "another till")}, (printer(11, "Held"),)),
+        Part({"held": _reachable(11, 9100, "another till")}, (printer(11, "Held"),)),
     ),
     Scene(
-        "its port does not answer, but its host does",
+        "the printer's port does not answer, but its other ports do",
         Part(
-            {"hung": _out("does not answer", "another till or program may use it")},
+            {"hung": _unreachable("does not answer", "another till or program may use it")},
             (replace(printer(12, "Hung", ports=(80,)), filtered_ports=(9100,)),),
             queues=(_raw("hung", 12),),
         ),
-        Part({"hung": _well(12, 9100, "another till")}, (printer(12, "Hung"),)),
+        Part({"hung": _reachable(12, 9100, "another till")}, (printer(12, "Hung"),)),
     ),
     Scene(
-        "another device has its address",
+        "another device has the printer's address",
         Part(
             {"taken": Verdict("unknown", None, ("another UUID", "give the printer a fixed"))},
             (printer(13, "Other", ipp=(lab_printer(uuid_of(99)),)),),
             queues=(_with_uuid(13, 13),),
         ),
         Part(
-            {"taken": _well(13, 631, "another")},
+            {"taken": _reachable(13, 631, "another")},
             (printer(13, "Own", ipp=(lab_printer(uuid_of(13)),)),),
         ),
     ),
     Scene(
-        "paused although the printer is there, and a job waits",
+        "the queue is paused and a job waits, although the printer is reachable",
         Part(
             {"paused": Verdict("reachable", at(14, 9100), ("cupsenable paused", "1 job waits"))},
             (printer(14, "Paused"),),
@@ -113,13 +113,13 @@ SCENES = (
             commands=("cupsdisable paused", f"{_PIPELINE} paused"),
         ),
         Part(
-            {"paused": _well(14, 9100, "cupsenable", "job")},
+            {"paused": _reachable(14, 9100, "cupsenable", "job")},
             (printer(14, "Paused"),),
             commands=("cancel -a paused", "cupsenable paused"),
         ),
     ),
     Scene(
-        "rejects jobs",
+        "the queue rejects jobs",
         Part(
             {"full": Verdict("reachable", at(15, 9100), ("rejects jobs", "cupsaccept full"))},
             (printer(15, "Full"),),
@@ -127,32 +127,32 @@ SCENES = (
             commands=("cupsreject full",),
         ),
         Part(
-            {"full": _well(15, 9100, "cupsaccept")},
+            {"full": _reachable(15, 9100, "cupsaccept")},
             (printer(15, "Full"),),
             commands=("cupsaccept full",),
         ),
     ),
     Scene(
-        "out of paper",
+        "the printer is out of paper",
         Part(
             {"paper": Verdict("reachable", at(16), ("the printer reports: out of paper",))},
             (printer(16, "Paper", ipp=(lab_printer(uuid_of(16), _PAPER),)),),
             queues=(Queue("paper", f"ipp://{NET}.16/ipp/print"),),
         ),
         Part(
-            {"paper": _well(16, 631, "paper")},
+            {"paper": _reachable(16, 631, "paper")},
             (printer(16, "Paper", ipp=(lab_printer(uuid_of(16)),)),),
         ),
     ),
     Scene(
-        "its host name cannot be resolved",
+        "the printer's host name cannot be resolved",
         Part(
-            {"named": _out("o address was found for the name bar.lan", "name server")},
+            {"named": _unreachable("o address was found for the name bar.lan", "name server")},
             (printer(17, "Named"),),
             queues=(Queue("named", "socket://bar.lan"),),
         ),
         Part(
-            {"named": _well(17)},
+            {"named": _reachable(17)},
             (printer(17, "Named"),),
             commands=(f"echo {NET}.17 bar.lan > /run/hosts && mount --bind /run/hosts /etc/hosts",),
         ),
@@ -164,7 +164,7 @@ SCENES = (
             (printer(18, "Called"),),
             queues=(Queue("called", "dnssd://Called._ipp._tcp.local/"),),
         ),
-        Part({"called": _well(18, 631, "multicast")}, (printer(18, "Called"),)),
+        Part({"called": _reachable(18, 631, "multicast")}, (printer(18, "Called"),)),
     ),
 )
 
@@ -221,7 +221,9 @@ def test_cause_is_reported_until_it_is_fixed(scene: Scene, reports: list[Report]
     check(scene.fixed, reports[3])
 
 
-def test_no_dhcp_server_and_no_spooler(reports: list[Report]) -> None:
+def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
+    reports: list[Report],
+) -> None:
     first, last = reports[0], reports[3]
     (bar,) = (each for each in first["printers"] if each["id"] == "bar")
     without = "no address from a DHCP server on"

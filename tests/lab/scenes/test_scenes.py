@@ -1,11 +1,13 @@
 """Tests every scene of table.py with the real command, a real cupsd and simulated devices."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lab.scenes.table import LAN, SCENES, Part, acts
-from tests.lab.scenes.venue import play
+from tests.lab.scenes.venue import CHECKED, play
 
 pytestmark = [
     pytest.mark.lab,
@@ -17,9 +19,14 @@ Report = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("venue")
+
+
+@pytest.fixture(scope="module")
+def reports(place: Path) -> list[Report]:
     """Return the report of all faults, and the report after all fixes."""
-    return play(acts(SCENES), LAN, tmp_path_factory.mktemp("venue"))
+    return play(acts(SCENES), LAN, place)
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.title)
@@ -30,6 +37,15 @@ def test_report_names_the_cause(scene: Any, reports: list[Report]) -> None:
 @pytest.mark.parametrize("scene", [s for s in SCENES if s.fixed.verdicts], ids=lambda s: s.title)
 def test_report_is_clean_after_the_fix(scene: Any, reports: list[Report]) -> None:
     check(scene.fixed, reports[1])
+
+
+def test_check_of_the_printers_agrees_with_the_report(reports: list[Report], place: Path) -> None:
+    """`venue-agent printers` contacts only the printers, and has the same result for each."""
+    states = json.loads((place / CHECKED).read_text())["states"]
+    checked = {each["id"]: (each["status"], each["matchedEndpoint"]) for each in states}
+    assert checked == {
+        each["id"]: (each["status"], each["matchedEndpoint"]) for each in reports[0]["printers"]
+    }
 
 
 def test_reports_have_no_failures(reports: list[Report]) -> None:

@@ -7,6 +7,7 @@ namespace:
 
 The script reads the acts (see `Act`) from ``venue.json`` in the directory. For each act it sets up
 hosts, USB devices and queues, and stores the output of `venue-agent collect network --json` there.
+For the first act, it also stores the output of `venue-agent printers --json`.
 """
 
 import json
@@ -36,6 +37,8 @@ SPOOLER_SOCKET = Path("/run/cups/cups.sock")
 USB_DEVICES = Path("/sys/bus/usb/devices")
 STATE = Path("/run/venue-agent")
 TIME_LIMIT_S = 600
+CHECKED = "printers.json"
+"""The file with the state of the printers in the first act."""
 _PRIVATE_DIRECTORIES = (
     "mount --make-rprivate / && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /sys/bus"
     # The venue must not use the name server of the machine that runs the test.
@@ -159,8 +162,8 @@ def _remember(learned: Sequence[LearnedPrinter]) -> None:
     PrinterMemory(state).write(Memory(tuple(replace(each, seen_at=now) for each in learned)))
 
 
-def _collect(config: Path) -> str:
-    command = [sys.executable, "-m", "agent", "collect", "network", "--json", "--config", config]
+def _run_agent(config: Path, *words: str) -> str:
+    command = [sys.executable, "-m", "agent", *words, "--json", "--config", str(config)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -192,8 +195,11 @@ def main() -> int:
                 subprocess.run(["sh", "-c", command], env=dict(spooler.environment), check=True)
             if act["learned"]:
                 _remember([LearnedPrinter(**each) for each in act["learned"]])
-            report = _collect(directory / "config.toml")
+            report = _run_agent(directory / "config.toml", "collect", "network")
             (directory / f"report-{number}.json").write_text(report)
+            if number == 0:
+                checked = _run_agent(directory / "config.toml", "printers")
+                (directory / CHECKED).write_text(checked)
     return 0
 
 

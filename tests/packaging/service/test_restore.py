@@ -148,10 +148,10 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
 
         # The first request is created before the backup and answered after it. The second one is
         # created and answered after the backup.
-        open_then = await operator.request_report(old)
+        open_at_backup = await operator.request_report(old)
         backup = tmp_path / "backup.db"
         venue.service.command("backup", str(backup))
-        await operator.until(old, open_then, *DONE)
+        await operator.until(old, open_at_backup, *DONE)
         answered = await operator.request_report(old)
         await operator.until(old, answered, *DONE)
         new = await venue.agent("new", "stop")
@@ -168,9 +168,9 @@ async def test_agents_continue_after_a_restore_that_lost_the_last_minutes(tmp_pa
         assert code == 0, errors
         fresh = await operator.request_report(old)
         await operator.until(old, fresh, *DONE)
-        if await operator.status(old, open_then) not in DONE:
+        if await operator.status(old, open_at_backup) not in DONE:
             # The agent acknowledges the request again, but does not collect again.
-            await operator.until(old, open_then, "running")
+            await operator.until(old, open_at_backup, "running")
 
         async def is_revoked() -> bool:
             return "revoked" in json.dumps(new.status())

@@ -38,7 +38,7 @@ from tests.unit.controlplane.small_limits import NETWORK_AWAITED_MAX
 KINDS = ("nginx", "caddy")
 LIMIT = 2 * 1024 * 1024
 WITHIN_S = 600
-SLOW_BODIES = 200
+SLOW_BODIES = 100
 OTHER_FILES = 30
 """Maximum number of files that the service opens for its database during a test."""
 PAST_THE_TIMEOUT = round(2 * SHORT_TIMEOUT_S / COMMENT_EVERY_S)
@@ -80,6 +80,16 @@ def front(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Front]:
     with running_front(request.param, tmp_path_factory.mktemp("front")) as result:
+        yield result
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def limited_front(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Front]:
+    """A service with small limits for connections, which trusts the addresses of its proxy."""
+    options = ("tests.unit.controlplane.small_limits", "--trusted-proxy", "127.0.0.1")
+    with running_front(request.param, tmp_path_factory.mktemp("limited"), *options) as result:
         yield result
 
 
@@ -241,21 +251,20 @@ def slow_bodies(front: Front, operation: str, address: str) -> Iterator[list[ssl
         yield connections
 
 
-@pytest.mark.parametrize("operation", ["heartbeat", "onCommands"])
-@pytest.mark.parametrize("kind", KINDS)
 async def test_slow_bodies_with_made_up_keys_are_limited_for_each_network(
-    kind: str, operation: str, tmp_path: Path
+    limited_front: Front,
 ) -> None:
-    options = ("tests.unit.controlplane.small_limits", "--trusted-proxy", "127.0.0.1")
-    with running_front(kind, tmp_path, *options) as front:
-        async with front.client() as http:
-            await call(front, http, "listDevices")
-            files = open_files(front) + NETWORK_AWAITED_MAX + OTHER_FILES
+    front = limited_front
+    async with front.client() as http:
+        await call(front, http, "listDevices")
+        files = open_files(front) + NETWORK_AWAITED_MAX + OTHER_FILES
+        for operation in ("heartbeat", "onCommands"):
             with slow_bodies(front, operation, "127.0.0.2") as connections:
                 for _ in range(20):
                     await call(front, http, "listDevices")
                 until(lambda: open_files(front) <= files, WITHIN_S)
-                if (kind, operation) == ("nginx", "heartbeat"):  # nginx waits for the whole body
+                if (front.kind, operation) == ("nginx", "heartbeat"):
+                    # nginx waits for the whole body.
                     assert connections[-1].recv(12) == b"HTTP/1.1 429"
 
 

@@ -38,7 +38,7 @@ PLAYED: Final = {
     "device-unknown", "device-away", "devices-waiting", "service-away", "devices-read-only",
     "device-read-only",
 }  # fmt: skip
-COUNTED: Final = {"figures", "figures-week"}
+COUNTED: Final = {"figures", "figures-all", "figures-week"}
 PEOPLE: Final = {
     "sign-in", "account-menu", "new-key", "new-key-shown", "profile", "change-password",
     "inviting", "members", "join", "members-two", "audit", "support", "linking", "session-ended",
@@ -234,6 +234,33 @@ def test_each_location_is_listed_with_today_beside_yesterday(counted: dict[str, 
     assert counted["place"] == counted["cards"][0][0]
 
 
+def test_the_total_of_all_locations_is_listed_and_opens_their_figures(
+    counted: dict[str, Any],
+) -> None:
+    name, sub, *nets = counted["total"]
+    assert (name, sub) == ("All locations", "The sum of 3 locations")
+    assert nets[0].endswith("yesterday until the same time")
+    net = counted["today of all"]["net-AED"]
+    assert net.endswith("yesterday until the same time")
+    assert set(counted["shares"]) <= {name for name, _ in counted["cards"]}
+    assert len(counted["shares"]) >= 2
+
+
+def test_sales_are_saved_with_decimals_and_names(counted: dict[str, Any]) -> None:
+    content = bytes(counted["saved"]["bytes"])
+    assert content.startswith(b"\xef\xbb\xbf")
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    assert re.fullmatch(r"sales-all-[\d-]+\.csv", counted["saved"]["name"])
+    assert {row["location"] for row in rows} <= {name for name, _ in counted["cards"]}
+    assert all(re.fullmatch(r"\d+\.\d\d", row["total"]) for row in rows)
+    assert all(row["pointOfSale"].startswith("Till ") for row in rows)
+
+
+def test_a_day_of_a_location_is_printed_on_one_page(counted: dict[str, Any]) -> None:
+    pages, currencies = counted["printed"]
+    assert pages == currencies  # the day is awkward: a second currency has a page of its own
+
+
 def test_figures_of_a_location_equal_those_of_the_facade(counted: dict[str, Any]) -> None:
     current = counted["facade"]["current"]["currencies"][0]
     previous = counted["facade"]["previous"]["currencies"][0]
@@ -244,7 +271,7 @@ def test_figures_of_a_location_equal_those_of_the_facade(counted: dict[str, Any]
         assert format_amount(previous["figures"][key], currency) in text
     assert counted["totals"][f"sales-{currency}"].split("\n")[1] == str(figures["saleCount"])
     vat = figures["vatCents"]
-    known = "not known" if vat is None else format_amount(vat, currency)
+    known = "unknown" if vat is None else format_amount(vat, currency)
     assert counted["totals"][f"vat-{currency}"].split("\n")[1] == known
     hours = {row[0][:2]: row[1] for row in counted["hours"]}
     assert current["buckets"]
@@ -268,6 +295,7 @@ def test_charts_have_titles_and_legible_text(counted: dict[str, Any]) -> None:
 
 def test_errors_of_figures_are_displayed_until_they_are_over(counted: dict[str, Any]) -> None:
     assert counted["away"] == "The service does not answer."
+    assert counted["unsaved"] == "The service does not answer."
     assert counted["still there"] is True
     assert counted["back"] == "Live"
     assert counted["nowhere"] == "There is no such location."

@@ -31,16 +31,16 @@ FAULTS = (
     replies.status(429),
     replies.reset,
     replies.close,
-    replies.obeyed_and_lost,
-    replies.obeyed_and_lost,
-    replies.obeyed_and_cut,
+    replies.executed_and_lost,
+    replies.executed_and_lost,
+    replies.executed_and_truncated,
     replies.status(200, replies.PORTAL, "text/html"),
     replies.status(200, b'{"truncated": "'),
 )
 LIVES_S = (0.0, 2.0)
 """Minimum and maximum time from the agent's first call to the kill. A report takes much less than
 the maximum."""
-KILLED_YOUNG = 0.1
+KILLED_AT_START = 0.1
 """Share of the kills that happen while the agent starts, at a random time within a second."""
 GROWTH_MAX = 0.10
 DRAIN_WITHIN_S = 900.0
@@ -64,7 +64,7 @@ class BadNetwork(HostileService):
             self.faults_met += 1
             await self._rng.choice(FAULTS)(x)
             return
-        reply = await x.obey()
+        reply = await x.execute()
         reply.headers["Connection"] = "close"
         await self._server._answer(reply, x.writer)
 
@@ -94,7 +94,7 @@ async def soak(
             async with crashing_agent(NEVER, config, home / "trace") as agent:
                 kind = ("network", "application")[number % 2]
                 requests.append(await service.request_report(kind, expires_in_s=86_400))
-                if rng.random() < KILLED_YOUNG:
+                if rng.random() < KILLED_AT_START:
                     await asyncio.sleep(rng.uniform(0, 1))
                 else:
                     calls = len(service.called_at)

@@ -98,7 +98,7 @@ async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", sizes.large_except("network".__eq__, ["network", "application"]))
-async def test_a_collection_that_dies_twice_is_reported_as_interrupted(
+async def test_a_request_whose_collection_crashed_twice_is_reported_as_interrupted(
     kind: str, tmp_path: Path
 ) -> None:
     async with StrictService() as service:

@@ -135,7 +135,7 @@ def _restored(recording: Recording, home: Path, wal: bytes) -> None:
 
 def _rows_on_disk(home: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return the rows of a copy, because reading a write-ahead log in place changes its index."""
-    copied = home / "look"
+    copied = home / "copy"
     shutil.copytree(home / "state", copied)
     connection = sqlite3.connect(copied / NAME)
     try:

@@ -68,7 +68,9 @@ def check_is_whole(database: Path) -> None:
 
 
 @pytest.mark.needs("tap")
-def test_the_demo_reports_a_moved_printer_and_keep_preserves_its_files(tmp_path: Path) -> None:
+def test_the_demo_reports_a_moved_printer_and_option_keep_preserves_its_files(
+    tmp_path: Path,
+) -> None:
     home, mark = tmp_path / "demo", tmp_path / "kill"
     with running((*ORPHANS, "SIGKILL", str(mark), *DEMO, str(home), "--keep")) as process:
         assert process.stdout is not None

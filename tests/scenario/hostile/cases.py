@@ -75,7 +75,7 @@ TROUBLES: dict[str, Trouble] = {
     "reset": Trouble(replies.reset, ("connection-lost",)),
     "close": Trouble(replies.close, ("connection-lost",)),
     "not-http": Trouble(replies.raw(b"SSH-2.0-OpenSSH_9.2\r\n"), ("connection-lost",)),
-    "cut-body": Trouble(replies.obeyed_and_cut, ("connection-lost",)),
+    "cut-body": Trouble(replies.executed_and_truncated, ("connection-lost",)),
     "bad-chunks": Trouble(
         replies.raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
         ("connection-lost",),
@@ -102,7 +102,7 @@ TROUBLES: dict[str, Trouble] = {
     "407": Trouble(replies.status(407), ("proxy",)),
     "408": Trouble(replies.status(408), ("timeout",)),
     "425": Trouble(replies.status(425), ("timeout",)),
-    "obeyed-and-lost": Trouble(replies.obeyed_and_lost, ("connection-lost",)),
+    "executed-and-lost": Trouble(replies.executed_and_lost, ("connection-lost",)),
 }
 
 REFUSALS: dict[str, Fault] = {

@@ -76,7 +76,7 @@ async def _fed_with_garbage(kind: str, home: Path) -> tuple[int, dict[str, Any]]
 
 
 @pytest.mark.parametrize("kind", GARBAGE)
-def test_a_stream_of_garbage_costs_few_lines_and_connections(
+def test_a_stream_of_garbage_causes_few_log_lines_and_connections(
     kind: str, memory_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened, state = run_in_virtual_time(_fed_with_garbage(kind, memory_home))
@@ -105,7 +105,7 @@ def refusing_streams(refuse: Fault) -> Fault:
         if "event-stream" in x.request.headers["accept"]:
             await refuse(x)
             return
-        reply = await x.obey()
+        reply = await x.execute()
         await x.reply(reply.status, reply.body)
 
     return fault

@@ -84,13 +84,13 @@ def test_root_stays_root_if_the_user_cannot_read_the_program(program: Path) -> N
 
 
 @pytest.mark.needs("landlock", "user-namespace")
-def test_root_of_a_namespace_without_other_users_is_no_root() -> None:
+def test_root_of_a_namespace_that_maps_no_other_user_stays_root() -> None:
     result, errors = run(CONFINE, prefix=("unshare", "--user", "--map-root-user"))
     assert (result, errors) == ({"state": "confined", "uid": 0}, "")
 
 
 @pytest.mark.needs("landlock")
-def test_a_system_without_the_filter_collects_and_reports_it() -> None:
+def test_a_missing_system_call_filter_is_reported_and_landlock_still_confines() -> None:
     result, errors = run(CONFINE, "refuse")
     assert result["state"] == "confined"
     assert errors == "it runs without a filter of system calls: this kernel has none\n"
@@ -120,13 +120,13 @@ def test_the_services_user_comes_before_nobody(
     assert SERVICE_USER == systemd.USER
 
 
-def test_without_any_ordinary_user_the_reason_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_both_users_if_neither_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pwd, "getpwnam", {}.__getitem__)
     with pytest.raises(OSError, match="there is no user venue-agent and no user nobody"):
         ordinary_account()
 
 
-def test_a_namespace_that_maps_one_user_maps_no_other() -> None:
+def test_a_user_is_mapped_only_if_a_range_of_the_uid_map_contains_its_id() -> None:
     assert is_mapped(65534, "         0          0 4294967295\n")
     assert is_mapped(65534, "0 1000 1\n1 100000 65536\n")
     assert not is_mapped(65534, "         0       1000          1\n")

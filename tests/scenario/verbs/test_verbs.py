@@ -54,6 +54,7 @@ MESSAGES: Mapping[tuple[str, str], str] = {
     ("running service", "root doctor"): "ok daemon process",
     ("running service", "root history"): "no requests yet",
     ("running service", "root printers"): "no report has found a printer yet",
+    ("running service", "root check kitchen"): "this machine has no printer 'kitchen'",
     ("running service", "root printers forget kitchen"): "Known printers: none",
     ("running service", "root enroll"): "the agent is running and enrolls itself",
     ("running service", "root run"): "another agent (process",

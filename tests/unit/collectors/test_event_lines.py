@@ -90,21 +90,21 @@ def test_only_the_largest_device_is_cut_and_reported() -> None:
 
 def test_services_of_many_devices_are_cut_equally() -> None:
     facts = network(hosts=tuple(a_host(f"10.0.{n // 250}.{n % 250}", 40, None) for n in range(50)))
-    message = facts_of(line_of(Result(facts), LIMIT))
-    counts = {len(each["services"]) for each in message["hosts"]}
-    assert len(message["hosts"]) == 50
+    content = facts_of(line_of(Result(facts), LIMIT))
+    counts = {len(each["services"]) for each in content["hosts"]}
+    assert len(content["hosts"]) == 50
     assert max(counts) - min(counts) <= 1
-    assert len(message["limitations"]) == 17
-    assert message["limitations"][-1] == "the lists of 34 more devices are cut as well"
+    assert len(content["limitations"]) == 17
+    assert content["limitations"][-1] == "the lists of 34 more devices are cut as well"
 
 
 def test_failures_and_limitations_of_an_oversized_result_are_cut() -> None:
     lines = tuple(f"{n} " + "x" * 1000 for n in range(200))
     facts = replace(HONEST, limitations=lines, failures=(Failure("a", "b" * 1000),) * 200)
-    report = facts_of(line_of(Result(facts), LIMIT))
-    assert len(report["printers"]) == 1
-    assert len(report["endpoints"]) == 10
-    assert report["limitations"][-1].startswith("368 more failures and limitations are left out")
+    content = facts_of(line_of(Result(facts), LIMIT))
+    assert len(content["printers"]) == 1
+    assert len(content["endpoints"]) == 10
+    assert content["limitations"][-1].startswith("368 more failures and limitations are left out")
 
 
 def test_excess_hosts_are_cut_before_endpoints_and_printers() -> None:
@@ -122,7 +122,9 @@ def test_excess_hosts_are_cut_before_endpoints_and_printers() -> None:
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400), st.booleans()), max_size=30),
     st.integers(0, 100),
 )
-def test_any_network_fits(devices: list[tuple[int, int, bool]], limitations: int) -> None:
+def test_any_network_facts_fit_into_one_line(
+    devices: list[tuple[int, int, bool]], limitations: int
+) -> None:
     hosts, endpoints = [], []
     for number, (services, ports, has_mac) in enumerate(devices):
         mac = f"02:00:00:00:00:{number:02x}" if has_mac else None
@@ -155,5 +157,5 @@ def test_thousands_of_short_fields_are_left_out_by_their_groups() -> None:
     assert "100 interfaces and 0 devices are left out" in content["limitations"][0]
 
 
-def test_crash_is_bounded() -> None:
+def test_a_crash_event_is_bounded() -> None:
     assert len(line_of(Crash("x" * LIMIT), LIMIT)) < 5000

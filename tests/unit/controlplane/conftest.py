@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, closing
 
+import httpcore2
 import pytest
 
 from controlplane.cli import main
@@ -15,7 +16,8 @@ from tests.quick_databases import quick_databases
 from tests.unit.controlplane.running_service import RunningService, running_service
 
 __all__ = ["quick_databases"]  # a fixture
-# The variable of tests/postgresql.py, which imports modules that only POSIX has.
+# The environment variable that tests/postgresql.py reads. It is repeated here, because that module
+# imports modules that only POSIX has.
 _VARIABLE = "VENUE_TEST_DATABASE"
 
 # httpx2 tries to import sniffio for every call of an ASGI application. With this entry, the
@@ -38,6 +40,15 @@ def _one_parser() -> Iterator[None]:
     """Build the command line parser only once, because this is the slowest part of `main`."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _one_reading_of_the_trusted_certificates() -> Iterator[None]:
+    """Read the trusted certificates once. An HTTP client would need 20 ms to read them again."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        read = functools.cache(httpcore2.default_ssl_context)
+        monkeypatch.setattr(httpcore2, "default_ssl_context", read)
         yield
 
 

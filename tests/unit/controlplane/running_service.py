@@ -27,14 +27,14 @@ from tests.fakes.schemas import retail as retail_schema
 from tests.fakes.support import schema as support_schema
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 
-_WRITTEN = text(
+_TABLES_WITH_ROWS = text(
     " UNION ALL ".join(
         f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name})"
         for name in Base.metadata.tables
         if name != Schema.__tablename__
     )
 )
-_RESTART = text(
+_RESTART_SEQUENCES = text(
     "SELECT setval(quote_ident(sequencename)::regclass, 1, false)"
     " FROM pg_sequences WHERE last_value IS NOT NULL"
 )
@@ -150,9 +150,12 @@ async def _conforms(response: httpx2.Response) -> None:
 
 
 def _empty(session: Session) -> None:
-    """Delete all rows, and restart the positions at 1. Tables without rows are skipped."""
-    for name in session.execute(_WRITTEN).scalars().all():
+    """Delete all rows, and restart the sequences of positions at 1.
+
+    Tables without rows are skipped.
+    """
+    for name in session.execute(_TABLES_WITH_ROWS).scalars().all():
         session.execute(text(f"DELETE FROM {name}"))
-    # SQLite restarts the positions of an empty table by itself.
+    # SQLite restarts the sequence of an empty table by itself.
     if session.get_bind().dialect.name == "postgresql":
-        session.execute(_RESTART)
+        session.execute(_RESTART_SEQUENCES)

@@ -61,14 +61,15 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 class Reports:
     """Reports that one device submits.
 
-    ``taken`` maps the ids of accepted reports to the replies. ``cut`` counts failed submissions.
+    ``accepted`` maps the ids of accepted reports to the replies. ``failed`` is the number of
+    submissions that failed.
     """
 
     def __init__(self, device: SimulatedDevice) -> None:
         self.device = device
         self.bodies = {str(uuid.uuid4()): number for number in range(SUBMISSIONS)}
-        self.taken: dict[str, bytes] = {}
-        self.cut = 0
+        self.accepted: dict[str, bytes] = {}
+        self.failed = 0
 
     def payload(self, report_id: str) -> dict[str, Any]:
         return REPORT | {"reportId": report_id, "scope": f"number {self.bodies[report_id]}"}
@@ -81,34 +82,34 @@ class Reports:
 
         Calls ``kill`` when ``kill_at`` reports are accepted.
         """
-        left = [each for each in self.bodies if each not in self.taken]
+        remaining = [each for each in self.bodies if each not in self.accepted]
 
-        async def some() -> None:
+        async def submit_some() -> None:
             nonlocal kill_at
-            while left:
-                report_id = left.pop()
+            while remaining:
+                report_id = remaining.pop()
                 try:
                     reply = await self.submit(report_id)
                 except httpx2.TransportError:
-                    self.cut += 1
+                    self.failed += 1
                     continue
                 if reply.status_code == 200:
-                    self.taken[report_id] = reply.content
+                    self.accepted[report_id] = reply.content
                 else:
                     assert reply.status_code >= 500, reply.text
-                    self.cut += 1
-                if kill_at is not None and len(self.taken) >= kill_at:
+                    self.failed += 1
+                if kill_at is not None and len(self.accepted) >= kill_at:
                     kill_at = None
                     kill()
 
-        await asyncio.gather(*(some() for _ in range(AT_ONCE)))
+        await asyncio.gather(*(submit_some() for _ in range(AT_ONCE)))
 
     async def check(self) -> None:
         """Check that each report is stored unchanged and once, and that a repeated submission gets
         the same reply.
         """
-        assert self.taken.keys() == self.bodies.keys()
-        for report_id, reply in self.taken.items():
+        assert self.accepted.keys() == self.bodies.keys()
+        for report_id, reply in self.accepted.items():
             detail = await self.device.call(routes.REPORT_DETAIL, reportId=report_id)
             assert detail.json()["payload"] == self.payload(report_id)
             assert (await self.submit(report_id)).content == reply
@@ -150,7 +151,7 @@ async def test_accepted_reports_survive_a_killed_service(database: str) -> None:
                     reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
                 reports.device.http = http
                 # Reports that were accepted before this start are stored.
-                assert set(reports.taken) <= set(await reports.listed())
+                assert set(reports.accepted) <= set(await reports.listed())
                 await reports.submit_all(process.fork.kill, kill_at)
                 if kill_at is None:
                     await reports.check()
@@ -158,7 +159,7 @@ async def test_accepted_reports_survive_a_killed_service(database: str) -> None:
             code = stop(process)
         assert code == (0 if kill_at is None else -signal.SIGKILL)
     assert reports is not None
-    assert reports.cut > 0
+    assert reports.failed > 0
 
 
 @pytest.mark.needs("postgresql")
@@ -185,9 +186,9 @@ async def test_accepted_reports_survive_a_killed_worker_or_database_process(
         async with client(process) as http, asyncio.timeout(3 * TIMEOUT_S):
             reports = Reports(await SimulatedDevice(http, process.api_key).enrolled())
             await reports.submit_all(kill, SUBMISSIONS // 2)
-            while len(reports.taken) < SUBMISSIONS:
+            while len(reports.accepted) < SUBMISSIONS:
                 await reports.submit_all(kill, None)
             await reports.check()
-            assert reports.cut > 0
+            assert reports.failed > 0
     finally:
         assert stop(process) == 0

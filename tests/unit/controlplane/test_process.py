@@ -200,7 +200,7 @@ async def test_a_report_is_printed_as_json_and_written_as_a_page(
     assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
-async def test_a_revoked_device_gets_no_requests_and_no_heartbeats(
+async def test_requests_for_a_revoked_device_and_its_heartbeats_are_refused(
     device: SimulatedDevice, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await asyncio.to_thread(main, ["revoke", device.instance_id, "--yes"]) == 0
@@ -269,7 +269,7 @@ def test_enrolled_devices_survive_a_restart_of_the_service(tmp_path: Path) -> No
         assert stop(again) == 0
 
 
-async def test_output_of_the_service_is_flushed_at_once() -> None:
+async def test_accepted_connections_have_tcp_nodelay() -> None:
     """asyncio sets TCP_NODELAY only if the listening socket was created with IPPROTO_TCP."""
     accepted: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 

@@ -1,4 +1,4 @@
-"""Tests of limits of connections, which the limit on open files of a process can reduce."""
+"""Tests of the limits on connections. A low limit on open files of the process reduces them."""
 
 import pytest
 
@@ -6,21 +6,21 @@ from controlplane.server import FILES_BESIDE, FILES_FOR_CALLS, bounded_connectio
 from controlplane.settings import Settings
 
 
-def test_a_system_that_permits_enough_files_bounds_nothing() -> None:
+def test_a_high_limit_on_open_files_does_not_change_the_settings() -> None:
     settings = Settings()
     assert bounded_connections(settings, settings.streams_max + FILES_BESIDE) is settings
     assert bounded_connections(settings, -1) is settings
 
 
 @pytest.mark.parametrize("files", [256, 1024, 4096, 10_000])
-def test_streams_leave_files_to_everything_else_and_to_other_organizations(files: int) -> None:
+def test_streams_leave_open_files_for_other_uses_and_other_organizations(files: int) -> None:
     bounded = bounded_connections(Settings(), files)
     assert bounded.streams_max <= max(files - FILES_BESIDE, files // 2)
     assert 0 < bounded.organization_streams_max < bounded.streams_max
 
 
 @pytest.mark.parametrize("files", [256, 1024, 4096, 10_000])
-def test_connections_that_wait_for_clients_leave_files_to_calls(files: int) -> None:
+def test_connections_that_wait_for_clients_leave_open_files_for_calls(files: int) -> None:
     bounded = bounded_connections(Settings(), files)
     assert bounded.streams_max + bounded.awaited_max <= files - min(FILES_FOR_CALLS, files // 8)
     assert 0 < bounded.network_awaited_max < bounded.awaited_max <= Settings().awaited_max

@@ -20,7 +20,7 @@ from tests.unit.controlplane.small_limits import (
     NETWORK_AWAITED_MAX,
     WRITE_TIMEOUT_S,
 )
-from tests.unit.controlplane.unread_connections import hang_up, unread_connections
+from tests.unit.controlplane.unread_connections import unread_connections, wait_until_closed
 
 TIMEOUT_S = 300
 CONNECTIONS = 300
@@ -59,7 +59,7 @@ async def device(process: ServiceProcess) -> AsyncIterator[SimulatedDevice]:
 
 
 async def assert_served(process: ServiceProcess, device: SimulatedDevice) -> None:
-    """Send a heartbeat on a connection that is kept, and one on a new connection."""
+    """Send a heartbeat on the open connection of the device, and one on a new connection."""
     kept = device.http
     assert (await device.heartbeat()).status_code == 200
     async with httpx2.AsyncClient(base_url=process.url, timeout=TIMEOUT_S) as device.http:
@@ -77,7 +77,7 @@ async def closed_to(process: ServiceProcess, count: int) -> None:
 
 
 @pytest.mark.parametrize("sent", [UNREAD, SLOW, MADE_UP], ids=["unread", "slow", "made-up key"])
-async def test_connections_of_a_network_are_closed_and_a_device_is_served(
+async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_served(
     process: ServiceProcess, device: SimulatedDevice, sent: bytes
 ) -> None:
     before = open_files(process)
@@ -97,11 +97,11 @@ async def test_connections_of_several_networks_have_a_common_limit(
             opened = unread_connections(process.port, NETWORK_AWAITED_MAX, SLOW, network)
             connections += stack.enter_context(opened)
         async with asyncio.timeout(TIMEOUT_S):
-            await asyncio.to_thread(hang_up, connections, len(connections) - AWAITED_MAX)
+            await asyncio.to_thread(wait_until_closed, connections, len(connections) - AWAITED_MAX)
         await assert_served(process, device)
 
 
-async def test_a_stream_that_is_read_outlives_the_write_timeout(
+async def test_a_stream_whose_client_reads_outlives_the_write_timeout(
     process: ServiceProcess, device: SimulatedDevice
 ) -> None:
     headers = {"Authorization": f"Bearer {process.api_key}", "Accept": "text/event-stream"}

@@ -1,4 +1,4 @@
-"""Client connections that owe the service something: they send bytes and read nothing."""
+"""Client connections that send bytes and do not read the replies."""
 
 import select
 import socket
@@ -12,7 +12,7 @@ def unread_connections(
 ) -> Iterator[list[int]]:
     """Open connections from ``address``, and send as much of ``sent`` as possible at once.
 
-    Yields their file descriptors.
+    Yields the file descriptors of the connections.
     """
     with ExitStack() as stack:
         connections = []
@@ -25,7 +25,7 @@ def unread_connections(
         yield connections
 
 
-def hang_up(connections: Sequence[int], count: int) -> None:
+def wait_until_closed(connections: Sequence[int], count: int) -> None:
     """Wait until the service has closed ``count`` of the connections."""
     poll = select.poll()
     for each in connections:

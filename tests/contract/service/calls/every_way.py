@@ -16,7 +16,7 @@ from controlplane.settings import Settings
 from controlplane.web.webhooks.sending import send_due
 from controlplane.web.webhooks.tracker import Tracker
 from tests.contract.service.calls.recorder import Recorder
-from tests.fakes.remote_control.making import made
+from tests.fakes.remote_control.making import random_document
 from tests.fakes.schemas.contract import (
     APPLICATION_PAYLOAD,
     BROWSER_AVAILABLE,
@@ -101,7 +101,7 @@ async def _requests(service: RunningService) -> None:
 
 
 def _payload(kind: str, seed: int) -> Any:
-    return made(dict(PAYLOADS)[kind], random.Random(seed))
+    return random_document(dict(PAYLOADS)[kind], random.Random(seed))
 
 
 async def _payloads(service: RunningService) -> None:
@@ -120,7 +120,7 @@ def _drawn() -> Iterator[tuple[str, Any]]:
     chance = random.Random(DRAWN)
     for entry in (BROWSER_AVAILABLE, BROWSER_NOT_AVAILABLE):
         keys = entry["properties"]["key"]["enum"]
-        fields = [made(entry, chance) | {"key": key} for key in keys]
+        fields = [random_document(entry, chance) | {"key": key} for key in keys]
         yield "application", _payload("application", DRAWN) | {"browserFields": fields}
 
 

@@ -43,8 +43,10 @@ _CURSOR_VISIBLE: Final = 8
 
 @dataclass(slots=True)
 class Recorder:
-    """``texts`` maps the method and path of an operation, or the title of a call, to its example.
-    ``replies`` are all replies. ``access`` is a token of the retail API.
+    """Calls the service, and stores the examples and the replies.
+
+    ``texts`` maps the method and path of an operation, or the title of a call, to an example.
+    ``replies`` has all replies. ``access`` is a token of the retail API.
     """
 
     service: RunningService

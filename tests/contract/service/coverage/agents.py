@@ -10,7 +10,9 @@ ENVELOPE: Final = AGENTS_UNIT + "test_envelope.py::"
 PROTOCOL: Final = AGENTS_UNIT + "test_protocol.py::"
 ADMISSION: Final = AGENTS_UNIT + "test_admission.py::"
 TOOLS: Final = AGENTS_UNIT + "test_tools.py::"
-MISTAKES: Final = AGENTS_UNIT + "test_malformed.py::test_a_mistake_is_answered_with_its_code"
+MISTAKES: Final = (
+    AGENTS_UNIT + "test_malformed.py::test_an_invalid_request_gets_the_documented_error_code"
+)
 ANY_ID: Final = ENVELOPE + "test_the_reply_has_the_string_or_integer_id_of_the_request"
 LISTED: Final = PROTOCOL + "test_ping_and_tools_list_require_no_initialize"
 
@@ -22,12 +24,12 @@ AGENTS: Final = (
             row("`id` is a string or an integer", ANY_ID, MISTAKES),
             row(
                 "`params` is an optional object with any keys",
-                ENVELOPE + "test_params_are_optional_and_open",
+                ENVELOPE + "test_params_are_optional_and_can_have_any_keys",
                 MISTAKES,
             ),
             row(
                 "`_meta` can contain `progressToken` and `…/related-task`",
-                ENVELOPE + "test_params_are_optional_and_open",
+                ENVELOPE + "test_params_are_optional_and_can_have_any_keys",
                 MISTAKES,
             ),
             row("the request has no other keys", MISTAKES),
@@ -45,7 +47,10 @@ AGENTS: Final = (
         "Agent protocol: operation",
         (
             row("`POST /api/mcp/v1` replies with 200 and a result or an error", EXAMPLE, ANY_ID),
-            row("the operation id is `callMcp`", ADMISSION + "test_calls_are_measured_and_named"),
+            row(
+                "the operation id is `callMcp`",
+                ADMISSION + "test_metrics_count_calls_by_operation_and_status",
+            ),
             row(
                 "methods other than `POST` get 405 `{error}`",
                 EXAMPLE,
@@ -65,27 +70,27 @@ AGENTS: Final = (
             ),
             row(
                 "each call checks the credential, the memberships and the scope again",
-                ADMISSION + "test_a_just_revoked_key_calls_no_tool",
-                ADMISSION + "test_a_just_removed_member_calls_no_tool",
-                ADMISSION + "test_a_just_revoked_grant_changes_nothing",
+                ADMISSION + "test_a_revoked_key_cannot_call_tools_even_if_it_is_cached",
+                ADMISSION + "test_a_removed_member_cannot_call_tools_even_if_the_key_is_cached",
+                ADMISSION + "test_a_cached_key_cannot_write_after_its_write_grant_is_revoked",
                 TOOLS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",
-                TOOLS + "test_another_organization_sees_nothing_of_it",
+                TOOLS + "test_a_key_of_another_organization_gets_no_rows",
             ),
             row(
                 "401 `{error}`: `WWW-Authenticate` contains the URL of the resource's metadata",
                 EXAMPLE,
                 PROTOCOL + "test_without_a_credential_the_metadata_is_named",
                 "tests/contract/agent_protocol/test_official_oauth_client.py::"
-                "test_an_unknown_token_gets_the_address_of_the_metadata",
+                "test_the_refusal_of_an_unknown_token_has_the_address_of_the_metadata",
             ),
             row(
                 "API keys are accepted",
-                TOOLS + "test_a_read_only_key_may_read",
-                TOOLS + "test_only_a_write_grant_for_all_locations_changes_anything",
+                TOOLS + "test_a_read_only_key_can_call_the_tools_that_read",
+                TOOLS + "test_only_a_key_with_a_write_grant_for_all_locations_changes_the_catalog",
             ),
             row(
                 "session cookies are not accepted",
-                UNIT + "accounts/test_sign_in.py::test_the_agent_protocol_takes_no_cookie",
+                UNIT + "accounts/test_sign_in.py::test_the_agent_protocol_refuses_session_cookies",
             ),
             row("OAuth tokens are accepted", OFFICIAL_OAUTH),
             not_observable(

@@ -8,17 +8,24 @@ REMOTE: Final = UNIT + "remote_control/"
 EDGES: Final = (
     REMOTE + "test_fields.py::test_a_field_accepts_permitted_values_and_refuses_forbidden_values"
 )
-REQUIRED: Final = REMOTE + "test_fields.py::test_exactly_the_required_fields_are_required"
+REQUIRED: Final = (
+    REMOTE
+    + "test_fields.py::test_the_service_requires_exactly_the_fields_that_the_contract_requires"
+)
 ENROLMENT: Final = REMOTE + "test_enrollment.py::"
 DELIVERY: Final = UNIT + "devices/requests/test_delivery.py::"
 SUBMISSION: Final = REMOTE + "test_submission.py::"
 OPERATOR: Final = REMOTE + "test_operator.py::"
 SILENT: Final = REMOTE + "test_silent_points.py::"
 TRACKER: Final = UNIT + "web/webhooks/test_tracker.py::"
-STRICT: Final = REMOTE + "test_schema.py::test_every_field_is_always_present_and_no_other"
-WITHIN: Final = REMOTE + "test_schema.py::test_records_within_have_every_field_and_no_other"
-BACK: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
-MOVED: Final = DELIVERY + "test_acknowledgements_move_the_request"
+STRICT: Final = (
+    REMOTE + "test_schema.py::test_a_reply_with_a_missing_or_additional_field_does_not_fit"
+)
+WITHIN: Final = (
+    REMOTE + "test_schema.py::test_a_record_with_a_missing_or_additional_field_does_not_fit"
+)
+STORED: Final = SUBMISSION + "test_a_stored_report_equals_the_submitted_one"
+ACKNOWLEDGED: Final = DELIVERY + "test_acknowledgements_change_the_status_of_the_request"
 EXPIRED: Final = (
     OPERATOR + "test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_sweep"
 )
@@ -57,7 +64,7 @@ DEVICES: Final = (
             row(
                 "`current` → the enrolment record, or null; read-only",
                 EXAMPLE,
-                ENROLMENT + "test_current_is_the_newest_binding_of_the_key",
+                ENROLMENT + "test_current_returns_the_newest_binding_of_the_key",
                 ENROLMENT + "test_current_is_null_before_enrolment",
                 READING,
             ),
@@ -66,11 +73,15 @@ DEVICES: Final = (
                 EXAMPLE,
                 ENROLMENT + "test_heartbeats_make_a_device_online",
             ),
-            row("`acknowledge` → `accepted` true, and the `status` that was sent", EXAMPLE, MOVED),
+            row(
+                "`acknowledge` → `accepted` true, and the `status` that was sent",
+                EXAMPLE,
+                ACKNOWLEDGED,
+            ),
             row(
                 "`submitResult` → `reportId`, `requestId` or null, `outcome`, `trackerStatus`",
                 EXAMPLE,
-                BACK,
+                STORED,
                 SUBMISSION + "test_a_report_may_come_without_a_request",
             ),
             row(
@@ -97,7 +108,7 @@ DEVICES: Final = (
                 OPERATOR + "test_history_is_listed_newest_first_with_one_cursor",
                 READING,
             ),
-            row("`reportDetail` → the report; read-only", EXAMPLE, BACK, READING),
+            row("`reportDetail` → the report; read-only", EXAMPLE, STORED, READING),
             row(
                 "`revoke` → `revoked` true",
                 EXAMPLE,
@@ -120,7 +131,7 @@ DEVICES: Final = (
                 EDGES,
                 REQUIRED,
                 REMOTE + "test_signatures.py::test_a_public_key_of_88_hexadecimal_digits_is_parsed",
-                ENROLMENT + "test_a_key_that_is_not_ed25519_is_a_field_error",
+                ENROLMENT + "test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field",
             ),
             _field("`challenge.platform`: one of five words, required"),
             _field("`challenge.locationId`, `legacyInstallId`: 1–128 characters, required"),
@@ -136,7 +147,8 @@ DEVICES: Final = (
                 "`enroll.signature`: 8–128 characters, required",
                 EDGES,
                 REQUIRED,
-                ENROLMENT + "test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge",
+                ENROLMENT
+                + "test_a_wrong_signature_enrols_no_device_and_does_not_use_the_challenge",
             ),
             _field("`current`, `onCommands`: an empty object"),
             _field("`heartbeat`: `bindingId` UUID, `foreground` boolean, both required"),
@@ -158,7 +170,8 @@ DEVICES: Final = (
                 " payload must be a payload of the given kind; any other value is stored, and the"
                 " report has no payload)",
                 REQUIRED,
-                SUBMISSION + "test_any_other_value_is_stored_without_a_payload",
+                SUBMISSION
+                + "test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_payload",
                 SILENT + "test_a_payload_that_does_not_fit_its_kind_is_refused",
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
@@ -168,13 +181,13 @@ DEVICES: Final = (
                 "`listDevices.cursor`: at most 128 characters, optional",
                 EDGES,
                 REQUIRED,
-                OPERATOR + "test_a_cursor_is_bounded",
+                OPERATOR + "test_the_length_of_a_cursor_is_limited",
             ),
             _field("`deviceDetail`: `instanceId` UUID, required; `cursor` as in `listDevices`"),
             _field("`reportDetail.reportId`, `revoke.instanceId`: UUID, required"),
             row(
                 "no other field is accepted",
-                UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
+                UNIT + "web/test_auth.py::test_every_operation_refuses_unknown_keys_in_the_body",
                 REMOTE + "test_fields.py::test_every_field_of_the_operations_has_a_test",
             ),
         ),
@@ -203,7 +216,7 @@ DEVICES: Final = (
                 "remote request: 14 fields; times of events that have not happened yet are null",
                 EVERY_FIELD,
                 WITHIN,
-                MOVED,
+                ACKNOWLEDGED,
             ),
             row(
                 "report summary: ten fields; `requestId` and `failureReason` can be null",
@@ -215,25 +228,25 @@ DEVICES: Final = (
                 " is the id of the report",
                 EVERY_FIELD,
                 STRICT,
-                BACK,
+                STORED,
             ),
             row(
                 "`payload`: null, or a payload of version 2 or 1",
                 EVERY_FIELD,
-                BACK,
+                STORED,
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
             row(
                 "`trackerAttempts`: 0 to 9007199254740991",
                 EVERY_FIELD,
-                TRACKER + "test_attempts_are_bounded",
+                TRACKER + "test_the_number_of_attempts_is_limited",
             ),
         ),
     ),
     Table(
         "Devices: payloads of reports",
         (
-            _shape("`version` 2 or 1 determines the other fields", BACK),
+            _shape("`version` 2 or 1 determines the other fields", STORED),
             _shape("common: `reportId`, `startedAt`, `finishedAt`, `completeness`, `identity`"),
             _shape("common: `environment`; unknown values are null"),
             _shape("common: `failures` and `limitations`, at most 128 of each"),
@@ -271,7 +284,7 @@ DEVICES: Final = (
             row(
                 "the agent writes and reads the same payloads",
                 "tests/contract/test_golden_messages.py::"
-                "test_a_message_is_read_and_written_again_as_it_was",
+                "test_a_decoded_message_is_encoded_to_the_same_json",
                 "tests/contract/test_limits.py::test_a_string_is_accepted_within_its_limits",
             ),
         ),
@@ -283,8 +296,8 @@ DEVICES: Final = (
                 "`createRequest` creates a queued request and returns `expiresAt`",
                 OPERATOR + "test_a_request_is_queued_for_the_binding",
             ),
-            row("`acknowledge` with received changes the status to received", MOVED),
-            row("`acknowledge` with running changes the status to running", MOVED),
+            row("`acknowledge` with received changes the status to received", ACKNOWLEDGED),
+            row("`acknowledge` with running changes the status to running", ACKNOWLEDGED),
             row(
                 "a request belongs to one binding; other devices cannot acknowledge it",
                 DELIVERY + "test_a_request_of_another_device_is_not_found",
@@ -299,21 +312,21 @@ DEVICES: Final = (
                 "the statuses in which `acknowledge` is accepted (not documented; ours)",
                 TABLE,
                 DELIVERY + "test_running_can_be_the_first_acknowledgement",
-                DELIVERY + "test_a_late_received_does_not_stop_what_runs",
+                DELIVERY + "test_a_late_acknowledgement_received_does_not_change_a_running_request",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),
             row("transitions to expired (not documented; ours)", TABLE, EXPIRED),
             row(
                 "transitions to completed, partial, failed (not documented; ours)",
                 TABLE,
-                BACK,
-                SUBMISSION + "test_a_late_report_still_counts",
+                STORED,
+                SUBMISSION + "test_a_report_for_an_expired_request_completes_the_request",
             ),
             row(
                 "tracker: pending, sent, failed, disabled (the transitions are ours)",
                 EVERY_FIELD,
                 TRACKER + "test_a_report_is_sent_once",
-                TRACKER + "test_attempts_are_bounded",
+                TRACKER + "test_the_number_of_attempts_is_limited",
             ),
             row(
                 "`revokedAt` is null until `revoke`",

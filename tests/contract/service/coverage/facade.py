@@ -29,7 +29,10 @@ FACADE: Final = (
                 AUTH + "test_all_operations_of_the_contract_are_served",
                 OPENAPI + "test_the_openapi_document_has_the_operations_of_the_contract",
             ),
-            row("the body is JSON", AUTH + "test_only_json_is_read"),
+            row(
+                "the body is JSON",
+                AUTH + "test_only_bodies_with_the_media_type_of_json_are_accepted",
+            ),
             row(
                 "success is 200 with a JSON body",
                 DOCUMENT_TESTS + "test_success_is_200_with_json",
@@ -38,8 +41,8 @@ FACADE: Final = (
             ),
             row(
                 "every operation except `support.contact` requires an object as its body",
-                AUTH + "test_every_operation_needs_an_object",
-                UNIT + "support/test_operations.py::test_contact_takes_no_body",
+                AUTH + "test_every_operation_requires_a_json_object",
+                UNIT + "support/test_operations.py::test_contact_refuses_any_other_body",
             ),
             row("money: integers in fields whose names end in `Cents`", NUMBERS),
             row("timestamps: ISO 8601 date-times", NUMBERS),
@@ -59,11 +62,11 @@ FACADE: Final = (
                 "the session cookie `<auth_lib>.session_token` is issued at sign-in",
                 SIGN_IN + "test_sign_in_returns_a_session_cookie",
                 SIGN_IN + "test_the_names_of_the_cookie_are_those_of_the_contract",
-                SESSION + "test_a_session_cookie_opens_the_facade",
+                SESSION + "test_a_session_cookie_authorizes_calls_of_the_facade",
             ),
             row(
                 "over TLS, its name is `__Secure-<auth_lib>.session_token`",
-                SIGN_IN + "test_over_tls_the_cookie_is_secure_and_no_other_counts",
+                SIGN_IN + "test_over_tls_only_the_secure_cookie_is_accepted",
             ),
             row(
                 "API keys are sent as `Authorization: Bearer`",
@@ -76,14 +79,14 @@ FACADE: Final = (
             ),
             row(
                 "an API key is read-only unless it has a write grant",
-                AUTH + "test_a_read_only_key_writes_nothing",
-                LIVE + "test_a_key_may_write_where_both_it_and_its_owner_may",
+                AUTH + "test_a_read_only_key_cannot_call_operations_that_write",
+                LIVE + "test_a_key_can_write_only_if_the_key_and_its_owner_can_write",
             ),
             row(
                 "access is limited by the caller's current venue permissions",
                 UNIT + "remote_control/test_operator.py::test_a_key_sees_its_locations_only",
-                SESSION + "test_a_session_is_bounded_by_the_memberships_locations",
-                LIVE + "test_a_narrowed_member_s_key_is_narrowed",
+                SESSION + "test_a_session_is_limited_to_the_locations_of_the_membership",
+                LIVE + "test_a_key_loses_the_locations_that_its_owner_loses",
                 LIVE + "test_a_removed_member_s_key_ends_with_the_next_poll",
                 LIVE + "test_a_removed_member_s_session_ends_at_once",
             ),
@@ -94,7 +97,7 @@ FACADE: Final = (
                 "agents sign in with the authorization code flow of OAuth 2.0",
                 OFFICIAL_OAUTH,
                 OAUTH + "test_flow.py::test_a_client_reads_with_the_permissions_of_its_user",
-                OAUTH + "test_codes.py::test_other_flows_are_not_served",
+                OAUTH + "test_codes.py::test_other_oauth_flows_are_refused",
             ),
             row(
                 "OAuth has endpoints below `/api/auth/oauth2`, a metadata document and no scopes",
@@ -105,7 +108,7 @@ FACADE: Final = (
                 "OAuth tokens can only read, and only the agent protocol accepts them",
                 OFFICIAL_OAUTH,
                 OAUTH + "test_tokens.py::test_a_token_is_accepted_only_by_the_agent_protocol",
-                OAUTH + "test_tokens.py::test_a_membership_takes_its_tokens_with_it",
+                OAUTH + "test_tokens.py::test_the_end_of_a_membership_revokes_its_tokens",
             ),
         ),
     ),
@@ -138,7 +141,7 @@ FACADE: Final = (
             row(
                 "support tokens: 43 characters of A-Z a-z 0-9 _ -",
                 UNIT + "support/test_operations.py::"
-                "test_an_invalid_token_is_refused_and_not_repeated",
+                "test_the_refusal_of_an_invalid_token_does_not_contain_the_token",
             ),
             row("ports: 1–65535", PAYLOAD_EDGES),
             row("integers: ±9007199254740991", PAYLOAD_EDGES, NUMBERS),
@@ -148,7 +151,8 @@ FACADE: Final = (
             ),
             row(
                 "maximum size of a body (not documented; ours)",
-                AUTH + "TestSmallBodies::test_a_declared_size_is_refused_unread",
+                AUTH
+                + "TestSmallBodies::test_a_body_with_a_content_length_above_the_limit_is_refused",
             ),
         ),
     ),

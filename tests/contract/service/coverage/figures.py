@@ -47,7 +47,7 @@ FIGURES: Final = (
             row(
                 "only `POST` is served; the body is an object, the reply is 200 with JSON",
                 UNIT + "web/test_auth.py::test_only_post_is_served",
-                UNIT + "web/test_auth.py::test_every_operation_needs_an_object",
+                UNIT + "web/test_auth.py::test_every_operation_requires_a_json_object",
             ),
         ),
     ),
@@ -61,14 +61,14 @@ FIGURES: Final = (
             row(
                 "`period`: one of five words, `today` by default",
                 PERIOD,
-                WINDOWS + "test_periods_are_local",
+                WINDOWS + "test_periods_consist_of_local_days",
             ),
             row(
                 "`from`, `to`: full dates, optional (ours: at most 366 days; other periods than"
                 " custom ignore them)",
                 PERIOD,
                 WINDOWS + "test_a_custom_period_has_the_given_days",
-                WINDOWS + "test_366_days_are_the_most",
+                WINDOWS + "test_a_custom_period_can_have_366_days",
                 OPERATIONS + "test_a_year_is_served",
                 OPERATIONS + "test_dates_are_ignored_in_other_periods",
             ),
@@ -84,7 +84,7 @@ FIGURES: Final = (
             ),
             row(
                 "the pulses accept only `locationId`",
-                UNIT + "web/test_auth.py::test_every_operation_refuses_keys_it_does_not_know",
+                UNIT + "web/test_auth.py::test_every_operation_refuses_unknown_keys_in_the_body",
                 UNIT + "analytics/test_schema.py::test_request_bodies_are_validated",
             ),
         ),
@@ -101,11 +101,11 @@ FIGURES: Final = (
             row(
                 "`previous` has the same fields as `current`",
                 RECOUNT,
-                WINDOWS + "test_the_previous_stretch_is_as_long_and_right_before",
+                WINDOWS + "test_the_previous_period_has_the_same_length_and_ends_the_day_before",
             ),
             row(
                 "`sharePercent` is null if the total is zero",
-                MONEY + "test_shares_of_nothing_are_unknown",
+                MONEY + "test_shares_of_zero_are_none",
             ),
             row("in a pulse, `weekday` is 1–7 and `hour` is 0–23", PULSE),
         ),

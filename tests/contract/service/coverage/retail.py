@@ -9,10 +9,10 @@ SALES: Final = UNIT + "retail/test_sales.py::"
 TOKENS: Final = UNIT + "retail/test_tokens.py::"
 REFUSALS: Final = UNIT + "retail/test_refusals.py::"
 INSIDE: Final = GOODS + "test_values_at_the_limits_are_accepted"
-OUTSIDE: Final = GOODS + "test_values_beyond_the_limits_are_refused_by_name"
+OUTSIDE: Final = GOODS + "test_the_refusal_of_a_value_beyond_the_limits_names_its_field"
 CREATED: Final = GOODS + "test_a_good_is_created_and_returned"
 LONGEST: Final = SALES + "test_a_sale_with_the_longest_values_is_returned"
-PARAMETER: Final = SALES + "test_a_wrong_parameter_is_named"
+PARAMETER: Final = SALES + "test_the_refusal_of_an_invalid_parameter_names_the_parameter"
 CURSOR: Final = SALES + "test_a_cursor_is_valid_for_a_day_and_its_own_query"
 
 RETAIL: Final = (
@@ -33,7 +33,7 @@ RETAIL: Final = (
             row("`GET /catalog/goods/regular/{good_id}`: 200, a regular good", EXAMPLE, CREATED),
             row(
                 "`good_id` is a UUID and required",
-                GOODS + "test_an_invalid_good_id_is_refused_by_name",
+                GOODS + "test_the_refusal_of_an_invalid_good_id_names_the_parameter",
             ),
             row("`POST /catalog/goods/regular`: 201, a regular good", EXAMPLE, CREATED),
             row(
@@ -56,7 +56,7 @@ RETAIL: Final = (
             row(
                 "employees, `GET /business-structure/point-of-sales`",
                 EXAMPLE,
-                SALES + "test_terminals_and_people_are_listed",
+                SALES + "test_points_of_sale_and_employees_are_listed",
             ),
             row(
                 "`GET /sales/{sale_id}`",
@@ -105,7 +105,8 @@ RETAIL: Final = (
                 " are required",
                 INSIDE,
                 OUTSIDE,
-                UNIT + "agent_protocol/test_tools.py::test_every_price_of_the_retail_api_is_read",
+                UNIT + "agent_protocol/test_tools.py::"
+                "test_every_price_of_the_retail_api_is_returned_unchanged",
             ),
             row(
                 "`codes`: at most 20; six types; values of 4 to 128 characters",
@@ -128,22 +129,22 @@ RETAIL: Final = (
             row(
                 "`cursor`: opaque, at most 128 characters",
                 CURSOR,
-                SALES + "test_the_longest_cursor_fits",
+                SALES + "test_the_longest_cursor_fits_the_limit_of_the_contract",
             ),
             row(
                 "`sort` (our name): one of eight orders, `initiated_at_desc` by default",
-                SALES + "test_pages_follow_each_other_in_every_order",
+                SALES + "test_pages_contain_each_sale_once_in_every_order",
                 SALES + "test_sales_are_newest_first_by_default",
                 PARAMETER,
             ),
             row(
                 "`initiated_at_from`, `initiated_at_to`: both bounds are inclusive",
-                SALES + "test_both_bounds_are_inclusive",
+                SALES + "test_both_bounds_of_the_time_filter_are_inclusive",
                 PARAMETER,
             ),
             row(
                 "`cursor` is null on the last page",
-                SALES + "test_pages_follow_each_other_in_every_order",
+                SALES + "test_pages_contain_each_sale_once_in_every_order",
             ),
             row("clients send no `company_id`", PARAMETER),
         ),
@@ -153,8 +154,12 @@ RETAIL: Final = (
         (
             row("a good has 1 to 150 variations", INSIDE, OUTSIDE),
             row("a variation or a position has at most 20 codes", INSIDE, OUTSIDE, LONGEST),
-            row("a page has 20 items", SALES + "test_pages_follow_each_other_in_every_order"),
-            row("cursor: at most 128 characters", SALES + "test_the_longest_cursor_fits", CURSOR),
+            row("a page has 20 items", SALES + "test_pages_contain_each_sale_once_in_every_order"),
+            row(
+                "cursor: at most 128 characters",
+                SALES + "test_the_longest_cursor_fits_the_limit_of_the_contract",
+                CURSOR,
+            ),
             row(
                 "good: name 2–128 characters, description 2–1024, name of a variation at most 128",
                 INSIDE,
@@ -180,7 +185,7 @@ RETAIL: Final = (
         (
             row(
                 "all endpoints except the two token endpoints require a bearer token",
-                SALES + "test_sales_require_a_token",
+                SALES + "test_every_retail_operation_requires_a_token",
                 TOKENS + "test_an_invalid_api_key_gets_no_tokens",
             ),
             row(
@@ -218,7 +223,7 @@ RETAIL: Final = (
                 CURSOR,
                 SALES + "test_a_cursor_of_another_listing_is_refused",
             ),
-            row("401: no body", EXAMPLE, SALES + "test_sales_require_a_token"),
+            row("401: no body", EXAMPLE, SALES + "test_every_retail_operation_requires_a_token"),
             row("403: no body", EXAMPLE, GOODS + "test_a_read_only_key_cannot_create_a_good"),
             row("404: no body", EXAMPLE, GOODS + "test_goods_of_another_company_do_not_exist"),
             row(
@@ -242,7 +247,7 @@ RETAIL: Final = (
                 "503 without a code",
                 EXAMPLE,
                 REFUSALS + "test_a_busy_database_returns_503_with_retry_after",
-                REFUSALS + "test_a_create_on_a_locked_database_asks_to_come_back",
+                REFUSALS + "test_creating_a_good_in_a_locked_database_returns_503_with_retry_after",
             ),
         ),
     ),
@@ -251,7 +256,7 @@ RETAIL: Final = (
         (
             row(
                 "the parameter of the sort order is `sort`",
-                SALES + "test_pages_follow_each_other_in_every_order",
+                SALES + "test_pages_contain_each_sale_once_in_every_order",
             ),
             row(
                 "the reply to a refresh has the same fields as the reply to an exchange",
@@ -270,7 +275,7 @@ RETAIL: Final = (
                 " sales that arrive meanwhile cause neither repeated nor skipped sales",
                 CURSOR,
                 SALES + "test_a_cursor_of_another_listing_is_refused",
-                SALES + "test_sales_that_arrive_meanwhile_neither_repeat_nor_hide_one",
+                SALES + "test_sales_added_between_two_pages_cause_no_repeated_or_skipped_sale",
             ),
             row(
                 "the other listings also have pages of 20 items with a cursor",

@@ -18,7 +18,7 @@ from tests.fakes.schemas import figures, retail
 from tests.fakes.schemas.contract import Schema, violations
 from tests.fakes.support import schema as support
 
-Ways = dict[tuple[str, str], set[str]]
+Forms = dict[tuple[str, str], set[str]]
 """The forms of each field, by object and field."""
 VALUE, NULL, ABSENT = "a value", "null", "left out"
 
@@ -80,20 +80,20 @@ OBJECTS: Final[Mapping[str, Schema]] = {
 _NAMES: Final = {id(schema): name for name, schema in OBJECTS.items()}
 
 
-def documented() -> Ways:
+def documented() -> Forms:
     """Return every field of the documents' objects with all forms that it can have."""
-    ways: Ways = {}
+    forms: Forms = {}
     for name, schema in OBJECTS.items():
-        ways.update(_fields(name, schema))
-    return ways
+        forms.update(_fields(name, schema))
+    return forms
 
 
 def _fields(owner: str, schema: Schema) -> Iterator[tuple[tuple[str, str], set[str]]]:
     for field, part in schema["properties"].items():
-        ways = set(_ways(part))
-        if field not in schema.get("required", ()) and NULL not in ways:
-            ways.add(ABSENT)  # a nullable field without a value is sent as null
-        yield (owner, field), ways
+        forms = set(_forms_of_schema(part))
+        if field not in schema.get("required", ()) and NULL not in forms:
+            forms.add(ABSENT)  # a nullable field without a value is sent as null
+        yield (owner, field), forms
         for inner in _alternatives(part):
             items = inner.get("items", {})
             for each in (inner, *_alternatives(items)):
@@ -101,7 +101,7 @@ def _fields(owner: str, schema: Schema) -> Iterator[tuple[tuple[str, str], set[s
                     yield from _fields(f"{owner}: {field}", each)
 
 
-def _ways(schema: Schema) -> Iterator[str]:
+def _forms_of_schema(schema: Schema) -> Iterator[str]:
     alternatives = _alternatives(schema)
     if len(alternatives) < len(schema.get("anyOf", ())):
         yield NULL
@@ -136,14 +136,14 @@ def _fitting(schema: Schema, value: Any) -> Schema:
     return next(each for each in alternatives if not violations(each, value))
 
 
-def seen_in(replies: Iterable[httpx2.Response]) -> Ways:
+def seen_in(replies: Iterable[httpx2.Response]) -> Forms:
     """Return every field that the replies contained, and its forms."""
-    ways: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    forms: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for reply in replies:
         schema = _schema_of(reply)
         if schema is not None and reply.content:
-            _collect_ways(schema, reply.json(), "", ways)
-    return {place: result for place, result in ways.items() if place[0] and place[0][0] != ":"}
+            _collect_forms(schema, reply.json(), "", forms)
+    return {place: result for place, result in forms.items() if place[0] and place[0][0] != ":"}
 
 
 def _schema_of(reply: httpx2.Response) -> Schema | None:
@@ -159,16 +159,16 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     if reply.status_code >= 400:
         return retail.PROBLEM
     below = path.removeprefix("/api/v1")
-    for (method, form), (_, schema) in retail.REPLIES.items():
-        if method == reply.request.method and re.fullmatch(form, below):
+    for (method, pattern), (_, schema) in retail.REPLIES.items():
+        if method == reply.request.method and re.fullmatch(pattern, below):
             # The document does not show the reply to a refresh. It has the same form as the reply
             # to an exchange.
             return retail.TOKENS if below.startswith("/auth/") else schema
     return None
 
 
-def _collect_ways(
-    schema: Schema, value: Any, owner: str, ways: defaultdict[tuple[str, str], Any]
+def _collect_forms(
+    schema: Schema, value: Any, owner: str, forms: defaultdict[tuple[str, str], Any]
 ) -> None:
     if value is None:
         return
@@ -176,17 +176,17 @@ def _collect_ways(
     name = _NAMES.get(id(schema), owner)
     if isinstance(value, list):
         for each in value:
-            _collect_ways(schema.get("items", {}), each, owner, ways)
+            _collect_forms(schema.get("items", {}), each, owner, forms)
     elif isinstance(value, dict):
         for field, part in schema.get("properties", {}).items():
             if field not in value:
-                ways[name, field].add(ABSENT)
+                forms[name, field].add(ABSENT)
                 continue
-            ways[name, field].update(_ways_of(part, value[field]))
-            _collect_ways(part, value[field], f"{name}: {field}", ways)
+            forms[name, field].update(_forms_of_value(part, value[field]))
+            _collect_forms(part, value[field], f"{name}: {field}", forms)
 
 
-def _ways_of(schema: Schema, value: Any) -> Iterator[str]:
+def _forms_of_value(schema: Schema, value: Any) -> Iterator[str]:
     if value is None:
         yield NULL
     elif len(_alternatives(schema)) > 1:

@@ -8,7 +8,7 @@ OPERATIONS: Final = UNIT + "support/test_operations.py::"
 WHO: Final = UNIT + "support/test_who_may.py::"
 AT_ONCE: Final = UNIT + "support/test_at_once.py::"
 SCHEMA: Final = UNIT + "support/test_schema.py::"
-WAYS: Final = (
+MODEL: Final = (
     UNIT + "support/test_model.py::test_any_sequence_of_calls_with_a_token_behaves_as_the_model"
 )
 CONNECTED: Final = OPERATIONS + "test_a_token_is_inspected_confirmed_and_disconnected"
@@ -21,23 +21,23 @@ SUPPORT: Final = (
             row(
                 "`support.contact` is the only operation without a body",
                 EXAMPLE,
-                OPERATIONS + "test_contact_needs_no_body",
-                OPERATIONS + "test_contact_takes_no_body",
-                "tests/contract/openapi/test_document.py::test_one_operation_takes_no_body",
+                OPERATIONS + "test_contact_accepts_no_body_or_an_empty_object",
+                OPERATIONS + "test_contact_refuses_any_other_body",
+                "tests/contract/openapi/test_document.py::test_only_the_operation_contact_has_no_body",
             ),
             row(
                 "`support.inspect`", EXAMPLE, CONNECTED, OPERATIONS + "test_inspect_changes_nothing"
             ),
-            row("`support.confirm`", EXAMPLE, CONNECTED, WAYS),
-            row("`support.disconnect`", EXAMPLE, CONNECTED, WAYS),
+            row("`support.confirm`", EXAMPLE, CONNECTED, MODEL),
+            row("`support.disconnect`", EXAMPLE, CONNECTED, MODEL),
             row(
                 "`token`: 43 characters of A-Z a-z 0-9 _ -, required",
-                OPERATIONS + "test_an_invalid_token_is_refused_and_not_repeated",
+                OPERATIONS + "test_the_refusal_of_an_invalid_token_does_not_contain_the_token",
                 BODIES,
             ),
             row(
                 "`organizationId`: at least one character, required by `support.confirm`",
-                OPERATIONS + "test_a_confirmation_names_an_organization",
+                OPERATIONS + "test_a_confirmation_requires_an_organization",
                 BODIES,
             ),
         ),
@@ -52,7 +52,7 @@ SUPPORT: Final = (
             ),
             row(
                 "a token can be confirmed for 24 hours",
-                OPERATIONS + "test_a_token_waits_for_a_day",
+                OPERATIONS + "test_an_unconfirmed_token_expires_after_a_day",
                 UNIT + "support/test_command_line.py::"
                 "test_a_token_is_printed_once_and_never_listed",
             ),
@@ -66,13 +66,13 @@ SUPPORT: Final = (
                 "a second organization cannot use a confirmed token",
                 OPERATIONS + "test_another_organization_is_refused_without_details",
                 AT_ONCE + "test_only_one_of_two_organizations_can_confirm_a_token",
-                WHO + "test_a_user_of_two_organizations_links_one",
+                WHO + "test_a_user_of_two_organizations_confirms_a_token_for_one_of_them",
             ),
             row(
                 "an owner or manager of the organization is required, or a key with a write grant",
                 WHO + "test_the_role_of_a_user_determines_who_may_confirm_and_end_links",
                 WHO + "test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm",
-                WHO + "test_a_user_s_key_links_with_the_permissions_of_its_owner",
+                WHO + "test_a_user_s_key_confirms_tokens_with_the_permissions_of_its_owner",
                 WHO + "test_a_changed_role_applies_at_once",
             ),
             row(

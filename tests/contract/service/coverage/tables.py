@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from tests.contract.service.coverage import agents, devices, facade, figures, retail, support
+from tests.contract.service.coverage.forms import NEVER, SEEN_ELSEWHERE
 from tests.contract.service.coverage.rows import EVERY_FIELD, Row, Table
 from tests.contract.service.coverage.seen import OBJECTS, documented
-from tests.contract.service.coverage.ways import NEVER, SEEN_ELSEWHERE
 
 TABLES: Final[tuple[Table, ...]] = (
     *facade.FACADE,
@@ -49,11 +49,11 @@ def coverage_tables() -> Iterator[str]:
 
 def _fields() -> Iterator[str]:
     yield "| object | field | forms |\n|---|---|---|"
-    ways = documented()
+    forms = documented()
     for name in OBJECTS:
-        for (owner, field), result in ways.items():
+        for (owner, field), result in forms.items():
             if owner == name or owner.startswith(f"{name}: "):
-                output = ", ".join(_way(owner, field, way) for way in sorted(result))
+                output = ", ".join(_form(owner, field, form) for form in sorted(result))
                 if len(result) > MANY:
                     output = f"each of {len(result)} words"
                 yield f"| {owner} | `{field}` | {output} |"
@@ -69,8 +69,8 @@ def _link(test: str) -> str:
     return f"[{name.rpartition('::')[2]}]({_TO_ROOT}{file})"
 
 
-def _way(owner: str, field: str, way: str) -> str:
-    key = (owner, field, way)
+def _form(owner: str, field: str, form: str) -> str:
+    key = (owner, field, form)
     if key in SEEN_ELSEWHERE:
-        return f"{way} ({_link(SEEN_ELSEWHERE[key])})"
-    return f"~~{way}~~ ({NEVER[key]})" if key in NEVER else way
+        return f"{form} ({_link(SEEN_ELSEWHERE[key])})"
+    return f"~~{form}~~ ({NEVER[key]})" if key in NEVER else form

@@ -70,7 +70,7 @@ async def gone(pid: int) -> None:
 async def test_a_successful_child_returns_its_facts_and_progress() -> None:
     seen: list[Progress] = []
 
-    collected = await process("well").collect(JOB, seen.append)
+    collected = await process("succeed").collect(JOB, seen.append)
 
     assert collected.error is None
     assert seen == [Progress("disks", 1, 2)]
@@ -81,7 +81,7 @@ async def test_a_successful_child_returns_its_facts_and_progress() -> None:
 
 
 async def test_output_after_the_result_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    collected = await run("chatty")
+    collected = await run("write_extra_lines")
 
     assert facts(collected).limitations == ()
     assert "a warning of some library" in caplog.text
@@ -91,8 +91,8 @@ async def test_output_after_the_result_is_ignored(caplog: pytest.LogCaptureFixtu
     ("behaviour", "reason"),
     [
         ("crash", "ValueError: broken"),
-        ("be_killed", "it ended without a result"),
-        ("talk_garbage", "an event cannot be read: it is not JSON"),
+        ("kill_itself", "it ended without a result"),
+        ("send_invalid_line", "an event cannot be read: it is not JSON"),
     ],
 )
 async def test_facts_sent_before_a_failure_are_kept(behaviour: str, reason: str) -> None:
@@ -109,8 +109,8 @@ async def test_facts_sent_before_a_failure_are_kept(behaviour: str, reason: str)
     ("behaviour", "reason"),
     [
         ("crash_at_once", "it ended without a result"),
-        ("crash_unspeakably", r"no\?good"),
-        ("surprise", "an event cannot be read"),
+        ("crash_with_surrogate", r"no\?good"),
+        ("unknown_event", "an event cannot be read"),
     ],
 )
 async def test_child_without_facts_raises_an_error(behaviour: str, reason: str) -> None:
@@ -178,7 +178,7 @@ async def test_a_child_that_reads_no_job_leaves_no_traceback(
 
 
 async def test_cancelled_child_returns_its_facts() -> None:
-    collected = await run_and_cancel("obey")
+    collected = await run_and_cancel("wait_for_command")
 
     assert collected.error is None
     assert facts(collected).cancelled
@@ -186,7 +186,7 @@ async def test_cancelled_child_returns_its_facts() -> None:
 
 
 async def test_child_is_cancelled_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    collected = await run_to_the_deadline("obey", monkeypatch)
+    collected = await run_to_the_deadline("wait_for_command", monkeypatch)
 
     assert facts(collected).cancelled
     assert collected.error == "it was stopped at its deadline of 30 s"
@@ -200,7 +200,7 @@ async def test_a_child_that_ignores_its_cancellation_is_killed() -> None:
 
 
 async def test_an_invalid_answer_of_a_child_keeps_earlier_facts() -> None:
-    collected = await run_and_cancel("answer_garbage")
+    collected = await run_and_cancel("answer_command_with_invalid_line")
 
     assert facts(collected).limitations == ("so far",)
 

@@ -326,7 +326,7 @@ async def noise(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize(
-    ("speak", "cause"),
+    ("write_answer", "cause"),
     [
         (never, "timeout"),
         (trickle, "timeout"),
@@ -336,9 +336,9 @@ async def noise(writer: asyncio.StreamWriter) -> None:
     ],
 )
 async def test_a_misbehaving_server_raises_service_unavailable(
-    server: ScriptedServer, client: ServiceClient, speak: Any, cause: str
+    server: ScriptedServer, client: ServiceClient, write_answer: Any, cause: str
 ) -> None:
-    server.speak = speak
+    server.write_answer = write_answer
 
     with pytest.raises(ServiceUnavailable) as error:
         await asyncio.wait_for(client.current(), 60)
@@ -534,14 +534,14 @@ async def test_frames_of_a_stream_are_returned_as_they_arrive(
     go_on = asyncio.Event()
     data = (b"data: " if "event" in content_type else b"") + COMMAND + b"\n\n"
 
-    async def speak(writer: asyncio.StreamWriter) -> None:
+    async def write_answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": content_type}) + data[:20])
         await writer.drain()
         writer.write(data[20:])
         await go_on.wait()
         writer.write(data)
 
-    server.speak = speak
+    server.write_answer = write_answer
     async with client.commands(stream=True) as answer:
         first = await anext(answer.frames)
         assert ids([first]) == [ONE]
@@ -558,11 +558,11 @@ async def test_frames_of_a_stream_are_returned_as_they_arrive(
 async def test_stream_sets_the_reconnect_time(
     server: ScriptedServer, client: ServiceClient, retry_after: str, understood: list[float]
 ) -> None:
-    async def speak(writer: asyncio.StreamWriter) -> None:
+    async def write_answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
         writer.write(f"retry: {retry_after}\n: connected\n\n".encode())
 
-    server.speak = speak
+    server.write_answer = write_answer
 
     answers = (await frames(client))[1]
     assert [each.reconnect_s for each in answers if each.reconnect_s is not None] == understood
@@ -576,7 +576,7 @@ async def test_a_stream_lives_longer_than_a_call(
     time-out.
     """
 
-    async def speak(writer: asyncio.StreamWriter) -> None:
+    async def write_answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
         for _ in range(13):
             writer.write(b": still here\n\n")
@@ -584,7 +584,7 @@ async def test_a_stream_lives_longer_than_a_call(
             await asyncio.sleep(0.1)
         writer.write(b"data: " + COMMAND + b"\n\n")
 
-    server.speak = speak
+    server.write_answer = write_answer
 
     assert ids((await frames(client))[1]) == [ONE]
 
@@ -592,14 +592,14 @@ async def test_a_stream_lives_longer_than_a_call(
 async def test_broken_stream_returns_the_frames_before_the_error(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
-    async def speak(writer: asyncio.StreamWriter) -> None:
+    async def write_answer(writer: asyncio.StreamWriter) -> None:
         line = b"data: " + COMMAND + b"\n\n"
         writer.write(
             head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
         )
         writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
 
-    server.speak = speak
+    server.write_answer = write_answer
     seen: list[Frame] = []
     with pytest.raises(ServiceUnavailable) as error:
         async with client.commands(stream=True) as answer:
@@ -643,7 +643,7 @@ async def test_a_stream_is_closed_when_its_context_ends(
 ) -> None:
     closed = asyncio.Event()
 
-    async def speak(writer: asyncio.StreamWriter) -> None:
+    async def write_answer(writer: asyncio.StreamWriter) -> None:
         writer.write(head(200, {"Content-Type": "text/event-stream"}))
         try:
             while True:
@@ -653,7 +653,7 @@ async def test_a_stream_is_closed_when_its_context_ends(
         except ConnectionError:
             closed.set()
 
-    server.speak = speak
+    server.write_answer = write_answer
     async with client.commands(stream=True) as answer:
         assert answer.is_lasting
 

@@ -21,7 +21,7 @@ BINDING = BindingStatus(
     binding_id="0b7a2f6e-0000-4000-8000-000000000002",
     organization_id="org-0001",
     location_id="loc-0001",
-    base_url="https://ops.example.com",
+    base_url="https://ops.venue.test",
 )
 PROBLEM = Problem(
     code="connection-refused",
@@ -36,7 +36,7 @@ PROBLEM = Problem(
 def write_config(home: Path) -> Path:
     config = home / "config.toml"
     config.write_text(
-        '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "loc-0001"\n'
+        '[service]\nbase_url = "https://ops.venue.test"\nlocation_id = "loc-0001"\n'
         f'api_key_file = "{home / "api-key"}"\n[device]\nstate_dir = "{home / "state"}"\n'
     )
     (home / "api-key").write_text("a-key\n")

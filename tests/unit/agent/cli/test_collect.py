@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import platform
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,8 +14,9 @@ from agent.adapters.collector_process import Collected
 from agent.adapters.storage.printer_memory import PrinterMemory
 from agent.adapters.storage.state import StateDirectory
 from agent.cli import collect
+from agent.cli.main import main
 from agent.rules.learned_printers import Memory
-from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob
+from collectors.contract import Job, LearnedPrinter, NetworkFacts, NetworkJob, SourceState
 from tests.fakes.collectors.fake_collectors import good_facts
 
 TIMELESS = timedelta(days=36_500)
@@ -65,6 +68,39 @@ def test_child_receives_the_learned_printers_and_writes_no_state(
     assert report["limitations"] == []
     assert before == {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in before}
     assert set(before) == set((home / "state").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("host", "title"),
+    [("till-7.local", "till-7: network report"), ("localhost", "Network report")],
+)
+def test_title_of_an_unenrolled_machine_is_its_host_name(
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    title: str,
+) -> None:
+    monkeypatch.setattr(platform, "node", lambda: host)
+    assert collected(home, capsys)["identity"]["installId"] == "unenrolled"
+    page = home / "page.html"
+    options = argparse.Namespace(
+        kind="network", config=home / "agent.toml", ndjson=False, html=page, json=False
+    )
+    assert collect.run(options) == 0
+    assert capsys.readouterr().out.strip().startswith(title)
+    assert f"<title>{title}" in page.read_text()
+
+
+def test_advice_of_a_finding_contains_the_configuration_of_the_user(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = replace(good_facts("network"), mdns_source=SourceState("failed", "no socket"))
+    monkeypatch.setattr("tests.unit.agent.cli.test_collect.good_facts", lambda _kind: failed)
+    monkeypatch.chdir(home)
+    assert main(["collect", "network", "--config", "agent.toml"]) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Run `venue-agent doctor --config agent.toml` for the reason." in output
 
 
 def test_printer_memory_without_permission_is_a_limitation(

@@ -49,6 +49,23 @@ def test_config_check_reports_a_missing_api_key(
     assert "the API key cannot be read" in capsys.readouterr().err
 
 
+def test_config_check_reports_a_key_file_with_a_placeholder(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (config.parent / "api-key").write_text("YOUR_API_KEY\n")
+    assert main(["config", "check", "--config", str(config)]) == 2
+    assert "contains a placeholder: write the API key into it" in capsys.readouterr().err
+
+
+def test_the_example_is_refused_until_it_is_filled_in(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["config", "example"])
+    config.write_text(capsys.readouterr().out)
+    assert main(["config", "check", "--config", str(config)]) == 2
+    assert ":9:1: service.base_url is the address of the example" in capsys.readouterr().err
+
+
 def test_key_beside_the_configuration_is_used(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,7 +82,7 @@ def test_config_show_prints_each_value_with_its_source(
     assert main(["config", "show", "--config", str(config)]) == 0
     output = capsys.readouterr().out
     lines = [" ".join(line.split()) for line in output.splitlines()]
-    assert 'base_url file "https://ops.example.com"' in lines
+    assert 'base_url file "https://ops.venue.test"' in lines
     assert "interval_seconds variable 7.0" in lines
     assert 'delivery default "auto"' in lines
     assert all(len(line) <= 80 for line in output.splitlines() if str(config.parent) not in line)

@@ -30,15 +30,66 @@ async def test_enroll_prints_the_record_and_repeats_the_enrollment_only_with_for
     assert service.violations == []
 
 
-async def test_refusal_is_printed_in_one_line(tmp_path: Path) -> None:
+async def test_refusal_is_printed_in_two_lines(tmp_path: Path) -> None:
     problem = json.dumps({"status": 403, "code": "read_only_key", "detail": "it only reads"})
     async with StrictService() as service:
         service.overrides["challenge"] = lambda: Reply(403, problem.encode())
         code, output, errors = await run_agent(write_config(tmp_path, service.base_url), "enroll")
     assert (code, output) == (1, "")
     assert errors == (
-        "venue-agent: not enrolled: this key has no write grant: it only reads (status 403)\n"
+        f"venue-agent: not enrolled at {service.base_url}: this key has no write grant: it only"
+        " reads (status 403)\n"
+        "venue-agent: put a valid key with a write grant for this location into the file"
+        f" {tmp_path}/api-key\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "problem", "detail", "fix"),
+    [
+        (
+            401,
+            {"detail": "a valid API key is needed: Authorization: Bearer <API key>, or a cookie"},
+            ": a valid API key is needed: Authorization: Bearer <API key>, or a cookie (status",
+            "put a valid key with a write grant for this location into the file",
+        ),
+        (
+            403,
+            {"code": "foreign_location", "detail": "the key is for another location"},
+            ": the key is for another location (status 403)",
+            "correct service.location_id, or use a key for this location",
+        ),
+        (
+            404,
+            {},
+            ": the service refuses (status 404)",
+            "check service.base_url and service.location_id",
+        ),
+        (500, {}, ": the service failed (status 500)", "try again later"),
+    ],
+)
+async def test_refusal_names_the_service_and_the_next_step(
+    tmp_path: Path, status: int, problem: dict[str, str], detail: str, fix: str
+) -> None:
+    async with StrictService() as service:
+        service.overrides["challenge"] = lambda: Reply(status, json.dumps(problem).encode())
+        code, _, errors = await run_agent(write_config(tmp_path, service.base_url), "enroll")
+    first, second = errors.splitlines()
+    assert code == 1
+    assert first.startswith(f"venue-agent: not enrolled at {service.base_url}{detail}")
+    assert second.startswith(f"venue-agent: {fix}")
+
+
+async def test_unreachable_service_is_named_with_the_next_step(tmp_path: Path) -> None:
+    code, _, errors = await run_agent(write_config(tmp_path, "http://127.0.0.1:9"), "enroll")
+    assert code == 1
+    assert errors.splitlines() == [
+        (
+            "venue-agent: not enrolled at http://127.0.0.1:9: the service's address refuses"
+            " connections: Connection refused"
+        ),
+        "venue-agent: check service.base_url and that no firewall rejects the connection",
+    ]
 
 
 async def test_enroll_is_refused_while_an_agent_runs(tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ from agent.adapters.storage.ledger import Ledger
 from agent.adapters.storage.outbox import Outbox
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.main import main
+from agent.presentation.headline import headline_of
 from agent.rules.lifecycle import Event
 from agent.rules.reports.sealing import seal
 from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultRequest
 from tests.fixtures import payloads
-from tests.unit.agent.cli.running_state import write_config
+from tests.unit.agent.cli.running_state import running, write_config
 from tests.unit.agent.samples import BINDING, NOW, command
 
 REPORT = payloads.REPORT_ID
@@ -27,6 +28,36 @@ REQUEST = str(UUID(int=1))
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return write_config(tmp_path)
+
+
+def test_list_shows_the_headline_of_each_stored_report(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_report(config, is_sent=True)
+    assert main(["history", "--config", str(config)]) == 0
+    output = capsys.readouterr().out
+    headline = headline_of(payloads.small_venue()).verdict
+    assert headline in " ".join(output.split())
+    assert output.splitlines()[-1].strip() == REPORT
+    assert all(len(line) <= 80 for line in output.splitlines())
+
+
+def test_status_shows_the_headline_of_the_last_reports(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_report(config, is_sent=False)
+    with running(config.parent):
+        main(["status", "--config", str(config)])
+    headline = headline_of(payloads.small_venue()).verdict
+    assert f"ago: {headline}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_report_without_content_is_listed_by_its_id(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_report(config, is_sent=True, has_payload=False)
+    assert main(["history", "--config", str(config)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith(REPORT)
 
 
 def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> None:

@@ -14,7 +14,7 @@ from agent.config.model import Config
 from agent.config.review import review_of
 
 FORM = "must be host:port, a host, [IPv6]:port or a hardware address"
-SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "loc-0001"\n'
+SERVICE = '[service]\nbase_url = "https://ops.venue.test"\nlocation_id = "loc-0001"\n'
 
 
 @pytest.fixture
@@ -145,6 +145,33 @@ def test_other_mistakes_of_a_configuration_are_reported(
 
 
 @pytest.mark.parametrize(
+    "address",
+    ["https://ops.example.com", "https://example.org/base", "https://venue.example:8443"],
+)
+def test_address_of_the_example_is_reported(file: Path, address: str) -> None:
+    text = SERVICE.replace("https://ops.venue.test", address)
+    assert problems_in(file, text) == [
+        (
+            ":2:1: service.base_url is the address of the example: write the address of your"
+            f" service (it is '{address}')"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "location", ["<location>", "ID", "LOCATION_ID", "your-location", "change-me", "…", "TODO"]
+)
+def test_unfilled_placeholder_of_the_location_is_reported(file: Path, location: str) -> None:
+    (line,) = problems_in(file, SERVICE.replace("loc-0001", location))
+    assert line.startswith(":3:1: service.location_id is a placeholder: write the service's id of")
+
+
+def test_windows_path_with_a_tab_is_reported(file: Path) -> None:
+    (line,) = problems_in(file, SERVICE + 'ca_file = "C:\\temp/ca.pem"\n')
+    assert "contains control characters: a Windows path needs single quotes" in line
+
+
+@pytest.mark.parametrize(
     "text",
     [
         '[network]\nsubnets = ["10.0.0.0/24"]\nexclude = ["10.0.0.0/25"]\n',
@@ -176,8 +203,8 @@ def test_a_problem_from_the_environment_names_the_variable(file: Path) -> None:
     "line",
     [
         'location_id = "loc\\u0007"',
-        'base_url = "https://ops.example.com:99999"',
-        'base_url = "https://ops example.com"',
+        'base_url = "https://ops.venue.test:99999"',
+        'base_url = "https://ops venue.test"',
     ],
 )
 def test_settings_that_the_service_would_always_refuse_are_refused(file: Path, line: str) -> None:

@@ -1,6 +1,8 @@
 """Both programs have `--version` for every command, and suggest corrections of mistyped words."""
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from agent import __version__
 from agent.cli import main as agent_main
 from agent.presentation.command_line import did_you_mean
 from controlplane.cli import main as control_main
+from tests.unit.agent.cli.running_state import write_config
 
 Main = Callable[[Sequence[str]], int]
 AGENT, CONTROL = agent_main.main, control_main.main
@@ -63,6 +66,59 @@ def test_a_mistyped_word_gets_a_suggestion(
     assert ("did you mean" in errors) is (meant is not None)
     if meant is not None:
         assert errors.endswith(f"; did you mean {meant!r}?\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--config {} status --json",
+        "--config={} status --json",
+        "--json status --config {}",
+        "--json --config {} status",
+        "status --json --config {}",
+        "--config {} config check --json",
+        "config --config {} check --json",
+    ],
+)
+def test_options_before_the_verb_are_understood(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_config(tmp_path)
+    AGENT(words.format(config).split())
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert isinstance(json.loads(captured.out), dict)
+
+
+@pytest.mark.parametrize("words", [[], ["--config", "agent.toml"]])
+def test_agent_without_a_verb_prints_its_help(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        AGENT(words)
+    assert ended.value.code == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("usage: venue-agent VERB [OPTIONS]\n")
+    assert all(f"    {verb} " in errors for verb in agent_main.VERBS)
+    assert max(map(len, errors.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("frobnicate", "'frobnicate' is not a valid VERB: choose from run, enroll, "),
+        ("collect printers", "'printers' is not a valid kind: choose from network, application\n"),
+        ("collect", "kind is missing: see --help\n"),
+        ("check", "PRINTER is missing: see --help\n"),
+        ("status --config", "--config needs a value\n"),
+    ],
+)
+def test_errors_in_usage_are_in_plain_words(
+    words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        AGENT(words.split())
+    assert f"error: {message}" in capsys.readouterr().err
 
 
 def test_a_mistyped_option_is_reported_with_the_usage_of_its_verb(

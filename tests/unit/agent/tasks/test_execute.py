@@ -155,11 +155,11 @@ async def test_a_printer_forgotten_during_a_collection_stays_forgotten(
     memory = PrinterMemory(workshop.home.state)
     seen_at = workshop.home.clock.now().isoformat()
     memory.write(Memory((LearnedPrinter("cups:kitchen", seen_at=seen_at),)))
-    workshop.collectors.holds = True
+    workshop.collectors.waits_for_release = True
     gathering = asyncio.create_task(workshop.executor.collection().gather("network"))
     await until(lambda: bool(workshop.collectors.jobs))
     memory.write(Memory())
-    workshop.collectors.hold.set()
+    workshop.collectors.release.set()
     await gathering
     assert memory.load() == (Memory(), None)
 
@@ -473,7 +473,7 @@ async def test_a_collection_ended_by_a_clean_stop_does_not_count_as_an_attempt(
     workshop: ExecutorHarness,
 ) -> None:
     workshop.home.requested(Event.ACCEPTED)
-    workshop.collectors.holds = True
+    workshop.collectors.waits_for_release = True
     async with running(workshop.executor.run):
         await until(lambda: workshop.collectors.at_once == 1)
 

@@ -346,9 +346,9 @@ async def test_no_long_poll_is_sent_during_an_outage(home: Harness) -> None:
     )
 
     async with running(home.receiver.run):
-        await until(lambda: len(home.client.patience) >= 4)
+        await until(lambda: len(home.client.answer_timeouts_s) >= 4)
 
-    assert home.client.patience[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
+    assert home.client.answer_timeouts_s[:4] == [LONG_POLL_S, LONG_POLL_S, None, LONG_POLL_S]
 
 
 async def test_commands_are_received_after_an_outage(home: Harness) -> None:

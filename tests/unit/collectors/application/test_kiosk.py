@@ -26,7 +26,7 @@ from collectors.contract import ApplicationFacts, Field
 from tests.fakes.devtools import (
     PAGE_ADDRESS,
     PAGE_TITLE,
-    Treat,
+    ConnectionHandler,
     answer_with,
     devtools_port,
 )
@@ -88,7 +88,7 @@ def with_visibility(
     return answer
 
 
-def test_the_visible_page_of_several_is_read() -> None:
+def test_the_visible_and_focused_page_is_read_if_several_pages_are_open() -> None:
     pages = {
         "HIDDEN": with_visibility(False, False, "hidden"),
         "FROZEN": lambda _method, _params: None,
@@ -100,14 +100,14 @@ def test_the_visible_page_of_several_is_read() -> None:
     assert {field.value for field in facts.browser_fields} == {"focused"}
 
 
-def no_treatment(_: socket.socket, __: bytes) -> bool:
+def no_handler(_: socket.socket, __: bytes) -> bool:
     return False
 
 
-def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> Treat:
+def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> ConnectionHandler:
     """Answer requests that begin with ``after``: send ``first``, and then ``chunk`` without end."""
 
-    def treat(connection: socket.socket, data: bytes) -> bool:
+    def handler(connection: socket.socket, data: bytes) -> bool:
         if not data.startswith(after):
             return False
         with contextlib.suppress(OSError):
@@ -116,11 +116,11 @@ def streams(chunk: bytes, first: bytes = b"", *, after: bytes = b"GET") -> Treat
                 connection.sendall(chunk)
         return True
 
-    return treat
+    return handler
 
 
 WEBSOCKET = b"GET /devtools/page/"
-CASES: dict[str, tuple[Treat, str]] = {
+CASES: dict[str, tuple[ConnectionHandler, str]] = {
     "garbage instead of HTTP": (streams(b"\xff\x00garbage" * 1000), "does not speak HTTP"),
     "an endless head": (streams(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"), "does not speak HTTP"),
     "an endless body": (streams(b"x" * 4096, b"HTTP/1.1 200 OK\r\n\r\n"), "sent more than"),
@@ -131,19 +131,19 @@ CASES: dict[str, tuple[Treat, str]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_misbehaving_devtools_port_is_reported(name: str) -> None:
-    treat, reason = CASES[name]
-    assert_fails({"A": answer_with(ANSWERS)}, treat, reason)
+    handler, reason = CASES[name]
+    assert_fails({"A": answer_with(ANSWERS)}, handler, reason)
 
 
-def answers(reply: bytes) -> Treat:
+def answers(reply: bytes) -> ConnectionHandler:
     """Answer the request for the list of pages with ``reply``, and close the connection."""
 
-    def treat(connection: socket.socket, data: bytes) -> bool:
+    def handler(connection: socket.socket, data: bytes) -> bool:
         if data.startswith(b"GET /json/list "):
             connection.sendall(reply)
         return data.startswith(b"GET /json/list ")
 
-    return treat
+    return handler
 
 
 @pytest.mark.parametrize(
@@ -176,16 +176,16 @@ def test_a_page_that_never_answers_is_reported() -> None:
     def busy(method: str, params: dict[str, object]) -> dict[str, object] | None:
         return None if method == "Runtime.evaluate" else answer_with("")(method, params)
 
-    assert_fails({"A": busy}, no_treatment, "did not answer in time")
+    assert_fails({"A": busy}, no_handler, "did not answer in time")
 
 
 @pytest.mark.parametrize("value", [None, 7, "", "no json", "[]", "[" * 100_000])
 def test_an_invalid_answer_of_a_page_is_reported(value: object) -> None:
-    assert_fails({"A": answer_with(value)}, no_treatment, "")
+    assert_fails({"A": answer_with(value)}, no_handler, "")
 
 
 def test_a_browser_without_an_open_page_is_reported() -> None:
-    assert_fails({}, no_treatment, "has no page open")
+    assert_fails({}, no_handler, "has no page open")
 
 
 def test_a_closed_devtools_port_is_reported() -> None:
@@ -223,7 +223,7 @@ def test_each_spelling_of_loopback_is_accepted(url: str) -> None:
 
 
 @given(st.text())
-def test_an_address_of_any_text_is_loopback_or_refused(url: str) -> None:
+def test_any_debug_url_is_loopback_or_refused(url: str) -> None:
     with contextlib.suppress(ValueError):
         assert parse_debug_url(url).host in {"127.0.0.1", "::1"} or "127." in url
 
@@ -267,7 +267,7 @@ def test_missing_values_have_a_status(entry: object, status: str) -> None:
     assert field.value is None
 
 
-def test_insecure_page_has_a_reason() -> None:
+def test_values_missing_on_a_page_without_https_have_a_reason() -> None:
     text = json.dumps(
         {"browser.secureContext": {"value": False}, "browser.usbAuthorizedDevices": {"value": None}}
     )
@@ -323,8 +323,8 @@ def test_an_error_answer_does_not_quote_the_page() -> None:
     assert "secret" not in str(refused.value)
 
 
-def assert_fails(pages: dict[str, object], treat: Treat, reason: str) -> None:
-    with devtools_port(pages, treat) as port:
+def assert_fails(pages: dict[str, object], handler: ConnectionHandler, reason: str) -> None:
+    with devtools_port(pages, handler) as port:
         facts = collected(port.url, 1.5)
         assert_all_failed(facts, reason)
 

@@ -150,7 +150,7 @@ def test_usb_placeholders_of_macos_are_ignored() -> None:
         ("Unknown", None),
     ],
 )
-def test_the_form_factor_of_a_mac_is_parsed_and_an_unknown_chip_unsupported(
+def test_the_form_factor_of_a_mac_is_parsed_and_an_unknown_chip_is_unsupported(
     machine_name: str, form: str | None
 ) -> None:
     entry = {"machine_name": machine_name, "chip_type": "Unknown"}

@@ -29,7 +29,7 @@ from tests.unit.collectors.application.fixtures import by_key, fixture, plant, v
 NOW = Deadline.after(3600)
 
 
-def test_name_servers_are_read_from_resolv_conf_or_behind_the_stub(tmp_path: Path) -> None:
+def test_name_servers_are_those_of_resolv_conf_or_of_the_stub_it_names(tmp_path: Path) -> None:
     root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
     assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
     stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
@@ -37,7 +37,7 @@ def test_name_servers_are_read_from_resolv_conf_or_behind_the_stub(tmp_path: Pat
     assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1")
 
 
-def test_name_servers_of_a_machine_without_any_are_not_applicable(tmp_path: Path) -> None:
+def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
     reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "x")
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 
@@ -111,6 +111,19 @@ def test_addresses_of_an_interface_are_read() -> None:
 @given(st.text(), st.none() | st.text())
 def test_addresses_take_any_text(address: str, netmask: str | None) -> None:
     interfaces.with_prefix(address, netmask)
+
+
+def test_interfaces_with_a_default_route_are_read(tmp_path: Path) -> None:
+    default = "eth0\t00000000\t0101A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n"
+    local = "usb0\t0000FEA9\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0\n"
+    zeros = "0" * 32
+    ipv6 = "".join(
+        f"{zeros} 00 {zeros} 00 {zeros} ffffffff 00000001 00000000 00200200 {name}\n"
+        for name in ("wwan0", "lo")
+    )
+    assert links.default_routes(tmp_path) is None
+    root = plant(tmp_path, {"route": f"Iface\tDestination\n{default}{local}", "ipv6_route": ipv6})
+    assert links.default_routes(root) == {"eth0", "wwan0"}
 
 
 def test_link_types_are_detected(tmp_path: Path) -> None:

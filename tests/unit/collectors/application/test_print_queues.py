@@ -70,7 +70,7 @@ def test_too_many_queues_are_counted() -> None:
 
 
 @given(st.binary())
-def test_ipp_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+def test_any_bytes_are_read_as_ipp_or_refused(data: bytes) -> None:
     try:
         response = decode_response(data)
     except ValueError:

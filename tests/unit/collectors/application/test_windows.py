@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from collectors import programs
 from collectors.application.deadline import Deadline
+from collectors.application.readers import disk_space
 from collectors.application.source import Unreadable
 from collectors.application.windows import devices, machine, powershell, script, time_service
 from collectors.application.windows.script import read_groups
@@ -23,6 +24,23 @@ from tests.unit.collectors.application.linux.test_disks import json_values
 
 MACHINE = script.parse_sections(fixture("windows/machine.json"))
 DEVICES = script.parse_sections(b"\xef\xbb\xbf" + fixture("windows/devices.json"))
+
+
+@pytest.mark.parametrize(
+    ("options", "label", "is_listed"),
+    [
+        ("rw,fixed", "RECOVERY", False),
+        ("rw,fixed", "HP_RECOVERY", False),
+        ("rw,removable", "ESD-USB", False),
+        ("cdrom", "", False),
+        ("rw,fixed", "Data", True),
+        ("rw,remote", "", True),
+    ],
+)
+def test_disks_without_data_of_programs_are_not_listed(
+    options: str, label: str, is_listed: bool
+) -> None:
+    assert disk_space.holds_data("D:\\", options.split(","), lambda _: label) is is_listed
 
 
 def test_machine_facts_are_read() -> None:

@@ -11,6 +11,7 @@ from collectors.__main__ import job_from_json
 from collectors.contract import (
     ConfiguredPrinter,
     Facts,
+    Failure,
     Interface,
     InterfaceAddress,
     NetworkFacts,
@@ -548,3 +549,82 @@ def test_the_time_limit_of_the_job_is_kept_if_a_source_hangs() -> None:
     assert facts.truncated
     assert not facts.cancelled
     assert [host.address for host in facts.hosts] == ["10.0.0.20", "10.0.0.1", "10.0.0.9"]
+
+
+QUEUE = KnownPrinter(
+    "cups:kitchen", "Kitchen", "network", "cups", "10.0.0.9:631",
+    host="10.0.0.9", addresses=("10.0.0.9",), port=631,
+)  # fmt: skip
+OTHER = replace(QUEUE, id="cups:bar", name="Bar", host="10.0.0.8", addresses=("10.0.0.8",))
+CHECK = replace(JOB, printers_only=True, enrich=False)
+
+
+def test_check_of_printers_scans_only_their_addresses() -> None:
+    world = World(known=(QUEUE, OTHER))
+    facts = collect(world, CHECK)
+    assert {target.address for scan in world.scanned for target in scan} == {
+        "10.0.0.8", "10.0.0.9",
+    }  # fmt: skip
+    assert world.browsed == []
+    assert facts.mdns_source.state == "unsupported"
+    assert [printer.status for printer in facts.printers or ()] == ["reachable", "unreachable"]
+
+
+def test_check_of_one_printer_leaves_the_others_out() -> None:
+    world = World(known=(QUEUE, OTHER))
+    facts = collect(world, replace(CHECK, printer="kitchen"))
+    assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
+    assert [printer.name for printer in facts.printers or ()] == ["Kitchen"]
+
+
+def test_check_of_an_unknown_printer_contacts_nothing_and_fails() -> None:
+    world = World(known=(QUEUE, OTHER))
+    facts = collect(world, replace(CHECK, printer="cellar"))
+    assert world.scanned == []
+    assert facts.printers == ()
+    (failure,) = facts.failures
+    assert failure == Failure(
+        "printer", "this machine has no printer 'cellar'. Its printers: Kitchen, Bar"
+    )
+
+
+def test_check_browses_mdns_only_for_a_printer_with_an_mdns_name() -> None:
+    announced = replace(
+        QUEUE, address=None, host=None, addresses=(), port=None, dns_sd_name="Kitchen"
+    )
+    world = World(known=(announced,))
+    facts = collect(world, CHECK)
+    assert world.browsed == [("eth0",)]
+    assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
+    assert [printer.status for printer in facts.printers or ()] == ["reachable"]
+
+
+def test_check_with_device_only_contacts_no_printer() -> None:
+    world = World(known=(QUEUE,))
+    facts = collect(world, replace(CHECK, device_only=True))
+    assert "10.0.0.9" not in {target.address for scan in world.scanned for target in scan}
+    assert [printer.status for printer in facts.printers or ()] == ["unknown"]
+
+
+def test_check_of_a_printer_without_a_known_address_claims_nothing() -> None:
+    by_mac = replace(
+        QUEUE, address="02:00:00:00:00:07", host=None, addresses=(), port=None,
+        mac_address="02:00:00:00:00:07",
+    )  # fmt: skip
+    world = World(known=(by_mac,))
+    (printer,) = collect(world, CHECK).printers or ()
+    assert world.scanned == []
+    assert (printer.status, printer.reason) == (
+        "unknown", "Its address is not known, and the network was not searched for it",
+    )  # fmt: skip
+
+
+def test_check_contacts_the_address_that_the_neighbour_table_has_for_the_mac() -> None:
+    by_mac = replace(
+        QUEUE, address=PRINTER.mac_address, host=None, addresses=(), mac_address=PRINTER.mac_address
+    )
+    world = World(known=(by_mac,))
+    table = (LinkNeighbour(2, "10.0.0.9", PRINTER.mac_address, "stale"),)
+    facts = collect(world, CHECK, read_neighbour_table=lambda: table)
+    assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
+    assert [printer.status for printer in facts.printers or ()] == ["reachable"]

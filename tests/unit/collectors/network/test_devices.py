@@ -33,8 +33,8 @@ def test_the_kind_of_most_devices_is_right() -> None:
 
 
 def test_labels_and_models_of_most_devices_are_right() -> None:
-    wanted = _share(lambda each: (described(each)[1:], (each.label, each.model)), "label and model")
-    assert wanted >= RIGHT_MIN
+    share = _share(lambda each: (described(each)[1:], (each.label, each.model)), "label and model")
+    assert share >= RIGHT_MIN
 
 
 def test_nine_of_ten_devices_are_recognised_without_a_mac_address() -> None:
@@ -96,5 +96,5 @@ def _share(judge: Callable[[Device], tuple[object, object]], what: str) -> float
     wrong = [each for each in judged if each[1] != each[2]]
     print(f"{what}: {len(judged) - len(wrong)} of {len(judged)} devices are right")
     for maker, text, truth in wrong:
-        print(f"  {maker}: said {text!r}, is {truth!r}")
+        print(f"  {maker}: reported {text!r}, expected {truth!r}")
     return 1 - len(wrong) / len(judged)

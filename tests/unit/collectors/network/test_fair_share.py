@@ -24,7 +24,7 @@ def test_returned_or_refilled_amounts_can_be_taken_again() -> None:
     assert pool.take("b", 5)
 
 
-def test_joined_addresses_share_one_share_of_the_pool() -> None:
+def test_addresses_of_one_device_share_one_part_of_the_pool() -> None:
     pool = Pool(100)
     assert pool.take("10.0.0.1", 30)
     assert pool.take("10.0.0.2", 20)

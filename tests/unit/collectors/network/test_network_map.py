@@ -66,7 +66,7 @@ def test_sources_of_a_host_are_listed_in_a_fixed_order() -> None:
     )
 
 
-def test_announced_port_that_refused_is_discovered() -> None:
+def test_an_announced_port_that_refuses_connections_has_the_status_discovered() -> None:
     scanned = (ScannedHost("10.0.0.9", refused_ports=(631,)),)
     (host,) = assemble_hosts(correlate(scanned=scanned, services=(PRINTER,)))
     assert host.services == (Service(631, "mdns", "Kitchen", "_ipp._tcp", reachable=False),)
@@ -118,7 +118,7 @@ def test_labels_fall_back_to_the_service_of_the_port() -> None:
     assert {e.host for e in endpoints} == {"10.0.0.9"}
 
 
-def test_reverse_dns_names_are_used_without_mdns_names() -> None:
+def test_a_name_from_a_reverse_query_is_used_without_an_announced_name() -> None:
     scanned = (ScannedHost("10.0.0.9", open_ports=(80,)),)
     names = (HostName("10.0.0.9", "till.local"), HostName("10.0.0.99", "nobody.local"))
     (host,) = assemble_hosts(correlate(scanned=scanned, hostnames=names))
@@ -182,7 +182,7 @@ def test_endpoints_beyond_the_share_of_a_device_are_listed_last() -> None:
     assert ordered[1:3] == (printer, till)
 
 
-def test_addresses_of_one_announcer_share_one_share() -> None:
+def test_all_addresses_of_one_announcer_count_as_one_device() -> None:
     lies = [endpoint(f"10.0.0.{n}", 631, mdns=True) for n in range(1, 101)]
     announcers = {each.address: "02:00:00:00:00:66" for each in lies}
     ordered = by_worth([*lies, endpoint("10.0.0.200", 22)], (), announcers)
@@ -215,8 +215,8 @@ def test_a_name_that_a_host_reports_for_itself_is_preferred() -> None:
     lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.9",), 80, is_hearsay=True)
     (host,) = assemble_hosts(correlate(services=(lie, PRINTER)))
     assert host.hostname == "kitchen.local"
-    requests = (HostName("10.0.0.9", "till.local"),)
-    (host,) = assemble_hosts(correlate(services=(lie,), hostnames=requests))
+    names = (HostName("10.0.0.9", "till.local"),)
+    (host,) = assemble_hosts(correlate(services=(lie,), hostnames=names))
     assert host.hostname == "till.local"
     (host,) = assemble_hosts(correlate(services=(lie,)))
     assert host.hostname == "lie.local"
@@ -232,7 +232,7 @@ def test_reachable_endpoints_precede_announced_endpoints_of_the_same_device() ->
     assert by_worth((*announced, real))[0] == real
 
 
-def test_model_announced_by_another_host_is_listed_but_no_evidence() -> None:
+def test_a_model_announced_by_another_host_is_listed_but_is_no_evidence() -> None:
     uuid = "e3248000-80ce-11db-8000-001ba9123456"
     txt = (("uuid", uuid), ("ty", "Brother HL"))
     lie = MdnsService("lie", "_ipp._tcp", "lie.local", ("10.0.0.7",), 631, txt, is_hearsay=True)
@@ -263,7 +263,7 @@ def test_the_announced_model_of_a_device_is_used_for_its_endpoints() -> None:
     assert [e.model for e in assemble_endpoints(correlate(services=(shell, hearsay)))] == [None]
 
 
-def test_shared_queue_is_labelled_and_compared_without_the_label() -> None:
+def test_the_model_of_a_shared_queue_has_a_label_that_comparisons_ignore() -> None:
     txt = (("rp", "printers/bar"), ("ty", "Brother HL, using brlaser v4"))
     share = MdnsService("Bar @ till", "_ipp._tcp", "till.local", ("10.0.0.9",), 631, txt)
     observed = correlate(services=(share,))

@@ -55,7 +55,7 @@ def test_requests_have_the_form_of_rfc_9112():
     assert posted.endswith(b"Content-Length: 2\r\n\r\n\x01\x02")
 
 
-def test_a_reply_with_a_length_ends_there():
+def test_a_reply_with_a_length_ends_after_that_length():
     raw = b"HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 3\r\n\r\nabcREST"
     reply = read(raw, is_all=False)
     assert reply is not None

@@ -7,7 +7,7 @@ from tests.unit.controlplane.accounts.people import Browser, make_user
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_a_session_cookie_opens_the_facade(service: RunningService) -> None:
+async def test_a_session_cookie_authorizes_calls_of_the_facade(service: RunningService) -> None:
     device = await service.device().enrolled()
     make_user(service)
     browser = Browser(service)
@@ -20,7 +20,7 @@ async def test_a_session_cookie_opens_the_facade(service: RunningService) -> Non
 
 
 @pytest.mark.parametrize(("location", "status"), [("loc-0001", 200), ("loc-0002", 403)])
-async def test_a_session_is_bounded_by_the_memberships_locations(
+async def test_a_session_is_limited_to_the_locations_of_the_membership(
     service: RunningService, location: str, status: int
 ) -> None:
     device = await service.device(location_id=location).enrolled()

@@ -93,7 +93,7 @@ async def test_a_key_without_an_owner_keeps_its_own_permissions(service: Running
         ("owner", False, False),
     ],
 )
-async def test_a_key_may_write_where_both_it_and_its_owner_may(
+async def test_a_key_can_write_only_if_the_key_and_its_owner_can_write(
     service: RunningService, role: Any, grant: bool, can_write: bool
 ) -> None:
     user = make_user(service, role=role)
@@ -124,7 +124,9 @@ async def test_a_key_stays_revoked_when_the_membership_returns(service: RunningS
     assert await status(service, key) == 401
 
 
-async def test_leaving_an_organization_ends_only_its_own_keys(service: RunningService) -> None:
+async def test_leaving_an_organization_revokes_only_the_keys_of_that_organization(
+    service: RunningService,
+) -> None:
     user = make_user(service)
     make_user(service, organization_id="org-0002")
     there, here = own_key(service, user, organization_id="org-0002"), own_key(service, user)
@@ -133,7 +135,7 @@ async def test_leaving_an_organization_ends_only_its_own_keys(service: RunningSe
     assert await status(service, here) == 401
 
 
-async def test_a_narrowed_member_s_key_is_narrowed(service: RunningService) -> None:
+async def test_a_key_loses_the_locations_that_its_owner_loses(service: RunningService) -> None:
     user = make_user(service)
     key = own_key(service, user, locations=["loc-1", "loc-2"])
     await poll_changes(service.core)
@@ -192,7 +194,7 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
 ) -> None:
     requests: dict[str, list[str]] = {}
     for name, key in (
-        ("nobody's", service.write_key),
+        ("without an owner", service.write_key),
         ("owned", own_key(service, make_user(service))),
     ):
         await poll_changes(service.core)
@@ -210,7 +212,7 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
             assert (await device.heartbeat()).status_code == 200
         finally:
             event.remove(engine, "before_cursor_execute", note)
-    assert requests["owned"] == requests["nobody's"]
+    assert requests["owned"] == requests["without an owner"]
     assert not any("users" in each or "memberships" in each for each in requests["owned"])
 
 
@@ -304,7 +306,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     await feeds.finished()
 
 
-async def test_changes_of_the_owner_of_an_open_stream_are_reported_once(
+async def test_a_permission_change_of_the_owner_of_a_stream_is_reported_once(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -348,7 +350,7 @@ async def test_a_pending_request_ends_with_the_membership_but_not_with_the_sessi
 
 
 @pytest.mark.parametrize(("role", "locations"), [("viewer", ()), ("manager", ("loc-0002",))])
-async def test_a_pending_request_ends_when_its_member_may_no_longer_make_it(
+async def test_a_pending_request_ends_when_its_creator_loses_the_permission(
     service: RunningService, role: Any, locations: Sequence[str]
 ) -> None:
     user = make_user(service)

@@ -85,7 +85,9 @@ async def test_a_location_has_one_time_zone(service: RunningService) -> None:
     assert (first, now, currency) == ("Europe/Riga", ("Asia/Dubai",) * 2, NO_CURRENCY)
 
 
-async def test_opening_hours_do_not_name_a_location(service: RunningService) -> None:
+async def test_setting_opening_hours_does_not_set_a_name_of_the_location(
+    service: RunningService,
+) -> None:
     now = service.clock()
     service.database.write(lambda session: set_location(session, AT, "Europe/Riga", None, now))
     await service.device().enrolled()

@@ -67,7 +67,7 @@ async def test_concurrent_changes_of_permissions_are_all_counted(service: Runnin
     assert service.database.read(lambda session: session.scalars(query).one()) == 9
 
 
-async def test_one_address_is_one_account(service: RunningService) -> None:
+async def test_two_accounts_cannot_have_the_same_email_address(service: RunningService) -> None:
     """The database refuses a second account whose address differs only in letter case."""
 
     def add(email: str) -> None:

@@ -69,7 +69,7 @@ class Queue:
         return [each if isinstance(each, Refusal) else None for each in results]
 
 
-async def test_networks_take_turns_and_known_ones_are_first(passwords: Passwords) -> None:
+async def test_known_networks_are_first_and_other_networks_take_turns(passwords: Passwords) -> None:
     queue = Queue(passwords)
     async with busy(passwords):
         for name in ("one 1", "one 2", "one 3"):
@@ -81,7 +81,7 @@ async def test_networks_take_turns_and_known_ones_are_first(passwords: Passwords
     assert queue.order == ["known 1", "one 1", "two 1", "one 2", "two 2", "one 3"]
 
 
-async def test_a_network_has_a_few_calls_and_gets_them_back(passwords: Passwords) -> None:
+async def test_the_number_of_waiting_calls_of_one_network_is_limited(passwords: Passwords) -> None:
     for _ in range(2):
         queue = Queue(passwords)
         async with busy(passwords):
@@ -95,7 +95,7 @@ async def test_a_network_has_a_few_calls_and_gets_them_back(passwords: Passwords
         assert {each.status for each in refused if each} == {503}
 
 
-async def test_a_full_queue_refuses_those_who_would_be_last(passwords: Passwords) -> None:
+async def test_a_full_queue_refuses_the_call_that_would_run_last(passwords: Passwords) -> None:
     queue = Queue(passwords)
     async with busy(passwords):
         await queue.add("second of its network", "198.51.100.0")
@@ -125,7 +125,9 @@ async def test_a_cancelled_call_leaves_the_queue(passwords: Passwords) -> None:
     assert queue.order == [*map(str, range(1, NETWORK_CALLS_MAX)), "next"]
 
 
-async def test_an_error_in_the_thread_reaches_its_caller_only(passwords: Passwords) -> None:
+async def test_an_error_in_the_thread_reaches_only_the_caller_that_caused_the_error(
+    passwords: Passwords,
+) -> None:
     def fail() -> None:
         raise MemoryError
 
@@ -138,8 +140,10 @@ async def test_an_error_in_the_thread_reaches_its_caller_only(passwords: Passwor
     assert await queue.refusals() == [None]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads have no own priority")
-async def test_one_thread_with_lower_priority_hashes(passwords: Passwords) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+async def test_passwords_are_hashed_in_one_thread_with_a_lower_priority(
+    passwords: Passwords,
+) -> None:
     def priority() -> tuple[int, int]:
         return threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0)
 
@@ -217,7 +221,7 @@ async def test_strangers_do_not_keep_a_user_from_signing_in(
 async def test_a_session_of_another_user_does_not_make_a_network_known(
     proxied: RunningService, arrivals: Arrivals
 ) -> None:
-    """Otherwise an attacker with one account could come first everywhere."""
+    """Otherwise, calls of an attacker with one account would be first for every other account."""
     make_user(proxied)
     make_user(proxied, "eve@example.com")
     await start_sign_in(proxied, "192.0.2.1", "eve@example.com")
@@ -239,7 +243,7 @@ async def test_a_session_of_another_user_does_not_make_a_network_known(
     assert [each.status_code for each in await asyncio.gather(*calls)] == [200, 401, 200, 200]
 
 
-async def test_a_flood_of_one_network_leaves_room_for_others(
+async def test_a_flood_from_one_network_does_not_block_other_networks(
     proxied: RunningService, arrivals: Arrivals
 ) -> None:
     make_user(proxied)

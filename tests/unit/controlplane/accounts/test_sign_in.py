@@ -62,7 +62,7 @@ async def test_the_database_contains_neither_password_nor_token(service: Running
     assert row.token_hash == hash_secret(browser.token)
 
 
-async def test_over_tls_the_cookie_is_secure_and_no_other_counts(database: Database) -> None:
+async def test_over_tls_only_the_secure_cookie_is_accepted(database: Database) -> None:
     settings = Settings(origin="https://venue.example", argon2_memory_kib=8, argon2_passes=1)
     async with running_service(database, settings) as service:
         make_user(service)
@@ -92,7 +92,7 @@ async def test_a_session_lasts_thirty_days_after_its_last_use(service: RunningSe
     assert (await browser.post(OVERVIEW)).status_code == 401
 
 
-async def test_signing_out_ends_the_session_and_takes_the_cookie_away(
+async def test_signing_out_ends_the_session_and_deletes_the_cookie(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -127,7 +127,7 @@ async def test_each_sign_in_creates_a_new_session(
         assert (await old.post(OVERVIEW)).status_code == 401
 
 
-async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
+async def test_an_unknown_address_and_a_wrong_password_get_the_same_reply(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -143,7 +143,7 @@ async def test_an_unknown_address_and_a_wrong_password_are_answered_alike(
     }
 
 
-async def test_an_unknown_address_costs_the_same_hash(
+async def test_a_password_is_also_verified_for_an_unknown_address(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_user(service)
@@ -176,7 +176,7 @@ def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
         passwords.close()
 
 
-async def test_the_real_numbers_are_argon2id_with_nineteen_mebibytes() -> None:
+async def test_the_default_password_hash_is_argon2id_with_nineteen_mebibytes() -> None:
     settings = Settings()
     passwords = Passwords(settings.argon2_memory_kib, settings.argon2_passes)
     try:
@@ -209,12 +209,12 @@ async def test_an_old_password_hash_is_replaced_at_sign_in(
     assert service.database.read(hash_of).startswith("$argon2id$v=19$m=8,t=1,p=1$")
 
 
-async def test_only_so_many_hashes_wait_at_once() -> None:
+async def test_the_number_of_waiting_password_checks_is_limited() -> None:
     passwords = Passwords(memory_kib=8, passes=1)
     try:
         wanted = [
             passwords.verify(None, "x", f"192.0.2.{at}", is_known=False)
-            for at in range(1 + WAITING_MAX + 3)  # one runs
+            for at in range(1 + WAITING_MAX + 3)  # the first runs and does not wait
         ]
         answers = await asyncio.gather(*wanted, return_exceptions=True)
         refused = [each for each in answers if isinstance(each, Refusal)]
@@ -225,7 +225,7 @@ async def test_only_so_many_hashes_wait_at_once() -> None:
         passwords.close()
 
 
-async def test_ten_failures_in_ten_minutes_are_all_that_an_account_may_have(
+async def test_an_account_is_limited_to_ten_failed_sign_ins_in_ten_minutes(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -282,7 +282,7 @@ async def test_a_successful_sign_in_does_not_reset_the_limit_for_other_accounts(
     assert (await Browser(service).sign_in("eve@example.com")).status_code == 429
 
 
-async def test_failures_are_forgotten_and_hold_no_text_that_was_typed(
+async def test_records_of_failed_sign_ins_expire_and_do_not_contain_the_typed_text(
     service: RunningService,
 ) -> None:
     await Browser(service).sign_in("my password, typed here@once")
@@ -294,7 +294,7 @@ async def test_failures_are_forgotten_and_hold_no_text_that_was_typed(
     assert count(service, SignInFailure) == 2
 
 
-async def test_a_flood_is_refused_before_the_database(service: RunningService) -> None:
+async def test_the_limit_in_memory_refuses_a_flood_of_sign_ins(service: RunningService) -> None:
     statuses = {(await Browser(service).sign_in("x@example.com")).status_code for _ in range(40)}
     assert statuses == {401, 429}
     assert service.core.sign_ins.take("127.0.0.1") > 0
@@ -303,7 +303,9 @@ async def test_a_flood_is_refused_before_the_database(service: RunningService) -
 @pytest.mark.parametrize(
     "settings", [Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)]
 )
-async def test_a_flood_of_one_ipv6_network_is_one_flood(service: RunningService) -> None:
+async def test_invitation_queries_from_an_ipv6_network_have_one_limit(
+    service: RunningService,
+) -> None:
     """A provider assigns a /64 to each customer, so a caller can use any number of addresses."""
     body = {"code": "x"}
     replies = [
@@ -324,7 +326,9 @@ async def test_a_flood_of_one_ipv6_network_is_one_flood(service: RunningService)
         ("2001:db8::1", "2001:db8:0:1::1", False),
     ],
 )
-def test_an_address_is_the_network_of_one_client(one: str, other: str, is_same: bool) -> None:
+def test_network_of_returns_the_same_network_for_the_addresses_of_one_client(
+    one: str, other: str, is_same: bool
+) -> None:
     assert (throttle.network_of(one) == throttle.network_of(other)) is is_same
 
 
@@ -366,7 +370,7 @@ async def test_requests_that_change_state_require_an_origin(
     assert (await browser.post(path, {}, sec_fetch_site="same-origin")).status_code != 403
 
 
-async def test_a_form_cannot_sign_in(service: RunningService) -> None:
+async def test_a_sign_in_with_another_media_type_is_refused(service: RunningService) -> None:
     reply = await Browser(service).sign_in(content_type="text/plain")
     assert reply.status_code == 415
 
@@ -419,7 +423,7 @@ async def test_an_api_key_takes_precedence_over_a_session_cookie(service: Runnin
     assert good.status_code == 200
 
 
-async def test_the_agent_protocol_takes_no_cookie(service: RunningService) -> None:
+async def test_the_agent_protocol_refuses_session_cookies(service: RunningService) -> None:
     make_user(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -427,7 +431,7 @@ async def test_the_agent_protocol_takes_no_cookie(service: RunningService) -> No
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
-async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(
+async def test_the_client_address_is_the_one_that_a_trusted_proxy_appended(
     database: Database, is_trusted: bool
 ) -> None:
     settings = Settings(
@@ -446,7 +450,7 @@ async def test_behind_a_proxy_the_address_is_the_one_that_it_saw(
         assert elsewhere.status_code == (200 if is_trusted else 429)
 
 
-async def test_attempts_of_an_ipv6_network_have_one_limit(database: Database) -> None:
+async def test_sign_ins_from_an_ipv6_network_have_one_limit(database: Database) -> None:
     settings = Settings(trusted_proxies=frozenset({"127.0.0.1"}), refusal_delay_s=0)
     async with running_service(database, settings) as service:
         browser = Browser(service)

@@ -19,7 +19,7 @@ from tests.unit.controlplane.accounts.test_members import JOIN, MEMBERS
 from tests.unit.controlplane.running_service import RunningService
 
 CHIEF = "ceo@a.example"
-ATTACKERS = "the attacker's password"
+ATTACKER_PASSWORD = "the attacker's password"
 Run = Callable[..., int]
 
 
@@ -27,7 +27,10 @@ Run = Callable[..., int]
 def control(
     service: RunningService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[..., int]:
-    """Run `venue-control users` on the database of the service. ``@`` is a file with PASSWORD."""
+    """Return a function that runs `venue-control users` on the database of the service.
+
+    The argument ``@`` stands for the path of a file that contains PASSWORD.
+    """
     quick = Settings(argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES)
     monkeypatch.setattr(users_command, "Settings", lambda: quick)
     file = tmp_path / "password"
@@ -58,7 +61,7 @@ async def join(service: RunningService, code: str, password: str) -> int:
 
 async def squat(service: RunningService) -> None:
     code = await invite(service, "eve@b.example", "org-b")
-    assert await join(service, code, ATTACKERS) == 200
+    assert await join(service, code, ATTACKER_PASSWORD) == 200
 
 
 def organizations(service: RunningService) -> list[str]:
@@ -74,7 +77,7 @@ def organizations(service: RunningService) -> list[str]:
 ADD = ("add", CHIEF, "--organization", "org-a", "--role", "owner")
 
 
-async def test_the_operator_does_not_add_an_account_of_another_organization_unknowingly(
+async def test_adding_an_account_of_another_organization_requires_the_option_known(
     service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await squat(service)
@@ -85,10 +88,12 @@ async def test_the_operator_does_not_add_an_account_of_another_organization_unkn
     assert "--known" in hint
     assert "users password" in hint
     assert organizations(service) == ["org-b"]
-    assert (await Browser(service).sign_in(CHIEF, ATTACKERS)).json()["organizationId"] == "org-b"
+    assert (await Browser(service).sign_in(CHIEF, ATTACKER_PASSWORD)).json()[
+        "organizationId"
+    ] == "org-b"
 
 
-async def test_an_account_that_the_operator_knows_is_added_with_its_password(
+async def test_the_option_known_adds_an_existing_account_and_accepts_no_password(
     service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_user(service, CHIEF, organization_id="org-b")
@@ -99,7 +104,7 @@ async def test_an_account_that_the_operator_knows_is_added_with_its_password(
     assert organizations(service) == ["org-a", "org-b"]
 
 
-async def test_no_account_is_created_for_an_address_that_should_be_known(
+async def test_with_the_option_known_no_account_is_created(
     service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await asyncio.to_thread(control, *ADD, "--known") == 2
@@ -122,41 +127,41 @@ async def test_an_account_that_is_created_during_the_prompt_is_not_added(
     assert organizations(service) == ["org-b"]
 
 
-async def test_after_a_new_password_the_address_joins_its_own_organization(
+async def test_after_a_new_password_the_user_can_accept_the_invitation(
     service: RunningService, control: Run
 ) -> None:
-    """The operator sets a new password, so the account belongs to its user alone."""
+    """After the operator has set a new password, the attacker cannot use the account."""
     await squat(service)
     attacker = Browser(service)
-    await attacker.sign_in(CHIEF, ATTACKERS)
+    await attacker.sign_in(CHIEF, ATTACKER_PASSWORD)
     code = await invite(service, "ada@a.example", "org-a")
     assert await join(service, code, PASSWORD) == 403
     assert organizations(service) == ["org-b"]
     assert await asyncio.to_thread(control, "password", CHIEF, "--password-file", "@") == 0
     assert (await attacker.post("/console/api/profile")).status_code == 401
-    assert (await attacker.sign_in(CHIEF, ATTACKERS)).status_code == 401
-    assert await join(service, code, ATTACKERS) == 403
+    assert (await attacker.sign_in(CHIEF, ATTACKER_PASSWORD)).status_code == 401
+    assert await join(service, code, ATTACKER_PASSWORD) == 403
     assert await join(service, code, PASSWORD) == 200
     assert organizations(service) == ["org-a", "org-b"]
 
 
-async def test_without_the_foreign_membership_the_address_is_free(
+async def test_after_the_end_of_the_foreign_membership_the_address_is_free(
     service: RunningService, control: Run
 ) -> None:
-    """The operator ends the membership in the attacker's organization, so the account ends."""
+    """The operator ends the only membership of the account. This deletes the account."""
     await squat(service)
     assert await asyncio.to_thread(control, "remove", CHIEF, "--organization", "org-b") == 0
     assert organizations(service) == []
     assert await asyncio.to_thread(control, *ADD, "--password-file", "@") == 0
     assert organizations(service) == ["org-a"]
-    assert (await Browser(service).sign_in(CHIEF, ATTACKERS)).status_code == 401
+    assert (await Browser(service).sign_in(CHIEF, ATTACKER_PASSWORD)).status_code == 401
     assert (await Browser(service).sign_in(CHIEF)).status_code == 200
 
 
-async def test_a_link_of_the_other_organization_does_not_change_the_password(
+async def test_an_invitation_to_an_existing_account_does_not_set_the_password(
     service: RunningService,
 ) -> None:
-    """The holder of a link must enter the password of the account, whoever created it."""
+    """The user must enter the password of the account, even if an attacker created the account."""
     await squat(service)
     code = await invite(service, "ada@a.example", "org-a")
     body = {"code": code, "name": "Chief", "password": PASSWORD}

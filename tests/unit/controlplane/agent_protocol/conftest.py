@@ -17,7 +17,7 @@ NOW = FakeClock().now
 @pytest.fixture(scope="package")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     database = Database(str(tmp_path_factory.mktemp("agents") / "service.db"))
-    plan = Plan(locations=4, days=40, sales_per_day=12, goods=30, until=NOW.date())
+    plan = Plan(locations=4, days=40, sales_per_day=12, goods=30, until=NOW.date(), is_awkward=True)
     database.write(lambda session: load(session, plan, NOW))
     yield database
     database.close()

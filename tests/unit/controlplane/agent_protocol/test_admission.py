@@ -32,7 +32,7 @@ async def bounded(loaded: Database) -> AsyncIterator[Agent]:
         yield Agent(service)
 
 
-async def test_a_just_revoked_key_calls_no_tool(agent: Agent) -> None:
+async def test_a_revoked_key_cannot_call_tools_even_if_it_is_cached(agent: Agent) -> None:
     key = agent.service.make_key()
     key_id = agent.service.caller(key).key_id
     await agent.call("business_context", key)
@@ -47,7 +47,7 @@ async def test_a_just_revoked_key_calls_no_tool(agent: Agent) -> None:
     assert "resource_metadata=" in reply.headers["www-authenticate"]
 
 
-async def test_a_just_removed_member_calls_no_tool(agent: Agent) -> None:
+async def test_a_removed_member_cannot_call_tools_even_if_the_key_is_cached(agent: Agent) -> None:
     user = make_user(agent.service, "leaving@example.com")
     key = own_key(agent.service, user)
     await agent.call("business_context", key)
@@ -60,7 +60,7 @@ async def test_a_just_removed_member_calls_no_tool(agent: Agent) -> None:
     assert (await agent.send(json.dumps(body), key)).status_code == 401
 
 
-async def test_a_just_revoked_grant_changes_nothing(agent: Agent) -> None:
+async def test_a_cached_key_cannot_write_after_its_write_grant_is_revoked(agent: Agent) -> None:
     key = agent.service.make_key()
     key_id = agent.service.caller(key).key_id
     agent.service.core.keys.forget((), {}, agent.service.core.keys.now_s())
@@ -101,7 +101,7 @@ async def test_processor_time_of_slow_calls_is_charged(loaded: Database) -> None
         assert (await agent.send(PING)).status_code == 200
 
 
-async def test_calls_are_measured_and_named(agent: Agent) -> None:
+async def test_metrics_count_calls_by_operation_and_status(agent: Agent) -> None:
     for _ in range(2):
         await agent.send(PING)
     await agent.service.http.get(PATH)
@@ -134,7 +134,7 @@ async def test_concurrent_tool_calls_do_not_affect_each_other(agent: Agent) -> N
 
 
 @pytest.mark.medium
-def test_nothing_of_the_sdk_is_loaded_before_the_first_call() -> None:
+def test_the_sdk_is_not_imported_before_the_first_call() -> None:
     program = (
         "import sys, controlplane.web.app, controlplane.cli.main;"
         "sys.exit(bool({'mcp', 'mcp_types', 'opentelemetry'} & set(sys.modules)))"
@@ -143,7 +143,7 @@ def test_nothing_of_the_sdk_is_loaded_before_the_first_call() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_schemas_are_closed_and_described(tool: str) -> None:
+def test_tool_schemas_refuse_unknown_arguments_and_define_every_type(tool: str) -> None:
     schema = TOOLS[tool].input_schema
     assert schema["additionalProperties"] is False
     for field in schema.get("properties", {}).values():

@@ -32,7 +32,9 @@ async def test_the_reply_has_the_string_or_integer_id_of_the_request(
         {"_meta": {TASK: {"taskId": "t"}}},
     ],
 )
-async def test_params_are_optional_and_open(agent: Agent, params: dict[str, Any]) -> None:
+async def test_params_are_optional_and_can_have_any_keys(
+    agent: Agent, params: dict[str, Any]
+) -> None:
     assert (await agent.ask("ping", params))["result"] == {}
     called = {"name": "business_context", "arguments": {}} | params
     assert (await agent.ask("tools/call", called))["result"]["isError"] is False

@@ -100,14 +100,14 @@ MISTAKES: list[tuple[bytes | str, int, bool]] = [
 
 
 @pytest.mark.parametrize("number", range(len(MISTAKES)))
-async def test_a_mistake_is_answered_with_its_code(agent: Agent, number: int) -> None:
-    body, code, is_named = MISTAKES[number]
+async def test_an_invalid_request_gets_the_documented_error_code(agent: Agent, number: int) -> None:
+    body, code, has_id = MISTAKES[number]
     reply = await agent.send(body)
     assert reply.status_code == 200
     answered = reply.json()
     assert answered["error"]["code"] == code, answered
-    assert ("id" in answered) is is_named
-    if is_named:
+    assert ("id" in answered) is has_id
+    if has_id:
         assert answered["id"] == 1
 
 

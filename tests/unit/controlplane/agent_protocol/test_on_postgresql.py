@@ -23,7 +23,7 @@ from tests.unit.controlplane.running_service import FakeClock
 
 NOW = FakeClock().now
 KEY = b"k" * 32
-PLAN = Plan(locations=4, days=20, sales_per_day=10, goods=9, until=NOW.date())
+PLAN = Plan(locations=4, days=20, sales_per_day=10, goods=9, until=NOW.date(), is_awkward=True)
 GROUPS = [list(pair) for pair in combinations(get_args(GroupBy), 2)]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("business_context", {}),

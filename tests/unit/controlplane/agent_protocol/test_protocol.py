@@ -1,5 +1,6 @@
 """Tests of the protocol without tool calls: methods, versions, notifications, credentials."""
 
+import json
 from typing import Any
 
 import pytest
@@ -83,6 +84,28 @@ async def test_a_repeated_routing_header_is_refused(agent: Agent) -> None:
 
 async def test_all_tools_are_on_one_page(agent: Agent) -> None:
     assert (await agent.ask("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-11-25", "2026-07-28"])
+async def test_each_version_has_its_own_list_of_tools(agent: Agent, version: str) -> None:
+    params: dict[str, Any] = {}
+    headers = {"mcp_protocol_version": version}
+    if is_stamped := version == "2026-07-28":
+        prefix = "io.modelcontextprotocol"
+        meta = {f"{prefix}/protocolVersion": version, f"{prefix}/clientCapabilities": {}}
+        params, headers["mcp_method"] = {"_meta": meta}, "tools/list"
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params})
+    first, second = [(await agent.send(body, **headers)).json() for _ in range(2)]
+    assert first == second
+    assert [tool["name"] for tool in first["result"]["tools"]] == TOOLS
+    assert ("_meta" in first["result"]) is is_stamped
+
+
+async def test_a_list_of_tools_with_wrong_params_is_refused_again(agent: Agent) -> None:
+    for _ in range(2):
+        assert "result" in await agent.ask("tools/list", {})
+        for params in ({"cursor": "x"}, {"cursor": 1}, {"_meta": {"progressToken": []}}):
+            assert (await agent.ask("tools/list", params))["error"]["code"] == -32602
 
 
 async def test_an_unknown_version_header_returns_the_supported_versions(agent: Agent) -> None:

@@ -36,7 +36,7 @@ def added(rows: list[Json], metric: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
-async def test_totals_windows_and_coverage_are_the_dashboards(agent: Agent, period: str) -> None:
+async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, period: str) -> None:
     request = MONTH if period == "custom" else {"period": period}
     message = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
     figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
@@ -55,7 +55,7 @@ async def test_totals_windows_and_coverage_are_the_dashboards(agent: Agent, peri
 
 @pytest.mark.medium
 @pytest.mark.parametrize("groups", [*((each,) for each in GROUPS), *PAIRS], ids="-".join)
-async def test_groups_add_up_to_the_dashboards_figures(
+async def test_the_groups_add_up_to_the_totals_without_groups(
     agent: Agent, groups: tuple[GroupBy, ...]
 ) -> None:
     metrics: list[str] = [each for each in ADDED if each in base_of(groups).metrics]
@@ -86,7 +86,7 @@ async def test_groups_add_up_to_the_dashboards_figures(
         assert any(expected.values())
 
 
-async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
+async def test_hours_equal_the_buckets_of_the_dashboard(agent: Agent) -> None:
     metrics = ["grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents",
                "saleCount", "refundCount"]  # fmt: skip
     day = {"from": "2026-11-10", "to": "2026-11-10"}
@@ -107,7 +107,7 @@ async def test_hours_are_the_dashboards_buckets(agent: Agent) -> None:
     assert sales_by_hour == expected != {}
 
 
-async def test_items_are_the_dashboards_items(agent: Agent) -> None:
+async def test_items_equal_the_items_of_the_dashboard(agent: Agent) -> None:
     metrics = ["netCents", "quantityMilli", "refundedQuantityMilli", "lineCount"]
     queries = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
     table = await agent.call("query_sales", **MONTH, **queries)
@@ -126,7 +126,7 @@ async def test_items_are_the_dashboards_items(agent: Agent) -> None:
     assert values
 
 
-async def test_locations_are_the_dashboards_locations(agent: Agent) -> None:
+async def test_locations_equal_the_locations_of_the_dashboard(agent: Agent) -> None:
     metrics = list(base_of(("location",)).metrics)
     table = await agent.call("query_sales", **MONTH, groupBy=["location"], metrics=metrics)
     dashboard_reply = await dashboard(agent, period="custom", **MONTH)
@@ -143,7 +143,7 @@ async def test_locations_are_the_dashboards_locations(agent: Agent) -> None:
     assert table["rows"][0]["label"]
 
 
-async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
+async def test_figures_of_employees_equal_the_sums_over_their_sales(agent: Agent) -> None:
     questions = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
     table = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **questions)
     counts: defaultdict[tuple[str, str | None], int] = defaultdict(int)
@@ -173,7 +173,7 @@ async def test_employees_are_those_of_the_sales(agent: Agent) -> None:
     assert len(sales_by_employee) > 2
 
 
-async def test_rows_over_time_come_in_its_order_others_by_net(agent: Agent) -> None:
+async def test_days_are_in_order_of_time_and_items_in_order_of_net(agent: Agent) -> None:
     days = (await agent.call("query_sales", **MONTH, groupBy=["day"], limit=500))["rows"]
     groups = [(row["currency"], row["group"]["day"]) for row in days]
     assert groups == sorted(groups)

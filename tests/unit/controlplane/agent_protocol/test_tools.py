@@ -31,17 +31,19 @@ FOREIGN = {
     "code": -32602,
     "message": "there is no such thing, or this credential has no access to it",
 }
-NOBODYS = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
+UNKNOWN_ID = "0f7e4a52-8f4c-4f0e-9c52-6f1b1d1c7a10"
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
-async def test_a_read_only_key_may_read(agent: Agent, tool: str, arguments: dict[str, Any]) -> None:
+async def test_a_read_only_key_can_call_the_tools_that_read(
+    agent: Agent, tool: str, arguments: dict[str, Any]
+) -> None:
     key = agent.service.make_key(can_write=False)
     await agent.call(tool, key, **arguments)
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
-async def test_another_organization_sees_nothing_of_it(
+async def test_a_key_of_another_organization_gets_no_rows(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
     key = agent.service.make_key(organization_id="org-0002")
@@ -53,7 +55,7 @@ async def test_another_organization_sees_nothing_of_it(
 
 
 @pytest.mark.parametrize(("tool", "arguments"), READ)
-async def test_an_unknown_argument_is_named(
+async def test_the_refusal_of_an_unknown_argument_names_the_argument(
     agent: Agent, tool: str, arguments: dict[str, Any]
 ) -> None:
     text = await agent.mistake(tool, **arguments, colour="red")
@@ -119,7 +121,7 @@ async def test_described_fields_are_the_fields_of_the_records(agent: Agent) -> N
 
 @pytest.mark.medium
 @pytest.mark.parametrize("dataset", ["sales", "refunds", "employees", "pointsOfSale"])
-async def test_pages_show_each_row_once(agent: Agent, dataset: str) -> None:
+async def test_pages_contain_each_row_once(agent: Agent, dataset: str) -> None:
     whole, cursor = [], None
     for _ in range(400):
         more = {"cursor": cursor} if cursor else {}
@@ -188,7 +190,7 @@ async def test_a_receipt_is_read_by_its_number(agent: Agent) -> None:
     assert (await agent.call("read_business_records", **unknown))["rows"] == []
 
 
-async def test_reports_of_devices_have_their_findings(service: RunningService) -> None:
+async def test_device_reports_have_a_headline_and_findings(service: RunningService) -> None:
     agent = Agent(service)
     device = await service.device().enrolled()
     await device.submit(json.loads(encode(hostile_network())))
@@ -222,7 +224,7 @@ async def test_reports_of_devices_have_their_findings(service: RunningService) -
     assert [row["headline"] for row in many[3:]] == [row["headline"] for row in rows]
 
 
-async def test_sales_are_narrowed_by_filters(agent: Agent) -> None:
+async def test_filters_select_sales(agent: Agent) -> None:
     filters = {
         "locations": ["loc-0001"],
         "from": "2026-11-10T00:00:00Z",
@@ -249,7 +251,7 @@ async def test_a_filter_that_a_dataset_lacks_is_refused(agent: Agent) -> None:
     )
 
 
-async def test_devices_are_those_that_the_facade_lists(agent: Agent) -> None:
+async def test_the_devices_dataset_equals_the_list_of_the_facade(agent: Agent) -> None:
     device = agent.service.device()
     await device.enroll()
     listed = await agent.service.post("/api/public/v1/remoteControl/listDevices", b"{}")
@@ -280,7 +282,9 @@ async def test_goods_can_be_searched(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("price", [0, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1])
-async def test_every_price_of_the_retail_api_is_read(service: RunningService, price: int) -> None:
+async def test_every_price_of_the_retail_api_is_returned_unchanged(
+    service: RunningService, price: int
+) -> None:
     company = await retailer(service)
     money = {"value": price, "currency_code": "AED"}
     body = {
@@ -317,8 +321,8 @@ async def test_a_single_variation_can_be_made_inactive(agent: Agent) -> None:
     assert (await agent.call("set_catalog_availability", **named, status="active"))["changed"]
 
 
-@pytest.mark.parametrize("key", ["read only", "cut", "other organization"])
-async def test_only_a_write_grant_for_all_locations_changes_anything(
+@pytest.mark.parametrize("key", ["read only", "one location", "other organization"])
+async def test_only_a_key_with_a_write_grant_for_all_locations_changes_the_catalog(
     agent: Agent, key: str
 ) -> None:
     good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
@@ -329,21 +333,21 @@ async def test_only_a_write_grant_for_all_locations_changes_anything(
         )
         assert error["code"] == -32602
         assert "write grant" in error["message"]
-    elif key == "cut":
+    elif key == "one location":
         cut = agent.service.make_key(locations=["loc-0001"])
         assert "all locations" in await agent.mistake("set_catalog_availability", cut, **named)
     else:
         other = agent.service.make_key(organization_id="org-0002")
         assert await agent.refused("set_catalog_availability", other, **named) == FOREIGN
-        nobodys = named | {"goodId": NOBODYS}
-        assert await agent.refused("set_catalog_availability", **nobodys) == FOREIGN
-        stray = named | {"variationId": NOBODYS}
+        unknown = named | {"goodId": UNKNOWN_ID}
+        assert await agent.refused("set_catalog_availability", **unknown) == FOREIGN
+        stray = named | {"variationId": UNKNOWN_ID}
         assert await agent.refused("set_catalog_availability", **stray) == FOREIGN
     active_good = (await agent.call("read_catalog", status="active", limit=1))["rows"][0]
     assert active_good == good
 
 
-async def test_an_unknown_tool_is_an_error_that_names_the_known(agent: Agent) -> None:
+async def test_the_error_for_an_unknown_tool_names_the_known_tools(agent: Agent) -> None:
     error = await agent.refused("drop_tables")
     assert error["code"] == -32602
     assert "query_sales" in error["message"]

@@ -8,6 +8,7 @@ minute.
 from bisect import bisect_left
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from tests.unit.controlplane.alerts.week import (
@@ -221,7 +222,8 @@ class Story:
             self._report(now, False, False)
 
     def needs_attention(self) -> bool:
-        known = next((each for each in reversed(self.values[-5000:]) if each != UNKNOWN), INACTIVE)
+        newest = islice(reversed(self.values), 5000)
+        known = next((each for each in newest if each != UNKNOWN), INACTIVE)
         return known == ACTIVE or self.is_open or self.is_flapping
 
     def _is_long_inactive(self) -> bool:
@@ -254,7 +256,8 @@ class Story:
     def _changes(self, now: float) -> list[float]:
         """Return the times in the last hour at which the condition became active or inactive."""
         first = bisect_left(self.ticks, now - HOUR + 0.001)
-        before = next((v for v in reversed(self.values[:first]) if v != UNKNOWN), INACTIVE)
+        earlier = (self.values[at] for at in range(first - 1, -1, -1))
+        before = next((each for each in earlier if each != UNKNOWN), INACTIVE)
         results = []
         for at in range(first, len(self.values)):
             if self.values[at] not in {UNKNOWN, before}:

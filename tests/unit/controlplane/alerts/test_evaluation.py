@@ -114,10 +114,10 @@ def kinds(bodies: list[dict[str, Any]]) -> list[tuple[str, str, bool]]:
 
 async def test_an_offline_device_causes_one_alert_that_resolves(fleet: Fleet) -> None:
     device, *_ = await fleet.add(4)
-    assert await fleet.run(10) == []
+    assert await fleet.run(5) == []
     fleet.offline = {device}
     assert await fleet.run(3) == []
-    (firing,) = await fleet.run(60)
+    (firing,) = await fleet.run(25)
     assert kinds([firing]) == [("alert.firing", "offline", False)]
     assert firing["instanceId"] == device.instance_id
     assert firing["text"].startswith("till-01 (loc-0001) is offline since 12:")
@@ -137,7 +137,7 @@ async def test_notifications_are_signed(fleet: Fleet) -> None:
     (device,) = await fleet.add(1)
     await fleet.run(2)
     fleet.offline = {device}
-    await fleet.run(15)
+    await fleet.run(10)
     (request,) = fleet.webhook.received
     headers = request.headers
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.content
@@ -149,9 +149,9 @@ async def test_notifications_are_signed(fleet: Fleet) -> None:
 async def test_a_power_cut_causes_one_alert(fleet: Fleet) -> None:
     await fleet.add(2, "loc-0002")
     fleet.offline = set(await fleet.add(5))
-    assert kinds(await fleet.run(30)) == [("alert.firing", "site_outage", False)]
+    assert kinds(await fleet.run(15)) == [("alert.firing", "site_outage", False)]
     fleet.offline = set()
-    assert kinds(await fleet.run(30)) == [("alert.resolved", "site_outage", False)]
+    assert kinds(await fleet.run(15)) == [("alert.resolved", "site_outage", False)]
 
 
 async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
@@ -161,30 +161,30 @@ async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
             session,
             (ORGANIZATION, "loc-0001"),
             "UTC",
-            ["Mon-Sun 08:00-12:30", "Mon-Sun 15:00-20:00"],
+            ["Mon-Sun 08:00-12:30", "Mon-Sun 13:15-20:00"],
             fleet.service.clock(),
         )
     )  # it is 12:00 UTC
     await fleet.run(24)
     fleet.offline = {device}
-    assert await fleet.run(120) == []
+    assert await fleet.run(40) == []
     assert await states(fleet) == {device.instance_id: "closed", other.instance_id: "online"}
     fleet.offline = {device, other}
-    assert kinds(await fleet.run(60)) == [("alert.firing", "site_outage", False)]
+    assert kinds(await fleet.run(30)) == [("alert.firing", "site_outage", False)]
     assert set((await states(fleet)).values()) == {"offline"}
 
 
 async def test_a_device_in_maintenance_causes_no_alert_and_shows_its_state(fleet: Fleet) -> None:
     device, _ = await fleet.add(2)
     now = fleet.service.clock()
-    window = Maintenance(None, now, fleet.service.clock.now.replace(hour=14, minute=0))
+    window = Maintenance(None, now, fleet.service.clock.now.replace(hour=13, minute=0))
     fleet.service.database.write(
         lambda session: add_maintenance(session, (ORGANIZATION, "loc-0001"), window, "new till")
     )
     fleet.offline = {device}
-    assert await fleet.run(60) == []
+    assert await fleet.run(40) == []
     assert (await states(fleet))[device.instance_id] == "maintenance"
-    assert kinds(await fleet.run(120)) == [("alert.firing", "offline", False)]
+    assert kinds(await fleet.run(40)) == [("alert.firing", "offline", False)]
 
 
 async def states(fleet: Fleet) -> dict[str, str]:
@@ -194,11 +194,11 @@ async def states(fleet: Fleet) -> dict[str, str]:
 
 async def test_devices_are_not_offline_because_the_service_was_down(fleet: Fleet) -> None:
     await fleet.add(5)
-    await fleet.run(10)
+    await fleet.run(5)
     fleet.is_running = False
     await fleet.run(45)
     fleet.is_running = True
-    assert await fleet.run(60) == []
+    assert await fleet.run(20) == []
     (interval,) = fleet.rows(OfflineInterval)
     assert interval.device is None
 
@@ -213,23 +213,23 @@ async def test_flapping_causes_one_alert_that_resolves_after_a_stable_hour(fleet
         fleet.offline = set()
         received += await fleet.run(4)
     assert kinds(received) == [("alert.firing", "offline", True)]
-    assert kinds(await fleet.run(120)) == [("alert.resolved", "offline", True)]
+    assert kinds(await fleet.run(70)) == [("alert.resolved", "offline", True)]
 
 
 async def test_a_faulty_report_causes_an_alert_until_a_report_without_faults(fleet: Fleet) -> None:
     device, *_ = await fleet.add(2)
     assert (await device.submit()).status_code == 200
-    (firing,) = await fleet.run(30)
+    (firing,) = await fleet.run(15)
     assert kinds([firing]) == [("alert.firing", "broken", False)]
     assert firing["detail"] == "The device could report nothing."
     assert (await device.submit(json.loads(encode(bare_report())))).status_code == 200
-    assert kinds(await fleet.run(30)) == [("alert.resolved", "broken", False)]
+    assert kinds(await fleet.run(15)) == [("alert.resolved", "broken", False)]
 
 
 async def test_the_alerts_of_a_revoked_device_resolve(fleet: Fleet) -> None:
     device, other = await fleet.add(2)
     fleet.offline = {device}
-    assert len(await fleet.run(30)) == 1
+    assert len(await fleet.run(15)) == 1
     await other.call(routes.REVOKE, instanceId=device.instance_id)
     fleet.devices.remove(device)
     assert kinds(await fleet.run(1)) == [("alert.resolved", "offline", False)]
@@ -256,9 +256,9 @@ async def test_an_unreachable_webhook_receives_all_notifications_later_in_order_
 async def test_old_monitoring_data_is_deleted(fleet: Fleet) -> None:
     device, *_ = await fleet.add(2)
     fleet.offline = {device}
-    await fleet.run(30)
+    await fleet.run(15)
     fleet.offline = set()
-    await fleet.run(30)
+    await fleet.run(15)
     database, now = fleet.service.database, fleet.service.clock()
     database.write(lambda session: delete_old_monitoring(session, now + timedelta(days=30)))
     assert [len(fleet.rows(each)) for each in (OfflineInterval, Alert, AlertNotification)] == [

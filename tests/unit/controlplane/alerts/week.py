@@ -40,7 +40,7 @@ class PlayedDevice:
     """A simulated device.
 
     It sends no heartbeats during ``downs``, its reports have faults during ``broken``, and it is in
-    maintenance during ``maintenance``. Each heartbeat is sent ``phase`` seconds after a minute.
+    maintenance during ``maintenance``. Heartbeats are sent ``phase`` seconds after a full minute.
     """
 
     instance_id: UUID

@@ -38,7 +38,7 @@ NARROWED = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMA
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> Any:
     database = Database(str(tmp_path_factory.mktemp("analytics") / "service.db"))
-    plan = Plan(locations=4, days=40, sales_per_day=12, goods=12, until=NOW.date())
+    plan = Plan(locations=4, days=40, sales_per_day=12, goods=12, until=NOW.date(), is_awkward=True)
     database.write(lambda session: load(session, plan, NOW))
     yield database
     database.close()

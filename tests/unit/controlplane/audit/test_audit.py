@@ -45,7 +45,9 @@ async def owner(service: RunningService, **member: Any) -> Browser:
     return browser
 
 
-async def test_a_request_names_the_key_the_device_and_the_address(service: RunningService) -> None:
+async def test_the_entry_of_a_request_names_the_key_the_device_and_the_address(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     await device.heartbeat()
     await device.create_request("application")
@@ -59,7 +61,9 @@ async def test_a_request_names_the_key_the_device_and_the_address(service: Runni
     assert (line.at, line.address) == (service.clock(), "127.0.0.1")
 
 
-async def test_the_actor_of_a_user_s_key_is_the_user_and_the_key(service: RunningService) -> None:
+async def test_the_entry_of_a_call_with_a_user_s_key_names_the_user_and_the_key(
+    service: RunningService,
+) -> None:
     browser = await owner(service)
     body = {"name": "till", "canWrite": True, "locations": ["loc-0001"]}
     made = (await browser.post(f"{PROFILE}/create-key", body)).json()
@@ -98,10 +102,10 @@ async def test_a_pending_request_and_its_request_are_recorded_for_the_same_user(
     (pending_id,) = (await browser.post(PENDING, body)).json()["pendingRequests"]
     await device.heartbeat()
     await dispatch_pending_requests(service.core)
-    made, query = lines(service)[-2:]
+    made, request = lines(service)[-2:]
     assert (made.operation, made.subject_id) == ("pending_request.create", device.instance_id)
-    assert (query.operation, query.actor_name) == ("request.create", "ada@example.com")
-    assert (query.credential_kind, str(query.credential_id)) == ("pending_request", pending_id)
+    assert (request.operation, request.actor_name) == ("request.create", "ada@example.com")
+    assert (request.credential_kind, str(request.credential_id)) == ("pending_request", pending_id)
 
 
 async def test_entries_of_sign_ins_do_not_contain_the_typed_address(
@@ -113,11 +117,11 @@ async def test_entries_of_sign_ins_do_not_contain_the_typed_address(
     await browser.sign_in("my secret password instead of an address")
     await browser.sign_in()
     await browser.post(SIGN_OUT)
-    wrong, nobody, right, out = lines(service)
+    wrong, unknown, right, out = lines(service)
     assert (wrong.operation, wrong.outcome) == ("session.sign_in", "refused")
     assert (wrong.actor_id, wrong.organization_id) == (user.id, "org-0001")
-    assert (nobody.actor_kind, nobody.actor_name) == ("unknown", "")
-    assert (nobody.organization_id, nobody.outcome) == (None, "refused")
+    assert (unknown.actor_kind, unknown.actor_name) == ("unknown", "")
+    assert (unknown.organization_id, unknown.outcome) == (None, "refused")
     assert (right.outcome, right.credential_kind) == ("done", "session")
     assert (out.operation, out.credential_id) == ("session.sign_out", right.credential_id)
 

@@ -1,4 +1,4 @@
-"""Tests of the audit entries that strangers cause: their number is limited."""
+"""Tests of the limit on audit entries of refused sign-ins."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -14,7 +14,7 @@ from controlplane.storage.database import Database
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
 from tests.unit.controlplane.running_service import RunningService, running_service
 
-ADA, NOBODY = "ada@example.com", "nobody@example.com"
+ADA, UNKNOWN = "ada@example.com", "nobody@example.com"
 
 
 @pytest.fixture
@@ -52,28 +52,30 @@ class Strangers:
         assert reply.status_code == 401, reply.text
 
     async def attempts(self, email: str, count: int) -> None:
-        """Try as often as the limit of an account permits."""
+        """Make ``count`` attempts. Let time pass when the account reaches its limit."""
         for at in range(1, count + 1):
             await self.attempt(email)
             if at % FAILURES_MAX == 0:
                 self._service.clock.advance(WINDOW.total_seconds())
 
 
-async def test_strangers_do_not_fill_the_log(proxied: RunningService) -> None:
+async def test_the_number_of_entries_of_refused_sign_ins_is_limited(
+    proxied: RunningService,
+) -> None:
     strangers = Strangers(proxied)
     for at in range(ENTRIES_AT_ONCE + 30):
         await strangers.attempt(f"{at}@example.com")
     assert len(entries(proxied)) == ENTRIES_AT_ONCE
     proxied.clock.advance(ENTRY_EVERY_S)
-    await strangers.attempt(NOBODY)
-    await strangers.attempt(NOBODY)
+    await strangers.attempt(UNKNOWN)
+    await strangers.attempt(UNKNOWN)
     last = entries(proxied)[-1]
     assert len(entries(proxied)) == ENTRIES_AT_ONCE + 1
     assert last.detail.endswith("earlier attempts without an entry: 30")
     assert (last.operation, last.outcome, last.actor_name) == ("session.sign_in", "refused", "")
 
 
-async def test_each_account_has_its_own_entries(proxied: RunningService) -> None:
+async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningService) -> None:
     """An attack on one account does not hide the attempts at another one."""
     make_user(proxied)
     make_user(proxied, "eve@example.com", organization_id="org-2")
@@ -81,7 +83,7 @@ async def test_each_account_has_its_own_entries(proxied: RunningService) -> None
     await strangers.attempts(ADA, ENTRIES_AT_ONCE + 5 * FAILURES_MAX)
     of_ada = len(entries(proxied))
     assert ENTRIES_AT_ONCE <= of_ada < ENTRIES_AT_ONCE + 5
-    await strangers.attempt(NOBODY)
+    await strangers.attempt(UNKNOWN)
     await strangers.attempt("eve@example.com")
     assert (await Browser(proxied).sign_in()).status_code == 200
     assert [(each.actor_name, each.outcome) for each in entries(proxied)[of_ada:]] == [
@@ -90,7 +92,9 @@ async def test_each_account_has_its_own_entries(proxied: RunningService) -> None
 
 
 async def test_a_missing_entry_does_not_reveal_an_account(proxied: RunningService) -> None:
-    """An attempt causes the same statements whether the account exists and whether it is logged."""
+    """Each attempt causes the same SQL statements. It makes no difference whether the account
+    exists, or whether the attempt gets an entry.
+    """
     make_user(proxied)
     strangers = Strangers(proxied)
     statements: list[str] = []
@@ -105,11 +109,11 @@ async def test_a_missing_entry_does_not_reveal_an_account(proxied: RunningServic
 
     event.listen(proxied.database._engine, "before_cursor_execute", note)
     try:
-        known, unknown = await statements_of(ADA), await statements_of(NOBODY)
+        known, unknown = await statements_of(ADA), await statements_of(UNKNOWN)
         for at in range(ENTRIES_AT_ONCE):
             await strangers.attempt(f"{at}@example.com")
         count = len(entries(proxied))
-        not_logged = await statements_of(NOBODY)
+        not_logged = await statements_of(UNKNOWN)
         assert len(entries(proxied)) == count
     finally:
         event.remove(proxied.database._engine, "before_cursor_execute", note)

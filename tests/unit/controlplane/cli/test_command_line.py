@@ -87,7 +87,7 @@ def test_missing_service_libraries_are_reported_with_the_install_command() -> No
         (["serve", "--host", "203.0.113.1", "--port", "0"], "cannot listen"),
     ],
 )
-def test_environment_errors_are_plain_lines(
+def test_errors_of_options_and_environment_have_at_most_two_lines(
     arguments: list[str],
     words: str,
     capsys: pytest.CaptureFixture[str],
@@ -149,7 +149,7 @@ def test_paths_are_appended_to_the_base_address() -> None:
     assert requests == [f"https://ops.example.com/base{routes.LIST_DEVICES}"]
 
 
-def test_an_endless_list_is_cut_with_a_message() -> None:
+def test_only_a_limited_number_of_pages_of_an_endless_list_is_read() -> None:
     reply = encode(ListDevicesReply(devices=(), next_cursor="more")).decode()
     calls: list[int] = []
 
@@ -176,7 +176,7 @@ def test_an_invalid_reply_raises_a_command_error(answer: httpx2.Response, words:
         client_of(lambda _: answer).devices()
 
 
-def test_an_unreachable_service_is_named() -> None:
+def test_the_error_names_the_unreachable_service() -> None:
     def refuse(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
 
@@ -192,7 +192,9 @@ def test_output_of_a_service_cannot_control_the_terminal() -> None:
 
 
 @given(st.integers(100, 599), st.binary(max_size=300))
-def test_any_error_body_is_one_bounded_line(status: int, body: bytes) -> None:
+def test_the_message_for_any_error_body_is_one_line_of_limited_length(
+    status: int, body: bytes
+) -> None:
     message = str(refusal(status, body))
     assert message.startswith(f"the service answered {status}")
     assert len(message) <= DETAIL_MAX

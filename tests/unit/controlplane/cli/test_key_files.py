@@ -25,7 +25,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return url
 
 
-def in_it(database: str) -> list[ApiKey]:
+def keys_in(database: str) -> list[ApiKey]:
     opened = Database(database)
     try:
         return list(opened.read(key_store.list_keys))
@@ -33,7 +33,7 @@ def in_it(database: str) -> list[ApiKey]:
         opened.close()
 
 
-def test_a_rollout_has_a_file_for_each_key(
+def test_keys_create_writes_a_file_for_each_key(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     venues = tmp_path / "venues.txt"
@@ -49,7 +49,7 @@ def test_a_rollout_has_a_file_for_each_key(
     assert [row["file"] for row in rows] == [
         "loc-0001-01.key", "loc-0001-02.key", "loc_2-01.key", "loc_2-02.key",
     ]  # fmt: skip
-    made = {str(key.id): key for key in in_it(database)}
+    made = {str(key.id): key for key in keys_in(database)}
     assert len(made) == 4
     for row in rows:
         secret = (out / row["file"]).read_text("ascii").strip()
@@ -86,7 +86,7 @@ def test_existing_key_files_are_not_overwritten(
     assert main(["keys", "create", "--location", "a", "--out", str(out)]) == 2
     assert "is not empty, and keys are not overwritten" in capsys.readouterr().err
     assert (out / "a-01.key").read_text("ascii") == held
-    assert len(in_it(database)) == 1
+    assert len(keys_in(database)) == 1
 
 
 @pytest.mark.parametrize("full_after", [0, 1, 2, 3, 4])
@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_no_key_files(
     assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
     assert "no key was created: cannot write to" in capsys.readouterr().err
     assert list(out.parent.iterdir()) == []
-    assert len(in_it(database)) == 1
+    assert len(keys_in(database)) == 1
 
 
 def test_without_a_database_no_file_is_left(
@@ -141,7 +141,7 @@ def test_the_message_names_the_file_if_the_directory_cannot_be_renamed(
     assert main(["keys", "create", "--count", "3", "--out", str(out)]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]
     staging = Path(hint.removeprefix("The keys are in ").removesuffix(": move this directory."))
-    assert len(list(staging.glob("*.key"))) == len(in_it(database)) == 3
+    assert len(list(staging.glob("*.key"))) == len(keys_in(database)) == 3
 
 
 def test_two_locations_that_would_share_a_file_are_refused() -> None:
@@ -157,7 +157,7 @@ def test_a_key_is_revoked_by_name_last_four_characters_or_start_of_its_id(
     for name in ("one", "two", "two", "three"):
         assert main(["keys", "create", "--name", name]) == 0
     capsys.readouterr()
-    by_name = {key.name: key for key in in_it(database)}
+    by_name = {key.name: key for key in keys_in(database)}
     three = by_name["three"]
     assert main(["keys", "revoke", "one"]) == 0
     assert main(["keys", "revoke", f"…{three.hint}"]) == 0
@@ -165,4 +165,4 @@ def test_a_key_is_revoked_by_name_last_four_characters_or_start_of_its_id(
     assert main(["keys", "revoke", "two"]) == 2
     assert "'two' matches 2 keys" in capsys.readouterr().err
     assert main(["keys", "revoke", "four"]) == 2
-    assert [key.name for key in in_it(database) if key.revoked_at] == ["one", "three"]
+    assert [key.name for key in keys_in(database) if key.revoked_at] == ["one", "three"]

@@ -34,7 +34,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.fixture
 def secret(tmp_path: Path) -> list[str]:
     file = tmp_path / "password"
-    file.write_text(f"{PASSWORD}\nwhat follows is nothing\n")
+    file.write_text(f"{PASSWORD}\nonly the first line is read\n")
     return ["--password-file", str(file)]
 
 
@@ -55,7 +55,7 @@ def stored(
         database.close()
 
 
-def test_people_are_added_listed_changed_and_removed(
+def test_users_are_added_listed_changed_and_removed(
     database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([*ADD, *secret]) == 0
@@ -114,7 +114,9 @@ def test_a_user_of_another_organization_keeps_the_password(
     assert "a member of org-0001 already" in capsys.readouterr().err
 
 
-def test_a_new_password_is_another(database: str, secret: list[str], tmp_path: Path) -> None:
+def test_the_password_command_sets_a_new_password(
+    database: str, secret: list[str], tmp_path: Path
+) -> None:
     main([*ADD, *secret])
     other = tmp_path / "other"
     other.write_text("another horse battery")
@@ -136,7 +138,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), ("something else", 2)])
-def test_the_password_prompt_is_repeated(
+def test_the_password_must_be_entered_twice(
     database: str, monkeypatch: pytest.MonkeyPatch, again: str, code: int
 ) -> None:
     answers = [again, PASSWORD]
@@ -157,7 +159,7 @@ def test_the_password_prompt_is_repeated(
         (["add", "a@b", "--role", "owner", "--name", "x" * 129], "a name has at most"),
     ],
 )
-def test_errors_are_one_line(
+def test_errors_of_users_have_at_most_two_lines(
     words: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
@@ -172,7 +174,7 @@ def test_errors_are_one_line(
 
 @pytest.mark.usefixtures("database")
 @pytest.mark.parametrize("password", ["", "short", "x" * 257])
-def test_a_password_has_a_sensible_length(
+def test_passwords_that_are_too_short_or_too_long_are_refused(
     password: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "password"
@@ -182,10 +184,10 @@ def test_a_password_has_a_sensible_length(
 
 
 @pytest.mark.usefixtures("database")
-def test_no_option_takes_a_password(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_option_accepts_a_password_as_its_value(capsys: pytest.CaptureFixture[str]) -> None:
     """The parser reads ``--password`` as an abbreviation of ``--password-file``.
 
-    Therefore its value is used as the name of a file.
+    Therefore, the value of ``--password`` is used as the name of a file.
     """
     assert main([*ADD, "--password", PASSWORD]) == 2
     assert "cannot read a password from" in capsys.readouterr().err

@@ -83,7 +83,7 @@ def test_a_request_is_repeated_only_after_429(status: int, calls: int) -> None:
     assert service.calls == calls
 
 
-def test_a_revoke_may_be_sent_again() -> None:
+def test_a_revocation_is_repeated_after_503() -> None:
     service = Service(refusing(503), httpx2.Response(200, json={"revoked": True}))
     service.client().revoke(RevokeRequest(instance_id=DEVICE))
     assert service.calls == 2

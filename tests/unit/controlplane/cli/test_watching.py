@@ -77,7 +77,7 @@ def test_invalid_arguments_of_locations_are_reported_in_one_line(
     assert message in line
 
 
-def test_reading_creates_no_database(tmp_path: Path) -> None:
+def test_listing_locations_creates_no_database(tmp_path: Path) -> None:
     file = tmp_path / "none.db"
     assert main(["locations", "list", "--database", str(file)]) == 2
     assert not file.exists()

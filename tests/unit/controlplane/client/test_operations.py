@@ -69,7 +69,7 @@ def test_a_device_operation_sends_its_body_and_reads_its_reply(
     assert to_plain(answer) == to_plain(decode(golden.text_of(reply), type(answer)))
 
 
-def test_current_is_the_record_or_none(client: OperationsClient, service: Service) -> None:
+def test_current_returns_the_record_or_none(client: OperationsClient, service: Service) -> None:
     service.replies[routes.CURRENT] = golden.document_of("current/reply")
     record = client.current()
     assert record is not None
@@ -79,14 +79,16 @@ def test_current_is_the_record_or_none(client: OperationsClient, service: Servic
     assert service.bodies[routes.CURRENT] == [b"{}", b"{}"]
 
 
-def test_waiting_commands_are_listed(client: OperationsClient, service: Service) -> None:
+def test_on_commands_returns_the_waiting_commands(
+    client: OperationsClient, service: Service
+) -> None:
     service.replies[routes.ON_COMMANDS] = COMMANDS
     (command,) = client.on_commands(devices.EmptyRequest()).commands
     assert str(command.request_id) == COMMANDS["commands"][0]["requestId"]
 
 
 @pytest.mark.parametrize(("name", "times"), [("enroll", 1), ("heartbeat", 2)])
-def test_only_an_operation_that_may_be_repeated_is_repeated_after_503(
+def test_only_a_repeatable_operation_is_repeated_after_503(
     client: OperationsClient, service: Service, name: str, times: int
 ) -> None:
     path, model, request = DEVICE[name]

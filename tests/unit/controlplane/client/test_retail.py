@@ -82,7 +82,7 @@ def refusal(status: int, **headers: str) -> httpx2.Response:
     return httpx2.Response(status, headers=named, content=b"")
 
 
-def test_one_token_serves_until_shortly_before_it_runs_out(
+def test_a_token_is_used_until_shortly_before_it_expires(
     client: RetailClient, service: Service
 ) -> None:
     list(client.goods())
@@ -153,7 +153,7 @@ def test_a_retry_after_beyond_the_limit_raises_an_error(
         (503, refusals.FailedError),
     ],
 )
-def test_creating_is_tried_once(
+def test_the_creation_of_a_good_is_repeated_only_after_401(
     client: RetailClient, service: Service, status: int, kind: type[Exception]
 ) -> None:
     service.queued[routes.GOODS] = [refusal(status)] * 2
@@ -172,7 +172,9 @@ def test_fields_without_a_value_are_left_out() -> None:
     assert set(given) == {"name", "category_id", "uom_id", "vat", "variations"}
 
 
-def test_a_lost_creation_is_not_repeated(client: RetailClient, service: Service) -> None:
+def test_a_creation_whose_reply_is_lost_is_not_repeated(
+    client: RetailClient, service: Service
+) -> None:
     service.queued[routes.GOODS] = [httpx2.ReadTimeout("late")]
     with pytest.raises(refusals.UnreachableError):
         client.create_good(GOOD)
@@ -207,7 +209,9 @@ def test_pages_are_followed_to_the_last(client: RetailClient, service: Service) 
     assert len(list(client.employees())) == 3
 
 
-def test_a_reply_that_does_not_fit_is_an_error(client: RetailClient, service: Service) -> None:
+def test_a_reply_that_does_not_fit_the_contract_raises_an_error(
+    client: RetailClient, service: Service
+) -> None:
     service.queued[routes.SALES] = [httpx2.Response(200, json={"items": 7})]
     with pytest.raises(refusals.UnexpectedReplyError, match="does not fit"):
         list(client.sales())

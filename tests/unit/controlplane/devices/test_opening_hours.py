@@ -84,7 +84,7 @@ def test_spans_are_disjoint_ordered_and_within_the_period(
 
 
 @given(hours())
-def test_formatted_hours_are_read_as_the_same(opening: OpeningHours) -> None:
+def test_formatted_hours_are_parsed_to_the_same_hours(opening: OpeningHours) -> None:
     assert read_hours(opening.zone, format_hours(opening)) == opening
 
 

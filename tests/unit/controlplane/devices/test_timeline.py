@@ -30,7 +30,7 @@ def timeline(of: Liveness, schedule: Schedule = ALWAYS_OPEN, zone: str = "UTC") 
     return result
 
 
-def test_the_line_has_a_character_per_day() -> None:
+def test_the_line_of_a_timeline_has_a_character_for_each_day() -> None:
     midnight = NOW - 12 * HOUR
     of = liveness(
         (midnight - 3 * DAY, midnight - 2 * DAY), (NOW - HOUR, None), since=midnight - 5 * DAY
@@ -38,7 +38,7 @@ def test_the_line_has_a_character_per_day() -> None:
     assert timeline(of).line == " " * 24 + "██_██▄"
 
 
-def test_closed_and_maintenance_are_counted_apart_from_offline() -> None:
+def test_closed_and_maintenance_time_is_not_counted_as_offline_time() -> None:
     midnight = NOW - 12 * HOUR
     of = liveness((midnight - DAY, midnight))
     schedule = Schedule(
@@ -58,7 +58,7 @@ def test_the_time_of_a_service_outage_is_unknown() -> None:
     ]  # fmt: skip
 
 
-def test_days_have_the_hours_of_the_location() -> None:
+def test_days_have_the_length_of_local_days() -> None:
     now = datetime(2026, 10, 30, tzinfo=UTC)
     timeline_of_device = build_timeline(Liveness(OLD, now, (), ()), ALWAYS_OPEN, "Europe/Riga", now)
     lengths = {day.date: len(day.hours) for day in timeline_of_device.days}

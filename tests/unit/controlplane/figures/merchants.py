@@ -63,28 +63,29 @@ ARTICLES: tuple[dict[str, Any], ...] = (
     {"name": "Open amount", "uom_symbol": None, "exponent": 0, "percentage_milli": 5_000},
     {"name": "Juice", "uom_symbol": "l", "exponent": 2, "percentage_milli": 5_000},
 )  # fmt: skip
-WAYS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "Pay"),
+PAYMENT_METHODS = (("cash", "Cash"), ("card", "Visa"), ("card", "Mastercard"), ("wallet", "Pay"),
         ("other", "Voucher"))  # fmt: skip
 """Type and name of each payment method."""
 
 
 @dataclass(frozen=True)
 class RefundPlan:
-    """A refund to write. ``way`` is an index in ``WAYS``."""
+    """A refund to write. ``method`` is an index in ``PAYMENT_METHODS``."""
 
     later: timedelta | None
     """The time from the sale to the refund; None for a refund without a date."""
     lines: tuple[int, ...] | None
     """Indexes of the refunded lines; None if it is not known which lines were refunded."""
     amount_percent: int
-    way: int
+    method: int
 
 
 @dataclass(frozen=True)
 class SalePlan:
     """A sale to write.
 
-    ``ways`` contains the index of each payment in ``WAYS``; None for a payment without a method.
+    ``methods`` contains the index of each payment in ``PAYMENT_METHODS``. It contains None for a
+    payment without a method.
     """
 
     location: int
@@ -101,7 +102,7 @@ class SalePlan:
     discount_percent: int
     fee: int
     tip: int
-    ways: tuple[int | None, ...]
+    methods: tuple[int | None, ...]
     refunds: tuple[RefundPlan, ...]
 
 
@@ -144,7 +145,7 @@ refund_plans = st.builds(
     later=st.none() | steps.map(abs),
     lines=st.none() | st.lists(st.integers(0, 3), min_size=1, max_size=3, unique=True).map(tuple),
     amount_percent=st.integers(1, 100),
-    way=st.integers(0, len(WAYS) - 1),
+    method=st.integers(0, len(PAYMENT_METHODS) - 1),
 )
 sale_plans = st.builds(
     SalePlan,
@@ -167,7 +168,9 @@ sale_plans = st.builds(
     discount_percent=st.sampled_from((0, 0, 0, 7, 50, 100)),
     fee=st.integers(0, 500),
     tip=st.sampled_from((0, 0, 250)),
-    ways=st.lists(st.none() | st.integers(0, len(WAYS) - 1), min_size=1, max_size=3).map(tuple),
+    methods=st.lists(
+        st.none() | st.integers(0, len(PAYMENT_METHODS) - 1), min_size=1, max_size=3
+    ).map(tuple),
     refunds=st.lists(refund_plans, max_size=2).map(tuple),
 )
 merchants = st.builds(
@@ -209,17 +212,17 @@ def write(session: Session, merchant: Merchant) -> None:
         ).scalar_one()
         for number, zone in enumerate(merchant.zones)
     ]  # fmt: skip
-    ways = [
+    methods = [
         session.execute(
             insert(PaymentMethod)
             .values(id=uuid.uuid4(), organization_id=ORGANIZATION, type=kind, name=name)
             .returning(PaymentMethod.position)
         ).scalar_one()
-        for kind, name in WAYS
+        for kind, name in PAYMENT_METHODS
     ]
     articles = [_article(session, values) for values in ARTICLES]
     for number, plan in enumerate(merchant.sales):
-        _write_sale(session, merchant, plan, number, (locations, ways, articles))
+        _write_sale(session, merchant, plan, number, (locations, methods, articles))
 
 
 def _article(session: Session, values: dict[str, Any]) -> SoldArticle:
@@ -242,7 +245,7 @@ def _write_sale(
     number: int,
     made: tuple[list[int], list[int], list[SoldArticle]],
 ) -> None:
-    locations, ways, articles = made
+    locations, methods, articles = made
     at = merchant.now - plan.before
     lines = None if plan.lines is None or not plan.is_resolved else [
         _line(articles[article], quantity, price, percent)
@@ -259,12 +262,12 @@ def _write_sale(
     goods = plan.total if lines is None else sum(row.total for row in line_rows(sale))
     discount = goods * plan.discount_percent // 100
     total = goods if lines is None else goods - discount
-    payments = _payments(plan, ways, total + plan.fee + plan.tip)
+    payments = _payments(plan, methods, total + plan.fee + plan.tip)
     sale = replace(sale, discount=discount, payments=payments)
     position = add_sale(session, sale, at)
     left = [total, plan.fee, plan.tip]
     for refund in plan.refunds if plan.is_resolved else ():
-        _write_refund(session, sale, position, refund, (ways, left))
+        _write_refund(session, sale, position, refund, (methods, left))
 
 
 def _line(article: SoldArticle, quantity: int, price: int, percent: int) -> NewLine:
@@ -273,13 +276,13 @@ def _line(article: SoldArticle, quantity: int, price: int, percent: int) -> NewL
     return replace(line, discount=gross * percent // 100)
 
 
-def _payments(plan: SalePlan, ways: list[int], due: int) -> tuple[NewPayment, ...]:
-    parts = [due // len(plan.ways)] * len(plan.ways)
+def _payments(plan: SalePlan, methods: list[int], due: int) -> tuple[NewPayment, ...]:
+    parts = [due // len(plan.methods)] * len(plan.methods)
     parts[0] += due - sum(parts)
     return tuple(
-        NewPayment(None, "other", part) if way is None
-        else NewPayment(ways[way], WAYS[way][0], part)  # type: ignore[arg-type]
-        for way, part in zip(plan.ways, parts, strict=True)
+        NewPayment(None, "other", part) if method is None
+        else NewPayment(methods[method], PAYMENT_METHODS[method][0], part)  # type: ignore[arg-type]
+        for method, part in zip(plan.methods, parts, strict=True)
     )  # fmt: skip
 
 
@@ -288,10 +291,10 @@ def _write_refund(
     sale: NewSale,
     position: int,
     plan: RefundPlan,
-    ways_and_left: tuple[list[int], list[int]],
+    methods_and_left: tuple[list[int], list[int]],
 ) -> None:
     """Write a refund of a part of the goods, fee and tip that are not refunded yet."""
-    ways, left = ways_and_left
+    methods, left = methods_and_left
     rows = line_rows(sale)
     lines: list[NewRefundLine] = []
     is_known = plan.lines is not None
@@ -311,9 +314,10 @@ def _write_refund(
     for at, amount in enumerate((goods, fee, tip)):
         left[at] -= amount
     timestamp = None if plan.later is None else sale.initiated_at + plan.later
-    kind: Any = WAYS[plan.way][0]
+    kind: Any = PAYMENT_METHODS[plan.method][0]
     refund = NewRefund(
         id=uuid.uuid4(), sale=position, refunded_at=timestamp, goods=goods, fee=fee, tip=tip,
-        has_components=is_known, payment=NewPayment(ways[plan.way], kind, 0), lines=tuple(lines),
+        has_components=is_known, payment=NewPayment(methods[plan.method], kind, 0),
+        lines=tuple(lines),
     )  # fmt: skip
     add_refund(session, refund, sale.initiated_at)

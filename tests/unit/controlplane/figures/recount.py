@@ -39,7 +39,7 @@ class Refund:
     tip: int
     tax: int | None
     known: bool
-    way: tuple[str, str | None]
+    payment: tuple[str, str | None]
     lines: list[tuple[Line, int, int]]
 
 
@@ -54,7 +54,7 @@ class Sale:
     fee: int
     tip: int
     tax: int
-    way: tuple[str, str | None]
+    payment: tuple[str, str | None]
     lines: list[Line] | None
     refunds: list[Refund]
 
@@ -141,7 +141,7 @@ class Recount:
             result.append({
                 "currency": currency,
                 "figures": whole.figures(sum(v.fell_back for v in own)),
-                "methods": sorted(methods(whole, net), key=by_name),
+                "methods": sorted(methods(whole, net), key=order_of_method),
                 "locations": [
                     {"locationId": v.id, "figures": parts[v.id].figures(int(v.fell_back)),
                      "sharePercent": share(parts[v.id].net(), net)}
@@ -204,7 +204,7 @@ class Recount:
             if venue.id not in days:
                 continue
             for sale in self._completed(venue):
-                if self._within(sale.at, venue, days) and wanted(sale.way, types):
+                if self._within(sale.at, venue, days) and wanted(sale.payment, types):
                     for line in sale.lines or [None]:  # type: ignore[list-item]
                         into = item(sale.currency, line)
                         gross = sale.gross if line is None else line.gross
@@ -217,7 +217,9 @@ class Recount:
                             into["lineCount"] += 1
                             into["quantityMilli"] += milli(line.quantity, line.exponent)
                 for refund in sale.refunds:
-                    if not self._within(refund.at, venue, days) or not wanted(refund.way, types):
+                    if not self._within(refund.at, venue, days) or not wanted(
+                        refund.payment, types
+                    ):
                         continue
                     for line, quantity, amount in refund.lines or [(None, 0, refund.goods)]:
                         into = item(sale.currency, line)
@@ -243,7 +245,7 @@ class Recount:
             if venue.id not in days:
                 continue
             for sale in self._completed(venue):
-                if self._within(sale.at, venue, days) and wanted(sale.way, types):
+                if self._within(sale.at, venue, days) and wanted(sale.payment, types):
                     day = sale.at.astimezone(venue.zone).date().isoformat()
                     revenue, count = revenues[sale.currency].get(day, (0, 0))
                     revenue += sale.total - sum(refund.goods for refund in sale.refunds)
@@ -270,9 +272,9 @@ class Recount:
         for sale in self.sales:
             if sale.location != venue.position:
                 continue
-            if self._within(sale.at, venue, days_of_venue) and wanted(sale.way, types):
+            if self._within(sale.at, venue, days_of_venue) and wanted(sale.payment, types):
                 currencies.add(sale.currency)
-            if any(self._within(refund.at, venue, days_of_venue) and wanted(refund.way, types)
+            if any(self._within(refund.at, venue, days_of_venue) and wanted(refund.payment, types)
                    for refund in sale.refunds):  # fmt: skip
                 currencies.add(sale.currency)
         return currencies
@@ -284,7 +286,7 @@ class Recount:
         for sale in self.sales:
             if sale.location != venue.position or sale.currency != currency:
                 continue
-            is_sold = self._within(sale.at, venue, days_of_venue) and wanted(sale.way, types)
+            is_sold = self._within(sale.at, venue, days_of_venue) and wanted(sale.payment, types)
             if is_sold and sale.status == "completed":
                 part.sold.append(sale)
             elif is_sold:
@@ -292,7 +294,7 @@ class Recount:
             for refund in sale.refunds:
                 if refund.at is None and is_sold:
                     part.undated.append(refund)
-                if self._within(refund.at, venue, days_of_venue) and wanted(refund.way, types):
+                if self._within(refund.at, venue, days_of_venue) and wanted(refund.payment, types):
                     part.given_back.append(refund)
         return part
 
@@ -427,14 +429,14 @@ def merge(parts: list[Part]) -> Part:
 
 def methods(part: Part, net: int) -> list[Json]:
     rows = []
-    ways = {s.way for s in part.sold} | {r.way for r in part.given_back}
-    for way in ways:
-        sale = sum(s.total for s in part.sold if s.way == way)
-        back = [r for r in part.given_back if r.way == way]
+    payments = {s.payment for s in part.sold} | {r.payment for r in part.given_back}
+    for payment in payments:
+        sale = sum(s.total for s in part.sold if s.payment == payment)
+        back = [r for r in part.given_back if r.payment == payment]
         refund = sum(r.goods for r in back)
         rows.append({
-            "paymentType": way[0],
-            "paymentMethodName": way[1],
+            "paymentType": payment[0],
+            "paymentMethodName": payment[1],
             "saleCents": sale,
             "refundedCents": refund,
             "netCents": sale - refund,
@@ -445,12 +447,12 @@ def methods(part: Part, net: int) -> list[Json]:
     return rows
 
 
-def by_name(method: Json) -> tuple[int, str, str]:
+def order_of_method(method: Json) -> tuple[int, str, str]:
     return (-method["netCents"], method["paymentType"], method["paymentMethodName"] or "")
 
 
-def wanted(way: tuple[str, str | None], types: list[str] | None) -> bool:
-    return types is None or way[0] in types
+def wanted(payment: tuple[str, str | None], types: list[str] | None) -> bool:
+    return types is None or payment[0] in types
 
 
 def dashed(value: Any) -> str | None:

@@ -44,7 +44,7 @@ def length(zone: str, day: date) -> timedelta:
         ("Pacific/Kiritimati", date(2026, 1, 1), 24),
     ],
 )
-def test_local_days_have_23_to_25_hours(zone: str, day: date, hours: float) -> None:
+def test_local_days_have_their_real_length(zone: str, day: date, hours: float) -> None:
     assert length(zone, day) == timedelta(hours=hours)
 
 

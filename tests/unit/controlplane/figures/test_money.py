@@ -32,6 +32,12 @@ def test_split_amounts_sum_up_and_differ_by_less_than_a_unit_from_the_exact_shar
             assert abs(part - Fraction(amount * weight, whole)) < 1
 
 
+def test_the_largest_remainders_get_the_units_that_are_left_over() -> None:
+    assert split(1, [1, 2]) == [0, 1]
+    assert split(5, [1, 1, 2]) == [1, 1, 3]
+    assert split(1, [1, 1]) == [1, 0]
+
+
 def test_split_without_weights_assigns_everything_to_the_first_part() -> None:
     assert split(5, [0, 0]) == [5, 0]
     assert split(5, []) == []
@@ -69,7 +75,7 @@ def test_quantities_are_converted_to_thousandths_and_pieces() -> None:
     assert pieces(375, 3) == 1
 
 
-def test_shares_of_nothing_are_unknown() -> None:
+def test_shares_of_zero_are_none() -> None:
     assert percent(1, 0) is None
     assert ratio(1, 0) is None
     assert percent(1, 4) == 25.0

@@ -55,8 +55,8 @@ def naive(  # noqa: C901, PLR0912 - one function is easier to check
         age = (today - there.date()).days
         if is_sale and 1 <= age <= 28:
             orders[there.isoweekday(), there.hour] += 1
-        # A currency is listed even if all its sales are later today than now. No figure includes
-        # these sales.
+        # A currency is listed even if all its sales of today have times after ``now``. No figure
+        # includes these sales.
         if age in {0, 1}:
             recent.add(currency)
         if age == 0 and (there.hour < local.hour or (there.hour == local.hour and at <= now)):

@@ -1,6 +1,6 @@
 """Tests that all figures of a generated merchant equal a recount of all its rows.
 
-They also check that rebuilt rollups equal the rollups that were updated with each sale.
+The tests also check that rebuilt rollups equal the rollups that were updated with each sale.
 `make test-figures` uses 2,000 merchants.
 """
 

@@ -31,7 +31,7 @@ def first_and_last(zone: str, **question: Any) -> tuple[date, date]:
         ("America/New_York", "thisMonth", date(2026, 10, 1), date(2026, 10, 31)),
     ],
 )
-def test_periods_are_local(zone: str, period: str, first: date, last: date) -> None:
+def test_periods_consist_of_local_days(zone: str, period: str, first: date, last: date) -> None:
     assert first_and_last(zone, period=period) == (first, last)
 
 
@@ -58,7 +58,7 @@ def test_an_invalid_period_names_its_field(question: dict[str, Any], field: str)
     assert refused.value.field == field
 
 
-def test_366_days_are_the_most() -> None:
+def test_a_custom_period_can_have_366_days() -> None:
     days = (date(2028, 1, 1), date(2028, 12, 31))
     assert first_and_last("UTC", period="custom", first=days[0], last=days[1]) == days
 
@@ -75,12 +75,14 @@ def test_other_periods_ignore_the_dates() -> None:
 
 
 @given(first=st.integers(0, 400_000), length=st.integers(1, 366))
-def test_the_previous_stretch_is_as_long_and_right_before(first: int, length: int) -> None:
+def test_the_previous_period_has_the_same_length_and_ends_the_day_before(
+    first: int, length: int
+) -> None:
     days = Days(first, first + length - 1)
     assert days.previous.last == days.first - 1
     assert days.previous.last - days.previous.first == days.last - days.first
 
 
-def test_days_count_from_1970() -> None:
+def test_days_are_counted_from_1970() -> None:
     assert day_of(date(1970, 1, 1)) == 0
     assert Days(1, 1).hours == (24, 47)

@@ -26,7 +26,7 @@ WITHIN_S = 300
 KILLS = amount(medium=2, large=6)
 
 
-class Served:
+class ServiceProcess:
     """A process of the service that tests can kill, and start again on another port."""
 
     def __init__(self, database: str) -> None:
@@ -52,8 +52,8 @@ class Served:
 
 
 @asynccontextmanager
-async def two_processes(database: str) -> AsyncIterator[list[Served]]:
-    both = [Served(database), Served(database)]
+async def two_processes(database: str) -> AsyncIterator[list[ServiceProcess]]:
+    both = [ServiceProcess(database), ServiceProcess(database)]
     for each in both:
         await each.start()
     try:
@@ -64,7 +64,7 @@ async def two_processes(database: str) -> AsyncIterator[list[Served]]:
 
 
 async def call_random_process(
-    served: list[Served],
+    served: list[ServiceProcess],
     key: str,
     work: Callable[[SimulatedDevice], Awaitable[bool]],
     like: SimulatedDevice,
@@ -133,7 +133,7 @@ def state_of_pending(file: str) -> str:
         return database.read(lambda session: session.scalars(select(PendingRequest.state)).one())
 
 
-async def reports(served: list[Served], key: str, like: SimulatedDevice) -> list[str]:
+async def reports(served: list[ServiceProcess], key: str, like: SimulatedDevice) -> list[str]:
     results: list[str] = []
 
     async def work(device: SimulatedDevice) -> bool:

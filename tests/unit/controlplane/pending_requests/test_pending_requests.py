@@ -42,7 +42,7 @@ async def requests_of(device: SimulatedDevice) -> list[dict[str, Any]]:
     return list((await device.detail())["requests"])
 
 
-async def gone_device(service: RunningService) -> SimulatedDevice:
+async def offline_device(service: RunningService) -> SimulatedDevice:
     device = await service.device().enrolled()
     service.clock.advance(3600)
     return device
@@ -51,7 +51,7 @@ async def gone_device(service: RunningService) -> SimulatedDevice:
 async def test_a_pending_request_creates_one_request_when_the_device_is_online(
     service: RunningService,
 ) -> None:
-    device = await gone_device(service)
+    device = await offline_device(service)
     reply = await create_pending(service, instanceIds=[device.instance_id])
     assert (reply["created"], reply["existing"], reply["refused"]) == (1, 0, 0)
     await poll_changes(service.core)
@@ -80,7 +80,7 @@ async def test_a_pending_request_creates_one_request_when_the_device_is_online(
 async def test_a_request_that_the_device_never_received_is_dispatched_again(
     service: RunningService,
 ) -> None:
-    device = await gone_device(service)
+    device = await offline_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
     for turn in range(1, 4):  # the device is online for a short time
         await device.heartbeat()
@@ -118,7 +118,7 @@ async def test_an_open_request_of_the_same_kind_answers_a_pending_request(
 
 
 async def test_a_pending_request_expires_on_its_date(service: RunningService) -> None:
-    device = await gone_device(service)
+    device = await offline_device(service)
     await create_pending(service, instanceIds=[device.instance_id], days=1)
     service.clock.advance(86401)
     await device.heartbeat()
@@ -128,7 +128,7 @@ async def test_a_pending_request_expires_on_its_date(service: RunningService) ->
 
 
 async def test_a_pending_request_can_be_cancelled(service: RunningService) -> None:
-    device = await gone_device(service)
+    device = await offline_device(service)
     reply = await create_pending(service, instanceIds=[device.instance_id])
     (pending_id,) = reply["pendingRequests"]
     for _ in range(2):
@@ -142,7 +142,7 @@ async def test_a_pending_request_can_be_cancelled(service: RunningService) -> No
 async def test_revoking_the_device_or_the_key_ends_a_pending_request(
     service: RunningService,
 ) -> None:
-    device, other = await gone_device(service), await gone_device(service)
+    device, other = await offline_device(service), await offline_device(service)
     key = service.make_key()
     await create_pending(service, instanceIds=[device.instance_id])
     body = {"kind": "network", "until": until(service, 3), "instanceIds": [other.instance_id]}
@@ -157,10 +157,10 @@ async def test_revoking_the_device_or_the_key_ends_a_pending_request(
     assert (await row_of(service, other))["pendingRequests"] == []
 
 
-async def test_a_location_or_all_devices_get_one_pending_request_each(
+async def test_a_pending_request_for_many_devices_is_created_once_for_each_device(
     service: RunningService,
 ) -> None:
-    await gone_device(service)
+    await offline_device(service)
     elsewhere = await service.device(location_id="loc-0002").enrolled()
     service.clock.advance(3600)
     assert (await create_pending(service, location="loc-0002"))["created"] == 1
@@ -190,10 +190,10 @@ async def test_invalid_pending_requests_are_refused(
     assert (response.status_code, response.json()["code"]) == (status, code)
 
 
-async def test_a_key_is_limited_to_its_grant_locations_and_organization(
+async def test_a_key_cannot_exceed_its_grant_its_locations_or_its_organization(
     service: RunningService,
 ) -> None:
-    device = await gone_device(service)
+    device = await offline_device(service)
     reply = await create_pending(service, instanceIds=[device.instance_id])
     body = {"kind": "network", "until": until(service, 1), "instanceIds": [device.instance_id]}
     reader = service.make_key(can_write=False)
@@ -215,10 +215,10 @@ class TestLimits:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, pending_requests_max=2, open_requests_max=1)
 
-    async def test_pending_requests_and_their_requests_are_bounded(
+    async def test_the_numbers_of_pending_and_open_requests_are_limited(
         self, service: RunningService
     ) -> None:
-        devices = [await gone_device(service) for _ in range(3)]
+        devices = [await offline_device(service) for _ in range(3)]
         ids = [each.instance_id for each in devices]
         body = {"kind": "network", "until": until(service, 1), "instanceIds": ids}
         assert (await call(service, "pending-requests", **body)).json()[
@@ -237,7 +237,7 @@ class TestLimits:
 async def test_two_services_create_one_request_for_a_pending_request(
     service: RunningService,
 ) -> None:
-    device = await gone_device(service)
+    device = await offline_device(service)
     await create_pending(service, instanceIds=[device.instance_id])
     await device.heartbeat()
     async with beside(service.database, service.core.settings, service.clock) as other:

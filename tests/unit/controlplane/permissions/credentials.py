@@ -25,7 +25,7 @@ ROLES: Final[tuple[Role, ...]] = ("owner", "manager", "viewer")
 ORIGIN: Final = "http://service"
 PASSWORD_HASH: Final = hasher(MEMORY_KIB, PASSES).hash(PASSWORD)
 LONG_AGO: Final = timedelta(days=40)
-NOBODY: Final = "none, invalid, ended"
+NO_ACCESS: Final = "none, invalid, ended"
 Headers = dict[str, str]
 
 
@@ -185,7 +185,7 @@ def good(maker: Maker) -> Iterator[Credential]:
         for where in ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=where)
             column = "key writes" if can_write else "key reads"
-            name = f"nobody's {column}, {len(where)} locations"
+            name = f"{column}, no owner, {len(where)} locations"
             yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
     for role in ROLES:
         yield from _credentials_of_user(maker, role, ())
@@ -232,15 +232,15 @@ def bad(maker: Maker) -> Iterator[Credential]:
     """Return all invalid credentials: absent, malformed, expired or revoked."""
     headers_by_caller: dict[str, Headers] = {
         "none": {},
-        **_rubbish(maker),
+        **_malformed(maker),
         **_removed(maker),
         **_ended(maker),
     }
     for name, headers in headers_by_caller.items():
-        yield Credential(name, NOBODY, headers)
+        yield Credential(name, NO_ACCESS, headers)
 
 
-def _rubbish(maker: Maker) -> dict[str, Headers]:
+def _malformed(maker: Maker) -> dict[str, Headers]:
     """Return malformed credentials, and valid secrets that are sent as the wrong kind."""
     user = maker.add_user("owner")
     session_id, token = maker.sign_in(user)
@@ -250,10 +250,10 @@ def _rubbish(maker: Maker) -> dict[str, Headers]:
     _, retail_key, access = maker.retail(can_write=True)
     header, claims, _ = access.split(".")
     return {
-        "a key that was never made": bearer("vck_" + "x" * 43),
-        "an OAuth token that was never made": bearer("voa_" + "x" * 43),
-        "a session that was never made": cookie("x" * 43),
-        "an access token that nobody signed": bearer(f"{header}.{claims}.{'x' * 86}"),
+        "a key that was never created": bearer("vck_" + "x" * 43),
+        "an OAuth token that was never created": bearer("voa_" + "x" * 43),
+        "a session that was never created": cookie("x" * 43),
+        "an access token with an invalid signature": bearer(f"{header}.{claims}.{'x' * 86}"),
         "no scheme": {"authorization": secret},
         "another scheme": {"authorization": f"Basic {secret}"},
         "a key as a cookie": cookie(secret),
@@ -261,15 +261,15 @@ def _rubbish(maker: Maker) -> dict[str, Headers]:
         "a session's id": cookie(str(session_id)),
         "a refresh token": bearer(refresh),
         "the secret of a retail key": bearer(retail_key),
-        "rubbish beside a good cookie": cookie(token) | bearer("rubbish"),
+        "a malformed token and a valid cookie": cookie(token) | bearer("malformed"),
     }
 
 
 def _ended(maker: Maker) -> dict[str, Headers]:
     session, now = maker.session, maker.now
     user = maker.add_user("owner")
-    nobodys, owned = maker.key(can_write=True), maker.key(can_write=True, owner=user)
-    for key_id, _ in (nobodys, owned):
+    unowned, owned = maker.key(can_write=True), maker.key(can_write=True, owner=user)
+    for key_id, _ in (unowned, owned):
         key_store.revoke_key(session, key_id, now)
     session_id, ended = maker.sign_in(user)
     sessions.end(session, session_id, user)
@@ -282,7 +282,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
     clients.revoke_key(session, retail_id, now)
     _, _, old_retail = maker.retail(can_write=True, ago=timedelta(hours=1))
     return {
-        "nobody's key, revoked": nobodys[1],
+        "a key without an owner, revoked": unowned[1],
         "a member's key, revoked": owned[1],
         "session, ended": cookie(ended),
         "session, expired": cookie(expired),

@@ -162,6 +162,9 @@ CONSOLE_CALLS: Final = {
             None,
         ),
     ),
+    "/console/sales-table": (
+        ("reads", SELLS, lambda c, p: {"locationId": location_of(c, p), "period": "today"}, None),
+    ),
     CONSOLE + "pending-requests": (
         ("writes", THING, lambda c, p: _pending(c, instanceIds=[_instance(c, p)]), None),
         ("writes", NAME, lambda c, p: _pending(c, location=location_of(c, p)), None),

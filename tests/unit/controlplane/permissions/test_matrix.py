@@ -40,11 +40,11 @@ from tests.unit.controlplane.permissions.table import (
 from tests.unit.controlplane.permissions.world import Enroller, make_world
 from tests.unit.controlplane.running_service import RunningService
 
-CELLS_MIN = sizes.amount(medium=2000, large=6000)
-SHARE = sizes.amount(medium=3, large=1)
-"""In a medium run, each credential makes a third of the calls.
+CELLS_MIN = sizes.amount(medium=1200, large=6000)
+SHARE = sizes.amount(medium=5, large=1)
+"""In a medium run, each credential makes a fifth of the calls.
 
-Three consecutive credentials together make all calls.
+Five consecutive credentials together make all calls.
 """
 
 

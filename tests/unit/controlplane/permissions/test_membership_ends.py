@@ -47,8 +47,8 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     stop(started)
 
 
-class Ending:
-    """Repeats calls and reads streams of members until the service refuses or ends them."""
+class MemberCalls:
+    """Repeats calls until they are refused, and reads streams until the service ends them."""
 
     def __init__(self, http: httpx2.AsyncClient, instance_id: str) -> None:
         self._http = http
@@ -110,16 +110,16 @@ async def test_a_removed_membership_ends_all_calls_and_streams(process: Process)
 
 async def _remove_and_watch(process: Process, database: Database, http: httpx2.AsyncClient) -> None:
     device = await SimulatedDevice(http, process.api_key).enrolled()
-    people = {
+    members = {
         name: database.write(lambda session, name=name: _member(session, process, name))
         for name in ("elsewhere", "nowhere", "stays")
     }  # fmt: skip
-    ending, staying = Ending(http, device.instance_id), Ending(http, device.instance_id)
+    ending, staying = MemberCalls(http, device.instance_id), MemberCalls(http, device.instance_id)
     try:
-        for name, (_, credentials) in people.items():
+        for name, (_, credentials) in members.items():
             (staying if name == "stays" else ending).watch(name, credentials)
         await asyncio.gather(ending.begun(), staying.begun())
-        leavers = [people[name][0] for name in ("elsewhere", "nowhere")]
+        leavers = [members[name][0] for name in ("elsewhere", "nowhere")]
         database.write(lambda session: _remove(session, leavers))
         async with asyncio.timeout(TIMEOUT_S):
             await asyncio.gather(*ending.ends.values())

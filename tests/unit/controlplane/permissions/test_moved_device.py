@@ -1,4 +1,4 @@
-"""Tests that a report stays at the location where it was created if its device moves."""
+"""Tests that a report belongs to the location where it was created, even if its device moves."""
 
 import json
 

@@ -62,7 +62,7 @@ async def test_concurrent_enrolments_create_one_binding(service: RunningService)
     assert len({reply.content for reply in replies}) == 1
 
 
-async def test_concurrent_answers_to_two_challenges_create_one_binding(
+async def test_concurrent_answers_to_several_challenges_create_one_binding(
     service: RunningService,
 ) -> None:
     device = service.device()
@@ -90,7 +90,7 @@ async def test_a_challenge_expires(service: RunningService) -> None:
     assert (response.status_code, response.json()["code"]) == (409, "challenge_expired")
 
 
-async def test_a_wrong_signature_does_not_enrol_and_does_not_burn_the_challenge(
+async def test_a_wrong_signature_enrols_no_device_and_does_not_use_the_challenge(
     service: RunningService,
 ) -> None:
     device = service.device()
@@ -113,7 +113,9 @@ async def test_a_challenge_belongs_to_the_key_that_requested_it(service: Running
     assert (response.status_code, response.json()["code"]) == (404, "challenge_not_found")
 
 
-async def test_a_key_that_is_not_ed25519_is_a_field_error(service: RunningService) -> None:
+async def test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field(
+    service: RunningService,
+) -> None:
     response = await service.device().challenge(publicKey="0" * 88)
     assert response.status_code == 400
     assert list(response.json()["errors"]) == ["publicKey"]
@@ -193,7 +195,7 @@ def kind_for(path: str) -> dict[str, str]:
     return {"kind": "network"} if path == routes.CREATE_REQUEST else {}
 
 
-async def test_current_is_the_newest_binding_of_the_key(service: RunningService) -> None:
+async def test_current_returns_the_newest_binding_of_the_key(service: RunningService) -> None:
     first = await service.device().enrolled()
     service.clock.advance(1)
     second = await service.device().enrolled()
@@ -230,7 +232,7 @@ async def test_a_heartbeat_of_an_unknown_binding_returns_404(service: RunningSer
     assert (response.status_code, response.json()["code"]) == (404, "binding_not_found")
 
 
-async def test_commands_follow_a_silent_device_to_its_new_api_key(
+async def test_commands_for_an_offline_device_are_delivered_to_its_new_api_key(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
@@ -244,7 +246,9 @@ async def test_commands_follow_a_silent_device_to_its_new_api_key(
     assert await device.commands() == []
 
 
-async def test_a_device_whose_key_was_revoked_moves_at_once(service: RunningService) -> None:
+async def test_a_device_whose_api_key_was_revoked_moves_to_a_new_key_at_once(
+    service: RunningService,
+) -> None:
     device = await service.device(service.make_key()).enrolled()
     await device.create_request()
     revoke(service, device.api_key)
@@ -295,7 +299,9 @@ async def test_concurrent_heartbeats_are_each_answered(service: RunningService) 
 
 
 @pytest.mark.parametrize("field", ["instanceId", "publicKey", "platform", "locationId"])
-async def test_a_missing_field_is_named(service: RunningService, field: str) -> None:
+async def test_the_refusal_of_a_missing_field_names_the_field(
+    service: RunningService, field: str
+) -> None:
     response = await service.device().challenge(**{field: None})
     assert response.status_code == 400
     assert list(response.json()["errors"]) == [field]

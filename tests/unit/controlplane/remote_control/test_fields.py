@@ -115,7 +115,7 @@ async def test_a_field_accepts_permitted_values_and_refuses_forbidden_values(
 
 
 @pytest.mark.parametrize("operation", BODIES)
-async def test_exactly_the_required_fields_are_required(
+async def test_the_service_requires_exactly_the_fields_that_the_contract_requires(
     service: RunningService, operation: str
 ) -> None:
     required = set(OPERATIONS[operation][0]["required"])

@@ -1,4 +1,4 @@
-"""Tests of the calls of operators, who create requests, list devices and revoke them."""
+"""Tests of the calls of operators, who create requests, and list and revoke devices."""
 
 import json
 import uuid
@@ -61,7 +61,7 @@ async def test_a_request_for_a_revoked_or_unknown_device_is_refused(
     assert (refused.status_code, refused.json()["code"]) == (404, "device_not_found")
 
 
-async def test_open_requests_are_bounded(service: RunningService) -> None:
+async def test_the_number_of_open_requests_is_limited(service: RunningService) -> None:
     device = await service.device().enrolled()
     for _ in range(service.core.settings.open_requests_max):
         await device.create_request()
@@ -117,7 +117,7 @@ async def test_an_invalid_cursor_is_refused(service: RunningService, cursor: str
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_cursor")
 
 
-async def test_a_cursor_is_bounded(service: RunningService) -> None:
+async def test_the_length_of_a_cursor_is_limited(service: RunningService) -> None:
     refused = await service.device().call(routes.LIST_DEVICES, cursor="A" * 129)
     assert list(refused.json()["errors"]) == ["cursor"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.wire import routes
-from tests.fakes.remote_control.making import made
+from tests.fakes.remote_control.making import random_document
 from tests.fakes.schemas.contract import (
     APPLICATION_PAYLOAD,
     NETWORK_PAYLOAD,
@@ -95,7 +95,7 @@ def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
     for seed in range(DRAWN):
         if len(results) == wanted:
             break
-        payload = made(KINDS[kind], random.Random(seed))
+        payload = random_document(KINDS[kind], random.Random(seed))
         for path, bound, edge in edges(KINDS[kind], payload):
             results.setdefault((path, bound), (payload, edge))
     return results
@@ -139,7 +139,7 @@ async def test_any_payload_that_the_document_permits_is_accepted(
 ) -> None:
     device = await service.device().enrolled()
     for seed in range(DRAWN, DRAWN + 20):  # seeds that edges_of() does not use
-        payload = made(KINDS[kind], random.Random(seed))
+        payload = random_document(KINDS[kind], random.Random(seed))
         sent = (await device.submit(payload, kind=kind)).json()
         reply = await device.call(routes.REPORT_DETAIL, reportId=sent["reportId"])
         assert reply.json()["payload"] == payload

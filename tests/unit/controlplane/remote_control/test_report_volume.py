@@ -1,4 +1,4 @@
-"""Tests of the limits of the size of reports in a day."""
+"""Tests of the limits on the total size of the reports of one day."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ class TestDevice:
         assert (await device.submit(REPORT, **late)).status_code == 200
         assert await device.status_of(request_id) == "completed"
 
-    async def test_an_agent_keeps_the_report_and_sends_it_again(
+    async def test_the_agent_reads_the_refusal_as_throttling_with_a_permitted_wait(
         self, service: RunningService
     ) -> None:
         device = await service.device().enrolled()
@@ -76,7 +76,9 @@ class TestDevice:
         assert (await device.submit(REPORT)).status_code == 429
         assert (await device.submit(REPORT, **repeated)).status_code == 200
 
-    async def test_concurrent_reports_do_not_pass_the_limit(self, service: RunningService) -> None:
+    async def test_concurrent_reports_do_not_exceed_the_limit(
+        self, service: RunningService
+    ) -> None:
         device = await service.device().enrolled()
         replies = await asyncio.gather(*(device.submit(REPORT) for _ in range(8)))
         assert sorted(reply.status_code for reply in replies) == [200] * 2 + [429] * 6
@@ -86,7 +88,7 @@ class TestDevice:
         replies = [await device.submit() for _ in range(2 * SIZE // ROW_BYTES + 2)]
         assert replies[-1].status_code == 429
 
-    async def test_a_report_above_the_limit_is_the_first_of_a_day(
+    async def test_the_first_report_of_a_day_can_be_larger_than_the_limit(
         self, service: RunningService
     ) -> None:
         device = await service.device().enrolled()
@@ -100,7 +102,7 @@ class TestOrganization:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, refusal_delay_s=0, organization_report_bytes=3 * SIZE)
 
-    async def test_new_devices_and_keys_do_not_pass_the_limit(
+    async def test_new_devices_and_keys_share_the_limit_of_their_organization(
         self, service: RunningService
     ) -> None:
         async def submit(**organization: str) -> int:
@@ -124,14 +126,14 @@ class TestOrganization:
 
 
 class TestDefaults:
-    def test_no_agent_meets_the_limit_of_a_device(self) -> None:
+    def test_no_agent_reaches_the_limit_of_a_device(self) -> None:
         """Cron expressions allow one report of each kind a minute."""
         largest = Limits().max_report_bytes + ROW_BYTES
         assert 2 * MINUTES * largest < Settings().device_report_bytes
         assert Settings().device_report_bytes < Settings().organization_report_bytes
 
-    def test_ten_thousand_devices_do_not_meet_the_limit_of_an_organization(self) -> None:
-        """A usual report has 20 KiB. A device sends one each half hour, and some more."""
+    def test_ten_thousand_devices_do_not_reach_the_limit_of_an_organization(self) -> None:
+        """A usual report has 20 KiB. A device sends one every half hour, and six more each day."""
         usual = 20 * 1024 + ROW_BYTES
         assert 10_000 * (48 + 6) * usual < Settings().organization_report_bytes
 

@@ -47,7 +47,7 @@ async def kept(device: SimulatedDevice) -> tuple[set[str], set[str]]:
     )
 
 
-async def test_the_newest_of_each_kind_stays_however_old(service: RunningService) -> None:
+async def test_the_newest_report_of_each_kind_is_kept_at_any_age(service: RunningService) -> None:
     device, other = await service.device().enrolled(), await service.device().enrolled()
     old = [await report(device), await report(device, "application"), await report(other)]
     newest = await report(device)
@@ -73,7 +73,7 @@ async def test_a_request_stays_as_long_as_its_report(service: RunningService) ->
     newest = await report(device, requestId=stays)
     service.clock.advance(KEEP.total_seconds() + 1)
     still_open = await device.create_request()
-    await device.create_request()  # this call expires due requests
+    await device.create_request()  # this call marks due requests as expired
     assert expired != still_open
     assert delete(service) == 3
     reports, requests = await kept(device)

@@ -66,7 +66,7 @@ def test_other_permitted_replies_fit(right: httpx2.Response) -> None:
 
 
 @pytest.mark.parametrize("name", REPLIES)
-def test_every_field_is_always_present_and_no_other(name: str) -> None:
+def test_a_reply_with_a_missing_or_additional_field_does_not_fit(name: str) -> None:
     body = golden.document_of(REPLIES[name])
     wrong = [body | {"colour": 1}, *({k: v for k, v in body.items() if k != key} for key in body)]
     for each in (*wrong, None if name != "current" else 1):
@@ -75,7 +75,9 @@ def test_every_field_is_always_present_and_no_other(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", [("device",), ("requests", 0), ("reports", 0)])
-def test_records_within_have_every_field_and_no_other(path: tuple[str | int, ...]) -> None:
+def test_a_record_with_a_missing_or_additional_field_does_not_fit(
+    path: tuple[str | int, ...],
+) -> None:
     record: Any = golden.document_of(REPLIES["deviceDetail"])
     for step in path:
         record = record[step]

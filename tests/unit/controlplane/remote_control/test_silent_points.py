@@ -18,7 +18,9 @@ APPLICATION = json.loads(encode(application_snapshot()))
 
 
 @pytest.mark.parametrize("field", ["requestId", "failureReason"])
-async def test_null_is_not_the_same_as_left_out(service: RunningService, field: str) -> None:
+async def test_null_is_refused_for_a_field_that_can_be_left_out(
+    service: RunningService, field: str
+) -> None:
     device = await service.device().enrolled()
     refused = await device.submit(NETWORK, **{field: None})
     assert refused.status_code == 400
@@ -34,7 +36,7 @@ async def test_a_payload_that_does_not_fit_its_kind_is_refused(
     assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
 
 
-async def test_the_payload_may_name_another_report(service: RunningService) -> None:
+async def test_the_report_id_in_the_payload_can_be_a_different_one(service: RunningService) -> None:
     device = await service.device().enrolled()
     report_id = str(uuid.uuid4())
     assert NETWORK["reportId"] != report_id
@@ -51,7 +53,9 @@ async def test_a_completed_report_with_a_failure_reason_is_refused(service: Runn
     assert partial.status_code == 200
 
 
-async def test_received_after_running_changes_nothing(service: RunningService) -> None:
+async def test_the_acknowledgement_received_after_running_changes_nothing(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     await device.acknowledge(request, "running")
@@ -61,7 +65,7 @@ async def test_received_after_running_changes_nothing(service: RunningService) -
 
 
 @pytest.mark.parametrize("is_swept", [False, True])
-async def test_the_expiry_time_of_a_request_never_changes(
+async def test_a_late_report_does_not_change_when_an_expired_request_finished(
     service: RunningService, is_swept: bool
 ) -> None:
     device = await service.device().enrolled()
@@ -99,7 +103,7 @@ async def test_requests_require_a_declared_capability(
         assert reply.json()["code"] == "kind_unsupported"
 
 
-def test_a_reply_may_hold_a_longer_version_than_is_taken() -> None:
+def test_the_app_version_in_a_reply_can_be_longer_than_in_a_request() -> None:
     record = {
         "instanceId": str(uuid.uuid4()), "locationId": "loc", "legacyInstallId": "till",
         "appVersion": "1" * 200, "capabilities": [], "bindingId": str(uuid.uuid4()),

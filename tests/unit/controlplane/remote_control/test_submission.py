@@ -107,7 +107,9 @@ async def test_only_one_of_two_reports_for_a_request_is_accepted(service: Runnin
     assert loser.json()["code"] == "request_finished"
 
 
-async def test_a_late_report_still_counts(service: RunningService) -> None:
+async def test_a_report_for_an_expired_request_completes_the_request(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     service.clock.advance(service.core.settings.request_ttl_s + 1)
@@ -139,7 +141,7 @@ async def test_a_report_from_an_ended_binding_is_refused_unless_it_is_known(
         (NETWORK, {"outcome": "done"}, "outcome"),
     ],
 )
-async def test_a_report_that_does_not_fit_is_refused_by_field(
+async def test_the_refusal_of_an_invalid_report_names_the_field(
     service: RunningService, report: Any, changes: dict[str, str], field: str
 ) -> None:
     device = await service.device().enrolled()
@@ -152,7 +154,7 @@ async def test_a_report_that_does_not_fit_is_refused_by_field(
 
 @pytest.mark.parametrize("outcome", ["completed", "partial", "failed"])
 @pytest.mark.parametrize("report", [..., None, "text", 7, 1.5, True, [], [NETWORK], {}, {"a": 1}])
-async def test_any_other_value_is_stored_without_a_payload(
+async def test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_payload(
     service: RunningService, outcome: str, report: Any
 ) -> None:
     device = await service.device().enrolled()

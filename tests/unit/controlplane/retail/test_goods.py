@@ -53,7 +53,7 @@ def body(**changes: Any) -> dict[str, Any]:
 
 UNSTORABLE = ("\x00", "\n", "\x1b", "\x7f", "\x85", "\ud800", "\udfff")
 """Characters that are refused in a text: control characters, and halves of surrogate pairs."""
-UNKEPT: tuple[dict[str, Any], ...] = (
+REFUSED_DATA: tuple[dict[str, Any], ...] = (
     {"a": "\x00"},
     {"a": [1, {"b": "\ud800"}]},
     {"a": {"b\x00": 1}},
@@ -275,7 +275,10 @@ async def test_values_at_the_limits_are_accepted(
         ({"description": "one\x00two"}, "description"),
         ({"description": "one\ud800"}, "description"),
         *(({"external_data": {"id": f"tea-{wrong}"}}, "external_data.id") for wrong in UNSTORABLE),
-        *(({"external_data": {"id": "good-1", **extra}}, "external_data") for extra in UNKEPT),
+        *(
+            ({"external_data": {"id": "good-1", **extra}}, "external_data")
+            for extra in REFUSED_DATA
+        ),
         ({"variations": [{"name": "a"}, {"name": "b\n"}]}, "variations[1].name"),
         ({"variations": [{"external_data": {"id": "good-1", "a": "\ud800"}}]},
          "variations[0].external_data"),
@@ -283,7 +286,7 @@ async def test_values_at_the_limits_are_accepted(
          "variations[0].codes[0].value"),
     ],
 )  # fmt: skip
-async def test_values_beyond_the_limits_are_refused_by_name(
+async def test_the_refusal_of_a_value_beyond_the_limits_names_its_field(
     company: Retailer, changes: dict[str, Any], where: str
 ) -> None:
     reply = await company.create(body(**changes))
@@ -428,7 +431,7 @@ async def test_units_and_fees_are_listed_in_pages(company: Retailer) -> None:
         assert len(set(seen)) == count
 
 
-async def test_an_invalid_good_id_is_refused_by_name(company: Retailer) -> None:
+async def test_the_refusal_of_an_invalid_good_id_names_the_parameter(company: Retailer) -> None:
     reply = await company.get(routes.GOOD.format(good_id="7"))
     assert (reply.status_code, list(reply.json()["errors"])) == (400, ["good_id"])
 

@@ -45,7 +45,7 @@ async def test_no_token_is_issued_while_its_family_ends(database: Database) -> N
     def refresh(token: str) -> Grant | None:
         return database.write(lambda session: clients.refresh(session, token, clock()))
 
-    def is_anyone_waiting() -> bool:
+    def is_transaction_waiting() -> bool:
         return database.read(lambda session: session.scalars(WAITING).one()) > 0
 
     first = database.write(grant)
@@ -55,7 +55,7 @@ async def test_no_token_is_issued_while_its_family_ends(database: Database) -> N
         third = clients.refresh(session, second.refresh_token, clock())
         session.flush()
         reuse = asyncio.create_task(asyncio.to_thread(refresh, first.refresh_token))
-        while not await asyncio.to_thread(is_anyone_waiting):
+        while not await asyncio.to_thread(is_transaction_waiting):
             assert not reuse.done()
     assert await reuse is None
     assert third is not None

@@ -73,7 +73,9 @@ async def test_a_busy_database_returns_503_with_retry_after(method: str, path: s
     assert int(reply.headers["retry-after"]) >= 1
 
 
-async def test_a_create_on_a_locked_database_asks_to_come_back(tmp_path: Path) -> None:
+async def test_creating_a_good_in_a_locked_database_returns_503_with_retry_after(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "service.db"
     database = Database(str(file), busy_timeout_s=0.05)
     async with beside(database, Settings(refusal_delay_s=0), FakeClock()) as service:

@@ -193,7 +193,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("sort", ORDERS)
-async def test_pages_follow_each_other_in_every_order(company: Retailer, sort: str) -> None:
+async def test_pages_contain_each_sale_once_in_every_order(company: Retailer, sort: str) -> None:
     # Many sales have the same time: only the order of arrival distinguishes them.
     for number in range(3):
         company.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
@@ -206,7 +206,7 @@ async def test_pages_follow_each_other_in_every_order(company: Retailer, sort: s
 
 
 @pytest.mark.parametrize("sort", ORDERS)
-async def test_sales_that_arrive_meanwhile_neither_repeat_nor_hide_one(
+async def test_sales_added_between_two_pages_cause_no_repeated_or_skipped_sale(
     company: Retailer, sort: str
 ) -> None:
     company.add_sales(61, NOON, MINUTE)
@@ -242,7 +242,7 @@ async def test_sales_are_newest_first_by_default(company: Retailer) -> None:
         ("2027-01-01T00:00:00Z", None, 0),
     ],
 )
-async def test_both_bounds_are_inclusive(
+async def test_both_bounds_of_the_time_filter_are_inclusive(
     company: Retailer, first: str | None, last: str | None, count: int
 ) -> None:
     company.add_sales(10, NOON, MINUTE)
@@ -269,7 +269,7 @@ async def test_both_bounds_are_inclusive(
         ({"status": "completed", "company_id": "7"}, "company_id"),
     ],
 )
-async def test_a_wrong_parameter_is_named(
+async def test_the_refusal_of_an_invalid_parameter_names_the_parameter(
     company: Retailer, parameters: dict[str, str], where: str
 ) -> None:
     reply = await company.get(routes.SALES, **parameters)
@@ -320,7 +320,7 @@ async def test_a_cursor_of_another_listing_is_refused(company: Retailer) -> None
     assert reply.json()["code"] == "invalid_cursor"
 
 
-def test_the_longest_cursor_fits() -> None:
+def test_the_longest_cursor_fits_the_limit_of_the_contract() -> None:
     cursors = Cursors(b"k" * 32, NOON)
     listing = ("org" * 100, "sales")
     for number in (0, -(2**63), 2**63 - 1):
@@ -329,7 +329,7 @@ def test_the_longest_cursor_fits() -> None:
         assert cursors.read(listing, cursor) == SortKey(number, 2**63 - 1)
 
 
-async def test_terminals_and_people_are_listed(company: Retailer) -> None:
+async def test_points_of_sale_and_employees_are_listed(company: Retailer) -> None:
     terminals = (await company.get(routes.POINTS_OF_SALE)).json()
     assert terminals == {
         "cursor": None,
@@ -346,7 +346,7 @@ async def test_terminals_and_people_are_listed(company: Retailer) -> None:
     assert people == {"cursor": None, "items": [{"id": "emp-1", "name": "Ana"}]}
 
 
-async def test_sales_require_a_token(company: Retailer) -> None:
+async def test_every_retail_operation_requires_a_token(company: Retailer) -> None:
     for each in OPERATIONS:
         path = each.path.format(good_id=VAT, sale_id=VAT)
         for headers in ({}, {"authorization": "Bearer a.b.c"}, {"authorization": "Basic YTpi"}):

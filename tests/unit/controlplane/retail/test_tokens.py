@@ -1,6 +1,7 @@
 """Tests of the tokens of the retail API: how they are issued, what they permit, when they end."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -39,9 +40,39 @@ async def refresh(service: RunningService, token: str) -> httpx2.Response:
     return await post(service, routes.REFRESH, {"refresh_token": token})
 
 
-def assert_unauthenticated(reply: httpx2.Response) -> None:
+CHALLENGE = re.compile(
+    r'Bearer realm="retail", error="invalid_token",'
+    r' error_description="([\x20-\x21\x23-\x5b\x5d-\x7e]+)"'
+)
+"""The header of a 401 (RFC 6750, section 3)."""
+
+
+def assert_unauthenticated(reply: httpx2.Response) -> str:
+    """Return the description of the error."""
     assert (reply.status_code, reply.content) == (401, b"")
-    assert reply.headers["www-authenticate"].startswith("Bearer")
+    challenge = CHALLENGE.fullmatch(reply.headers["www-authenticate"])
+    assert challenge is not None
+    return challenge[1]
+
+
+async def test_a_401_explains_itself_in_its_header(service: RunningService) -> None:
+    api_key = new_key(service)
+    access = await access_of(service, api_key)
+    exchange_it = "POST /api/v1/auth/tokens"
+    described = {
+        "no header": await service.http.get(routes.FEES),
+        "an API key": await fees(service, api_key),
+        "a wrong token": await fees(service, access[:-4] + "AAAA"),
+        "a wrong key": await exchange(service, "venue_live_" + "A" * 64),
+        "a wrong refresh token": await refresh(service, "x"),
+    }
+    sentences = {name: assert_unauthenticated(reply) for name, reply in described.items()}
+    assert "Authorization: Bearer <access token> is missing" in sentences["no header"]
+    assert sentences["an API key"].startswith("This is an API key, not an access token.")
+    assert "has expired or was revoked" in sentences["a wrong token"]
+    assert "or it was revoked" in sentences["a wrong key"]
+    assert "was already used" in sentences["a wrong refresh token"]
+    assert all(exchange_it in each for name, each in sentences.items() if name != "a wrong key")
 
 
 async def test_an_api_key_gets_tokens_of_the_documents_form(service: RunningService) -> None:

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from agent.wire.codec import encode
+from agent.wire.codec import encode, validate
+from controlplane.analytics.messages import FiguresQuery
 from controlplane.analytics.registry import OPERATIONS
+from controlplane.analytics.sales_table import sales_table
 from controlplane.merchant.locations import set_zone
 from controlplane.merchant.rebuild import rebuild
 from controlplane.operation.caller import Caller
@@ -29,7 +31,7 @@ NOW = FakeClock().now
 KEY = b"k" * 32
 CALLER = Caller(uuid.uuid4(), ORGANIZATION, can_write=False)
 SINCE = NOW - timedelta(days=1)
-PLAN = Plan(locations=4, days=30, sales_per_day=12, goods=9, until=NOW.date())
+PLAN = Plan(locations=4, days=30, sales_per_day=12, goods=9, until=NOW.date(), is_awkward=True)
 QUERY: dict[str, Any] = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
 
 
@@ -50,7 +52,12 @@ def answers(database: Database) -> dict[str, Any]:
             return encode(operation.run(context, body))
 
         replies[path] = json.loads(database.read(work))
-    return replies
+
+    def table(session: Any) -> str:
+        context = RequestContext(session, CALLER, NOW, Settings(), KEY)
+        return sales_table(context, validate(QUERY, FiguresQuery))
+
+    return replies | {"sales": database.read(table)}
 
 
 def play(database: Database) -> list[dict[str, int]]:

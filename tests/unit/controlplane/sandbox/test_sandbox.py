@@ -34,7 +34,7 @@ from controlplane.storage.merchant.rollup_tables import ROLLUPS
 from controlplane.storage.merchant.sales_tables import Sale
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
-PLAN = Plan(locations=9, days=45, sales_per_day=14, goods=40, until=NOW.date())
+PLAN = Plan(locations=9, days=45, sales_per_day=14, goods=40, until=NOW.date(), is_awkward=True)
 
 
 @pytest.fixture
@@ -95,8 +95,40 @@ def count(database: Database, query: str) -> int:
         "sales WHERE local_hour / 24 = 20751 AND location = 2",
     ],
 )
-def test_a_load_contains_every_unusual_case(loaded: Database, what: str) -> None:
+def test_an_awkward_load_contains_every_unusual_case(loaded: Database, what: str) -> None:
     assert count(loaded, f"SELECT COUNT(*) FROM {what}") > 0
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A sandbox that is not awkward."""
+    opened = Database(str(tmp_path_factory.mktemp("usual") / "service.db"))
+    plan = Plan(days=45, sales_per_day=14, goods=40, until=NOW.date())
+    opened.write(lambda session: load(session, plan, NOW))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "locations WHERE zone IS NULL OR zone <> 'Asia/Dubai' OR currency <> 'AED'",
+        "sales WHERE NOT has_lines OR status <> 'completed' OR unknown_tax_lines > 0",
+        "sales WHERE employee IS NULL OR currency <> 'AED'",
+        "sale_payments WHERE method IS NULL",
+        "line_snapshots WHERE uom_id IS NULL OR fee_item_id IS NULL",
+        "refunds WHERE refunded_at IS NULL OR NOT has_components OR tax IS NULL",
+    ],
+)
+def test_a_usual_load_contains_no_unknown_data(usual: Database, what: str) -> None:
+    assert count(usual, f"SELECT COUNT(*) FROM {what}") == 0
+    assert count(usual, "SELECT COUNT(*) FROM refunds WHERE goods > 0") > 0
+
+
+def test_a_plan_of_an_earlier_version_is_awkward() -> None:
+    written = PLAN.written()
+    del written["is_awkward"]
+    assert Plan.read(written) == PLAN
 
 
 def test_rollups_of_a_load_equal_the_sums_of_its_rows(loaded: Database) -> None:
@@ -150,7 +182,7 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
 def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
     """A load and three later steps that add sales give the same merchant as one longer load."""
     now = NOW - timedelta(days=2)
-    plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date())
+    plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date(), is_awkward=True)
     whole, parts = (Database(str(tmp_path / name)) for name in ("whole.db", "parts.db"))
     whole.write(lambda session: load(session, plan, NOW))
     parts.write(lambda session: load(session, plan, now))

@@ -62,7 +62,7 @@ def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 
-def test_installing_twice_writes_once(
+def test_a_second_installation_keeps_the_unit_and_the_options(
     service: SystemdService, system: FakeSystem, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert install_and_start(service, "--port 1\n", given=True) == 0

@@ -31,7 +31,7 @@ async def source(tmp_path: Path) -> Path:
     path = tmp_path / "source.db"
     with closing(Database(str(path))) as database:
         clock = FakeClock()
-        plan = Plan(days=20, until=clock.now.date())
+        plan = Plan(days=20, until=clock.now.date(), is_awkward=True)
         database.write(lambda session: load(session, plan, clock.now))
         async with beside(database, Settings(rate_per_s=0), FakeClock()) as service:
             service.make_key(can_write=False, locations=["loc-0001", "Zürich \N{SNOWMAN}"])

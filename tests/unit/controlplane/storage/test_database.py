@@ -39,7 +39,9 @@ def test_only_the_owner_can_read_the_file(path: Path) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_sqlite_is_durable_and_lets_readers_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sqlite_uses_a_write_ahead_log_with_full_synchronization(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(database_module, "SQLITE_PRAGMAS", SQLITE_PRAGMAS)
     database = Database(str(path))
 
@@ -80,7 +82,7 @@ def test_a_failed_transaction_changes_nothing(path: Path) -> None:
     database.close()
 
 
-def test_a_collision_is_tried_again_a_bounded_number_of_times(path: Path) -> None:
+def test_a_transaction_with_a_collision_is_repeated_a_limited_number_of_times(path: Path) -> None:
     database = Database(str(path))
     attempts: list[int] = []
 
@@ -97,7 +99,7 @@ def test_a_collision_is_tried_again_a_bounded_number_of_times(path: Path) -> Non
 
 
 class TestLockedByAnotherProgram:
-    """A second connection holds SQLite's lock. The configured bound is small."""
+    """A second connection holds SQLite's lock. Writes wait only a short time for the lock."""
 
     @pytest.fixture
     def database(self, path: Path) -> Iterator[Database]:
@@ -134,7 +136,7 @@ class TestLockedByAnotherProgram:
         other.close()
         assert database.read(_layout) == SCHEMA_VERSION
 
-    def test_while_it_is_locked_no_further_write_waits(
+    def test_only_the_first_write_waits_while_the_database_is_locked(
         self, path: Path, other: sqlite3.Connection
     ) -> None:
         database = Database(str(path), busy_timeout_s=0.05)
@@ -155,7 +157,7 @@ class TestLockedByAnotherProgram:
         assert waits == [50, 0, 0, 0, 50]
         database.close()
 
-    def test_a_write_does_not_wait_longer_for_a_thread_of_its_process(
+    def test_the_wait_for_another_thread_of_the_process_has_the_same_limit(
         self, database: Database
     ) -> None:
         began, end = threading.Event(), threading.Event()
@@ -180,7 +182,7 @@ def _layout(session: Session) -> int:
     return int(session.execute(text("SELECT version FROM schema_version")).scalar_one())
 
 
-def test_writers_of_two_processes_take_turns(path: Path) -> None:
+def test_concurrent_writers_take_turns(path: Path) -> None:
     """Each transaction reads, then writes. BEGIN IMMEDIATE prevents lost and refused updates."""
     databases = [Database(str(path)) for _ in range(3)]
     databases[0].write(lambda session: session.execute(text("CREATE TABLE counter (n INTEGER)")))
@@ -209,7 +211,7 @@ def test_writers_of_two_processes_take_turns(path: Path) -> None:
     assert counted == 30
 
 
-def test_the_layout_is_sound_for_postgresql() -> None:
+def test_the_layout_can_be_compiled_for_postgresql() -> None:
     statements: list[str] = []
     engine = create_mock_engine(
         "postgresql://",
@@ -231,5 +233,7 @@ def test_the_layout_is_sound_for_postgresql() -> None:
     ],
 )
 @pytest.mark.skipif(sys.platform != "linux", reason="the expected paths are those of Linux")
-def test_default_database(environment: dict[str, str], is_root: bool, expected: str) -> None:
+def test_the_default_database_depends_on_the_environment_and_the_user(
+    environment: dict[str, str], is_root: bool, expected: str
+) -> None:
     assert default_database(environment, is_root=is_root) == expected

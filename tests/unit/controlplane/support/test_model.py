@@ -26,7 +26,7 @@ HOURS: Final = 24
 CALLERS: Final = {
     "a writes": Caller(UUID(int=1), "a", can_write=True),
     "a reads": Caller(UUID(int=2), "a", can_write=False),
-    "a at one place": Caller(UUID(int=3), "a", True, frozenset({"loc-1"})),
+    "a at one location": Caller(UUID(int=3), "a", True, frozenset({"loc-1"})),
     "b writes": Caller(UUID(int=4), "b", can_write=True),
 }
 MANAGERS: Final = {"a writes": "a", "b writes": "b"}

@@ -1,4 +1,4 @@
-"""Tests of support tokens and links: their states, who sees them, and when they are deleted."""
+"""Tests of the states, the visibility and the deletion of support tokens and links."""
 
 import logging
 from datetime import timedelta
@@ -76,7 +76,9 @@ async def test_repeated_confirmations_and_disconnections_get_the_same_reply(
     assert refused(await desk.confirm(token)) == (409, "token_used")
 
 
-async def test_a_token_waits_for_a_day(service: RunningService, desk: Desk) -> None:
+async def test_an_unconfirmed_token_expires_after_a_day(
+    service: RunningService, desk: Desk
+) -> None:
     token, in_time = desk.token(), desk.token("chat")
     service.clock.advance(TOKEN_LIFE.total_seconds() - 1)
     assert (await desk.ask(routes.INSPECT, token=token)).json()["state"] == "waiting"
@@ -147,7 +149,7 @@ async def test_callers_without_permission_cannot_distinguish_tokens(desk: Desk) 
     assert all(without_trace_id(each) == without_trace_id(replies[0]) for each in replies)
 
 
-async def test_an_invalid_token_is_refused_and_not_repeated(desk: Desk) -> None:
+async def test_the_refusal_of_an_invalid_token_does_not_contain_the_token(desk: Desk) -> None:
     for token in ("", "A" * 42, "A" * 44, "A" * 42 + "+", "A" * 43 + "\n", "é" * 43):
         for path in WITH_TOKEN:
             body = {"organizationId": HOME} if path == routes.CONFIRM else {}
@@ -157,7 +159,7 @@ async def test_an_invalid_token_is_refused_and_not_repeated(desk: Desk) -> None:
             assert not token or token not in reply.text
 
 
-async def test_a_confirmation_names_an_organization(desk: Desk) -> None:
+async def test_a_confirmation_requires_an_organization(desk: Desk) -> None:
     token = desk.token()
     for body in ({}, {"organizationId": ""}, {"organizationId": None}, {"organizationId": 1}):
         reply = await desk.ask(routes.CONFIRM, token=token, **body)
@@ -165,7 +167,7 @@ async def test_a_confirmation_names_an_organization(desk: Desk) -> None:
         assert list(reply.json()["errors"]) == ["organizationId"]
 
 
-async def test_contact_needs_no_body(service: RunningService) -> None:
+async def test_contact_accepts_no_body_or_an_empty_object(service: RunningService) -> None:
     key = {"authorization": f"Bearer {service.write_key}"}
     types = ({}, {"content-type": "application/json"}, {"content-type": "text/plain"})
     for content in (b"", b"{}", b" {} "):
@@ -175,7 +177,7 @@ async def test_contact_needs_no_body(service: RunningService) -> None:
             assert reply.json() == {"channels": [], "links": []}
 
 
-async def test_contact_takes_no_body(service: RunningService) -> None:
+async def test_contact_refuses_any_other_body(service: RunningService) -> None:
     for content in (b"[]", b"null", b"{", b'{"token":"x"}', b" "):
         reply = await service.post(routes.CONTACT, content)
         assert refused(reply) == (400, "invalid_request")
@@ -246,7 +248,7 @@ async def test_tokens_are_neither_stored_nor_logged(
 async def test_expired_and_ended_links_are_deleted_after_a_month(
     service: RunningService, desk: Desk
 ) -> None:
-    ran_out, ended, confirmed = desk.token("a"), desk.token("b"), desk.token("c")
+    expired, ended, confirmed = desk.token("a"), desk.token("b"), desk.token("c")
     for token in (ended, confirmed):
         assert (await desk.confirm(token)).status_code == 200
     assert (await desk.ask(routes.DISCONNECT, token=ended)).status_code == 200
@@ -256,10 +258,10 @@ async def test_expired_and_ended_links_are_deleted_after_a_month(
     service.clock.advance(1)
     desk.token("e")
     assert refused(await desk.ask(routes.INSPECT, token=ended)) == (404, "token_not_found")
-    assert (await desk.ask(routes.INSPECT, token=ran_out)).json()["state"] == "expired"
+    assert (await desk.ask(routes.INSPECT, token=expired)).json()["state"] == "expired"
     service.clock.advance(TOKEN_LIFE.total_seconds())
     desk.token("f")
-    assert refused(await desk.ask(routes.INSPECT, token=ran_out)) == (404, "token_not_found")
+    assert refused(await desk.ask(routes.INSPECT, token=expired)) == (404, "token_not_found")
     assert (await desk.ask(routes.INSPECT, token=confirmed)).json()["state"] == "confirmed"
 
 

@@ -106,7 +106,9 @@ async def test_a_user_chooses_one_of_their_organizations(
     assert refused(reply) == (404, "token_not_found")
 
 
-async def test_a_user_of_two_organizations_links_one(service: RunningService, desk: Desk) -> None:
+async def test_a_user_of_two_organizations_confirms_a_token_for_one_of_them(
+    service: RunningService, desk: Desk
+) -> None:
     for organization in (HOME, OTHER):
         make_user(service, organization_id=organization)
         service.clock.advance(1)
@@ -117,7 +119,7 @@ async def test_a_user_of_two_organizations_links_one(service: RunningService, de
     assert (await desk.confirm(token, HOME, browser)).content == first.content
 
 
-async def test_a_user_s_key_links_with_the_permissions_of_its_owner(
+async def test_a_user_s_key_confirms_tokens_with_the_permissions_of_its_owner(
     service: RunningService, desk: Desk
 ) -> None:
     user = make_user(service)

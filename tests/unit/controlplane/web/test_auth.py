@@ -94,7 +94,9 @@ async def test_a_revoked_key_returns_401(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_a_read_only_key_writes_nothing(service: RunningService, path: str) -> None:
+async def test_a_read_only_key_cannot_call_operations_that_write(
+    service: RunningService, path: str
+) -> None:
     response = await service.post(path, api_key=service.make_key(can_write=False))
     if path in WRITING:
         assert (response.status_code, problem_of(response).code) == (403, "read_only_key")
@@ -118,12 +120,14 @@ async def test_an_unknown_path_returns_404(service: RunningService, path: str) -
 
 
 @pytest.mark.parametrize("media_type", ["", "text/plain", "application/xml", "application/jsonx"])
-async def test_only_json_is_read(service: RunningService, media_type: str) -> None:
+async def test_only_bodies_with_the_media_type_of_json_are_accepted(
+    service: RunningService, media_type: str
+) -> None:
     response = await service.post(routes.LIST_DEVICES, content_type=media_type)
     assert (response.status_code, problem_of(response).code) == (415, "invalid_request")
 
 
-async def test_json_may_name_its_charset(service: RunningService) -> None:
+async def test_the_content_type_can_contain_a_charset(service: RunningService) -> None:
     response = await service.post(
         routes.LIST_DEVICES, content_type="Application/JSON; charset=utf-8"
     )
@@ -131,14 +135,14 @@ async def test_json_may_name_its_charset(service: RunningService) -> None:
 
 
 @pytest.mark.parametrize("path", WITH_BODY)
-async def test_every_operation_needs_an_object(service: RunningService, path: str) -> None:
+async def test_every_operation_requires_a_json_object(service: RunningService, path: str) -> None:
     for body in (b"", b"[]", b"null", b'{"a":1,"a":2}'):
         response = await service.post(path, body)
         assert (response.status_code, problem_of(response).code) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("path", WITH_BODY)
-async def test_every_operation_refuses_keys_it_does_not_know(
+async def test_every_operation_refuses_unknown_keys_in_the_body(
     service: RunningService, path: str
 ) -> None:
     response = await service.post(path, b'{"colour": "red"}')
@@ -147,7 +151,7 @@ async def test_every_operation_refuses_keys_it_does_not_know(
     assert "colour" in (problem.errors or {})
 
 
-async def test_every_reply_carries_the_services_date(service: RunningService) -> None:
+async def test_every_reply_contains_the_date_of_the_service(service: RunningService) -> None:
     for response in (
         await service.post(routes.LIST_DEVICES),
         await service.post(routes.LIST_DEVICES, authorization=""),
@@ -163,11 +167,15 @@ class TestSmallBodies:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, body_limit_bytes=100, body_timeout_s=0.05)
 
-    async def test_a_declared_size_is_refused_unread(self, service: RunningService) -> None:
+    async def test_a_body_with_a_content_length_above_the_limit_is_refused(
+        self, service: RunningService
+    ) -> None:
         response = await service.post(routes.LIST_DEVICES, b"x" * 101)
         assert (response.status_code, problem_of(response).code) == (413, "body_too_large")
 
-    async def test_an_undeclared_size_is_counted(self, service: RunningService) -> None:
+    async def test_a_large_body_without_a_content_length_is_refused(
+        self, service: RunningService
+    ) -> None:
         async def chunks() -> AsyncIterator[bytes]:
             for _ in range(11):
                 yield b"x" * 10

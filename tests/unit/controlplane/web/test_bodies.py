@@ -1,4 +1,4 @@
-"""Tests that an untrusted body is parsed into a model, or refused with the wrong fields named."""
+"""Tests that an untrusted body becomes a model, or a refusal that names the invalid fields."""
 
 import json
 from collections.abc import Callable
@@ -146,7 +146,9 @@ def test_any_bytes_are_parsed_as_an_object_or_refused(body: bytes) -> None:
 
 
 @given(st.dictionaries(names, json_values))
-def test_any_body_is_a_model_or_a_bounded_refusal(body: dict[str, Any]) -> None:
+def test_any_body_is_parsed_or_refused_with_a_limited_number_of_errors(
+    body: dict[str, Any],
+) -> None:
     content = json.dumps(body).encode()
     for model in (SubmitResultRequest, ChallengeRequest):
         outcome = outcome_of(lambda model=model: parse_body(model, content))

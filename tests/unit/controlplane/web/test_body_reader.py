@@ -50,8 +50,8 @@ async def test_large_bodies_are_parsed_in_a_process_with_lower_priority(reader: 
     assert (await reader.read(niceness, b""))[0] == min(os.nice(0) + NICENESS, least_urgent)
 
 
-def test_a_sandbox_may_refuse_the_lower_priority(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the error reached the process that parses bodies, no large body could be read."""
+def test_a_refused_lower_priority_raises_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, the process that parses large bodies would fail when it starts."""
 
     def refuse(_increment: int) -> int:
         raise PermissionError
@@ -60,7 +60,7 @@ def test_a_sandbox_may_refuse_the_lower_priority(monkeypatch: pytest.MonkeyPatch
     lower_priority()
 
 
-async def test_the_duration_is_returned(reader: BodyReader) -> None:
+async def test_the_reader_returns_the_duration_of_the_parsing(reader: BodyReader) -> None:
     _, took_s = await reader.read(work, b"")
     assert took_s > 0
 
@@ -84,7 +84,7 @@ async def test_a_process_that_was_killed_is_replaced(reader: BodyReader) -> None
     assert second != first
 
 
-async def test_a_body_that_kills_its_reader_is_refused(reader: BodyReader) -> None:
+async def test_a_body_that_kills_the_parsing_process_is_refused(reader: BodyReader) -> None:
     with pytest.raises(Refusal) as refused:
         await reader.read(die, b"")
     assert refused.value.status == HTTPStatus.SERVICE_UNAVAILABLE
@@ -123,7 +123,9 @@ class TestService:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, processing_share=0)
 
-    async def test_large_and_small_reports_come_back_alike(self, service: RunningService) -> None:
+    async def test_large_and_small_reports_are_stored_unchanged(
+        self, service: RunningService
+    ) -> None:
         device = await service.device().enrolled()
         for report in (REPORT, LARGE):
             report_id = (await device.submit(report)).json()["reportId"]
@@ -135,7 +137,7 @@ class TestService:
         await device.submit(REPORT)
         assert not service.core.body_reader.is_running
 
-    async def test_a_wrong_small_body_does_not_wait_for_a_database_thread(
+    async def test_an_invalid_small_body_does_not_wait_for_a_database_thread(
         self, service: RunningService
     ) -> None:
         await poll_changes(service.core)  # the service uses cached keys only after a poll
@@ -171,13 +173,13 @@ class TestService:
         assert (thread == threading.get_ident()) is is_at_once
         assert not service.core.body_reader.is_running
 
-    async def test_reports_that_come_together_take_turns(self, service: RunningService) -> None:
+    async def test_concurrent_large_reports_are_all_accepted(self, service: RunningService) -> None:
         device = await service.device().enrolled()
         replies = await asyncio.gather(*(device.submit(LARGE) for _ in range(8)))
         assert {reply.status_code for reply in replies} == {200}
 
     @pytest.mark.parametrize("path", ["heartbeat", "onCommands", "listDevices"])
-    async def test_any_call_with_a_large_body_is_answered_as_with_a_small_one(
+    async def test_a_large_invalid_body_gets_the_same_reply_as_a_small_invalid_body(
         self, service: RunningService, path: str
     ) -> None:
         replies = [

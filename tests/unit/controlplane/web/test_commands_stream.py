@@ -189,7 +189,7 @@ class TestQuickPolls:
             )
             assert await stream.has_ended()
 
-    async def test_streams_are_bounded(self, service: RunningService) -> None:
+    async def test_the_number_of_command_streams_is_limited(self, service: RunningService) -> None:
         with service.core.fairness.stream(service.caller(service.write_key)):
             refused = await service.post(routes.ON_COMMANDS, accept="text/event-stream")
             assert refused.status_code == 503
@@ -212,7 +212,7 @@ class TestQuickPolls:
         ("text/event-stream;q=what", False),
     ],
 )
-def test_the_accept_header_selects_stream_or_reply(accept: str, expected: bool) -> None:
+def test_the_accept_header_selects_a_stream_or_a_reply(accept: str, expected: bool) -> None:
     assert prefers_stream(accept) is expected
 
 

@@ -1,4 +1,4 @@
-"""Tests of the web console: its files, its security policy, and its sign-in by a link."""
+"""Tests of the web console: its files, its security policy, and the sign-in with a link."""
 
 import json
 import re
@@ -42,7 +42,7 @@ async def test_the_console_loads_nothing_from_other_servers(
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path.endswith((".js", "/"))])
-async def test_text_is_never_markup(service: RunningService, path: str) -> None:
+async def test_scripts_never_insert_text_as_markup(service: RunningService, path: str) -> None:
     text = (await service.http.get(path)).text
     assert not re.search(
         r"\.(inner|outer)HTML\s*=[^=]|insertAdjacentHTML|document\.write|eval\(", text

@@ -100,7 +100,9 @@ async def test_a_key_of_one_location_reads_no_changes_of_another(
 
 
 @pytest.mark.parametrize("table", ["hosts", "endpoints", "printers"])
-async def test_a_report_is_a_table_for_a_spreadsheet(service: RunningService, table: str) -> None:
+async def test_a_table_of_a_report_is_served_as_csv_without_formulas(
+    service: RunningService, table: str
+) -> None:
     _, (report,) = await _reported(service, hostile_network())
     body = json.dumps({"reportId": report, "table": table})
     reply = await service.post("/console/report-table", body)
@@ -112,7 +114,9 @@ async def test_a_report_is_a_table_for_a_spreadsheet(service: RunningService, ta
     assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
 
 
-async def test_an_unknown_table_is_refused_by_name(service: RunningService) -> None:
+async def test_the_refusal_of_a_table_names_the_tables_of_the_report(
+    service: RunningService,
+) -> None:
     _, (report,) = await _reported(service, application_snapshot())
     body = json.dumps({"reportId": report, "table": "hosts"})
     reply = await service.post("/console/report-table", body)

@@ -80,7 +80,7 @@ def test_a_rate_of_zero_means_no_limit_of_processor_time_for_calls() -> None:
     fairness.admit(busy)
 
 
-def test_calls_under_way_are_bounded_and_end() -> None:
+def test_the_number_of_concurrent_calls_of_a_key_is_limited() -> None:
     fairness, greedy = Fairness(Settings(rate_per_s=0, calls_at_once=2), Monotonic()), caller()
     with fairness.call(greedy), fairness.call(greedy):
         with pytest.raises(Refusal):

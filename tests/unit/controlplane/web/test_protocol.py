@@ -1,4 +1,7 @@
-"""Tests of limits for connections whose clients owe a head, a body, or to read a reply."""
+"""Tests of limits on connections that wait for the client.
+
+The client must send a head, send a body, or read a reply.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,14 +16,14 @@ from uvicorn.server import ServerState
 from controlplane.settings import Settings
 from controlplane.web import protocol
 from controlplane.web.protocol import PIPELINED_MAX, bounded_protocol
-from tests.unit.controlplane.unread_connections import hang_up
+from tests.unit.controlplane.unread_connections import wait_until_closed
 
 TIMEOUT_S = 300
 REQUEST = b"GET / HTTP/1.1\r\nHost: service\r\n\r\n"
 
 
 LARGE = 16 * 1024 * 1024
-"""Size of a reply in bytes that no system accepts as long as the client does not read it."""
+"""Size of a reply in bytes. No system buffers so many bytes, so the client must read the reply."""
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -40,7 +43,7 @@ async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 @asynccontextmanager
 async def served(limit: int = 10, **settings: Any) -> AsyncIterator[int]:
-    """Serve with a limit on connections whose clients owe something. Yield the port."""
+    """Serve with a limit on connections that wait for the client. Yield the port."""
     config = uvicorn.Config(app, ws="none", lifespan="off", log_config=None)
     config.load()
     kind = bounded_protocol(Settings(awaited_max=limit, **settings))
@@ -63,7 +66,7 @@ async def connected(
             await writer.wait_closed()
 
 
-async def test_a_head_that_does_not_come_ends_the_connection(
+async def test_a_connection_without_a_complete_head_is_closed_with_408(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.05)
@@ -84,7 +87,7 @@ async def test_the_next_request_of_a_connection_has_the_same_time_limit(
         assert (await reader.read()).startswith(b"HTTP/1.1 408 ")
 
 
-async def test_a_head_is_bounded() -> None:
+async def test_the_size_of_a_head_is_limited() -> None:
     async with served(10) as port, connected(port) as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\n" + b"X: " + b"x" * protocol.HEAD_MAX_BYTES)
         answer = await reader.read()
@@ -105,7 +108,9 @@ async def test_the_rest_of_an_unread_body_is_discarded() -> None:
         assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_the_rest_of_an_unread_body_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_size_of_the_rest_of_an_unread_body_is_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(protocol, "DISCARDED_MAX_BYTES", protocol.HEAD_MAX_BYTES)
     async with served(10) as port, connected(port) as (reader, writer):
         writer.write(unread_body(protocol.HEAD_MAX_BYTES * 4))
@@ -138,7 +143,7 @@ async def assert_closed(reader: asyncio.StreamReader) -> None:
             pass
 
 
-async def test_oldest_of_the_connections_that_owe_a_body_is_closed_at_the_limit() -> None:
+async def test_the_oldest_connection_with_an_incomplete_body_is_closed_at_the_limit() -> None:
     async with served(3) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(3)]
         for _, writer in clients:
@@ -151,7 +156,7 @@ async def test_oldest_of_the_connections_that_owe_a_body_is_closed_at_the_limit(
             assert (await reader.readuntil(b"ok")).startswith(b"HTTP/1.1 200 ")
 
 
-async def test_the_limit_of_a_network_leaves_connections_to_others() -> None:
+async def test_the_limit_of_one_network_leaves_connections_for_other_networks() -> None:
     async with served(10, network_awaited_max=2) as port, AsyncExitStack() as stack:
         other = await stack.enter_async_context(connected(port, "127.0.0.2"))
         other[1].write(post("/body", 2) + b"x")
@@ -166,7 +171,7 @@ async def test_the_limit_of_a_network_leaves_connections_to_others() -> None:
 
 
 async def test_networks_behind_a_trusted_proxy_are_distinguished() -> None:
-    """Beyond the limit of an IPv6 network of 64 bits, its oldest request is closed."""
+    """An IPv6 network of 64 bits has one limit. Beyond it, the oldest connection is closed."""
     proxies = frozenset({"127.0.0.1"})
     addresses = ("192.0.2.1", "2001:db8::1", "2001:db8::2", "2001:db8:0:0:1::3", "2001:db8:0:1::1")
     async with (
@@ -188,7 +193,7 @@ async def test_a_client_that_does_not_read_loses_its_connection() -> None:
     async with served(write_timeout_s=0.05) as port, connected(port) as (_, writer):
         writer.transport.pause_reading()  # type: ignore[attr-defined]
         writer.write(REQUEST.replace(b" / ", b" /large "))
-        await asyncio.to_thread(hang_up, [writer.get_extra_info("socket").fileno()], 1)
+        await asyncio.to_thread(wait_until_closed, [writer.get_extra_info("socket").fileno()], 1)
 
 
 async def test_connections_whose_clients_do_not_read_are_limited() -> None:

@@ -104,7 +104,9 @@ async def served(service: RunningService) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 @pytest.mark.parametrize("interface", CALLS)
-async def test_a_call_passes_few_modules(service: RunningService, interface: str) -> None:
+async def test_a_call_runs_functions_of_few_modules(
+    service: RunningService, interface: str
+) -> None:
     method, path, body, answers = CALLS[interface]
     content = None if body is None else json.dumps(body)
     # The threads of the service start inside the context, so their functions are recorded.

@@ -16,7 +16,7 @@ from agent.cli.service import describe, install, show, uninstall
 from agent.cli.terminal.screen import Screen
 from agent.errors import ConfigError
 
-URL, LOCATION = "https://ops.example.com", "loc-0001"
+URL, LOCATION = "https://ops.venue.test", "loc-0001"
 
 
 @dataclass
@@ -130,6 +130,8 @@ def test_install_without_a_configuration_does_not_start_the_service(
         ({"location_id": None}, "needs --location as well"),
         ({"base_url": "ftp://x"}, "--base-url must be a URL"),
         ({"base_url": "http://ops.example.com"}, "--base-url must be https"),
+        ({"base_url": "https://ops.example.com"}, "--base-url is the address of the example"),
+        ({"location_id": "ID"}, "--location is a placeholder"),
         ({"location_id": ""}, "--location "),
         ({"api_key_file": Path("/nonexistent/key")}, "cannot be read"),
     ],

@@ -170,6 +170,12 @@ CASES = (
         "The machine is hot: 85 °C (nvme Composite).",
     ),
     Case(
+        "hot",
+        {"hardware.temperatureCelsius": 96.0, "hardware.temperatureLimitCelsius": 110.0},
+        {"hardware.temperatureCelsius": 94.0, "hardware.temperatureLimitCelsius": 110.0},
+        "The machine is hot: 96 °C.",
+    ),
+    Case(
         "battery-low",
         {"hardware.batteryFraction": 0.2, "hardware.powerSource": "battery"},
         {"hardware.batteryFraction": 0.05, "hardware.powerSource": "mains"},
@@ -293,6 +299,19 @@ CASES = (
         "The printer of the queue bar needs attention: cover open, paper jam.",
     ),
     Case(
+        "printer-needs-attention",
+        {
+            "printqueue.bar.reasons": (
+                "offline-report",
+                "cups-missing-filter-warning",
+                "other-error",
+            )
+        },
+        {"printqueue.bar.reasons": ("other-report", "cups-ipp-conformance-failure-report")},
+        "The printer of the queue bar needs attention: offline, a part of its driver is missing,"
+        " another problem, see its display.",
+    ),
+    Case(
         "reports-waiting",
         {"agent.outboxReports": 5},
         {"agent.outboxReports": 4},
@@ -319,6 +338,17 @@ CASES = (
         {"wlo1 interface.addresses": ("169.254.8.1/16", "fe80::1/64")},
         {"wlo1 interface.addresses": ("169.254.8.1/16", "2001:db8::1/64")},
         "The interface wlo1 got no address by DHCP and uses 169.254.8.1 instead.",
+    ),
+    Case(
+        "own-address-only",
+        {
+            "enp1s0 interface.addresses": ("169.254.95.118/16",),
+            "enp1s0 interface.up": True,
+            "wlo1 interface.addresses": ("192.168.1.20/24",),
+            "wlo1 interface.up": True,
+        },
+        {"enp1s0 interface.addresses": ("169.254.95.118/16",), "enp1s0 interface.up": False},
+        "The interface enp1s0 only has the address 169.254.95.118, which it gave itself.",
     ),
     Case(
         "name-not-resolved",
@@ -410,6 +440,12 @@ CASES = (
         "link-slow",
         {"enp1s0 interface.speedMegabitsPerSecond": 10},
         {"enp1s0 interface.speedMegabitsPerSecond": 100},
+        "The cable at enp1s0 runs at only 10 Mbit/s.",
+    ),
+    Case(
+        "link-slow",
+        {"enp1s0 interface.speedMegabitsPerSecond": 10, "enp1s0 interface.defaultRoute": True},
+        {"enp1s0 interface.speedMegabitsPerSecond": 10, "enp1s0 interface.defaultRoute": False},
         "The cable at enp1s0 runs at only 10 Mbit/s.",
     ),
     Case(

@@ -101,6 +101,12 @@ CASES = (
         "The interface wlan0 got no address by DHCP and uses 169.254.3.9 instead.",
     ),
     Case(
+        "own-address-only",
+        with_map(interfaces=(link("eth0", "192.168.1.20"), link("usb0", "169.254.95.118"))),
+        with_map(interfaces=(link("eth0", "192.168.1.20"), link("usb0", "fe80::1"))),
+        "The interface usb0 only has the address 169.254.95.118, which it gave itself.",
+    ),
+    Case(
         "gateway-silent",
         with_map(hosts=(SELF, SILENT, TILL)),
         with_map(hosts=(SELF, with_mac(SILENT, "00:26:ab:00:00:01"), TILL)),

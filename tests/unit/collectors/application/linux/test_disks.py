@@ -23,7 +23,7 @@ from tests.unit.collectors.application.fixtures import by_key, fixture, plant, v
 NOW = Deadline.after(3600)
 
 
-def test_mountinfo_keeps_what_holds_data_once() -> None:
+def test_each_file_system_with_data_is_listed_once() -> None:
     result = mounts.data_mounts(mounts.parse_mountinfo(decode(fixture("linux/mountinfo.txt"))))
     assert {mount.path: (mount.file_system, mount.read_only, mount.remote) for mount in result} == {
         "/": ("ext4", False, False),
@@ -41,13 +41,45 @@ def test_a_read_only_mount_of_a_writable_disk_is_not_reported_as_read_only() -> 
     assert not mount.read_only
 
 
+ROOT = "22 1 8:2 / / rw - ext4 /dev/sda2 rw"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_listed"),
+    [
+        ("50 22 0:60 / /tmp/.mount_TillX ro - fuse.Till.AppImage Till ro,user_id=0", False),
+        ("50 22 0:60 / /home/anna/cloud rw - fuse.rclone cloud: rw,user_id=1000", False),
+        ("50 22 0:60 / /mnt/pool rw - fuse.mergerfs pool rw,user_id=0,allow_other", True),
+        ("50 22 0:60 / /srv/windows rw - fuseblk /dev/sdb1 rw,user_id=0,allow_other", True),
+    ],
+    ids=["AppImage", "of a user", "of the system", "NTFS"],
+)  # fmt: skip
+def test_file_systems_of_a_users_program_are_not_listed(line: str, is_listed: bool) -> None:
+    listed = mounts.data_mounts(mounts.parse_mountinfo(f"{ROOT}\n{line}"))
+    assert len(listed) == 1 + is_listed
+
+
+def test_the_overlay_of_a_container_is_not_listed_if_its_disk_is_listed() -> None:
+    layer = "/var/lib/docker/overlay2/4f"
+    options = f"rw,lowerdir=/a,upperdir={layer}/diff"
+    container = f"60 22 0:70 / {layer}/merged rw - overlay overlay {options}"
+    memory = "61 22 0:71 / /run rw - tmpfs tmpfs rw"
+    of_memory = "62 22 0:72 / /data rw - overlay overlay rw,lowerdir=/a,upperdir=/run/up"
+    listed = mounts.data_mounts(
+        mounts.parse_mountinfo("\n".join((ROOT, container, memory, of_memory)))
+    )
+    assert [mount.path for mount in listed] == ["/", "/data"]
+    own = f"22 1 0:70 / / rw - overlay overlay {options}"
+    assert len(mounts.data_mounts(mounts.parse_mountinfo(own))) == 1
+
+
 @settings(max_examples=examples(50))
 @given(st.text() | st.from_regex(r"\d \d \d:\d /\S* /\S* rw - \S+ \S+ rw\n"))
 def test_mountinfo_takes_any_text(text: str) -> None:
     mounts.data_mounts(mounts.parse_mountinfo(text))
 
 
-def test_space_of_each_mount() -> None:
+def test_the_space_of_each_mount_is_reported() -> None:
     listed = (Mount("/", "ext4", False), Mount("/home/anna", "nfs4", True, remote=True))
 
     def ask(_: Sequence[Mount], __: Deadline) -> Answers:
@@ -141,8 +173,8 @@ def test_drive_facts_are_read(tmp_path: Path) -> None:
     assert "50026B76" not in repr(reading)
 
 
-def nobody(_: Deadline) -> Objects:
-    raise Unreadable("not-applicable", "nobody answers")
+def no_udisks(_: Deadline) -> Objects:
+    raise Unreadable("not-applicable", "no service on the system bus provides it")
 
 
 def with_message(message: str, exit_status: int = 2) -> bytes:
@@ -188,7 +220,7 @@ def test_without_udisks_smartctl_is_used(
     tmp_path: Path, answer: bytes, status: str, value: str | None
 ) -> None:
     root = plant(tmp_path, {"sys/block/sda/size": "8\n", "sys/block/vda/size": "8\n"})
-    reading = drives.read_drives(NOW, root, nobody, lambda _, __: smart.parse_health(answer))
+    reading = drives.read_drives(NOW, root, no_udisks, lambda _, __: smart.parse_health(answer))
     fields = by_key(reading)
     assert fields["disk.drive.sda.health"].status == status
     assert fields["disk.drive.sda.health"].value == value
@@ -251,6 +283,6 @@ def test_udisks_takes_any_properties(objects: Objects) -> None:
         lambda output: json.dumps(output).encode()
     )
 )
-def test_smartctl_of_any_bytes_is_read_or_refused(data: bytes) -> None:
+def test_any_output_of_smartctl_is_read_or_refused(data: bytes) -> None:
     with contextlib.suppress(ValueError, Unreadable):
         assert smart.parse_health(data) in {"good", "failing"}

@@ -132,7 +132,7 @@ def test_temperatures_are_read(tmp_path: Path) -> None:
     assert facts["hardware.temperatures"] == ("coretemp Package id 0 47.5", "acpitz 51.0")
 
 
-def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> None:
+def test_a_sensor_that_is_in_hwmon_and_in_a_thermal_zone_is_listed_once(tmp_path: Path) -> None:
     zones = {"acpitz": 27800, "cpu-thermal": 51000, "x86_pkg_temp": 47000, "soc": 40000}
     chips = ("acpitz", "cpu_thermal", "coretemp", "mute")
     files = {f"sys/class/hwmon/hwmon{n}/name": f"{name}\n" for n, name in enumerate(chips)}
@@ -145,6 +145,36 @@ def test_sensor_of_hwmon_and_a_thermal_zone_is_listed_once(tmp_path: Path) -> No
         *("acpitz 10.0", "cpu_thermal 20.0", "coretemp 30.0"),
         *("soc 40.0", "mute 35.0"),
     )
+
+
+def test_the_hottest_sensor_is_connected_and_closest_to_its_limit(
+    tmp_path: Path,
+) -> None:
+    sensors = {
+        "nct6779 AUXTIN0": (121000, None),
+        "it8620 temp": (124000, None),
+        "amdgpu junction": (91000, 110000),
+        "nvme Sensor 2": (96000, 65261850),
+        "k10temp Tctl": (82000, None),
+    }
+    files = {}
+    for number, (sensor, (now, limit)) in enumerate(sensors.items()):
+        chip, label = sensor.split(" ", 1)
+        path = f"sys/class/hwmon/hwmon{number}"
+        files |= {
+            f"{path}/name": chip,
+            f"{path}/temp1_label": label,
+            f"{path}/temp1_input": f"{now}",
+        }
+        files |= {f"{path}/temp1_crit": f"{limit}"} if limit else {}
+    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    assert facts["hardware.temperatureCelsius"] == 82.0
+    assert "hardware.temperatureLimitCelsius" not in facts
+    assert len(facts["hardware.temperatures"]) == len(sensors)
+    files["sys/class/hwmon/hwmon2/temp1_input"] = "104000"
+    facts = values(hardware.read_temperatures(NOW, plant(tmp_path, files)).fields)
+    assert facts["hardware.temperatureCelsius"] == 104.0
+    assert facts["hardware.temperatureLimitCelsius"] == 110.0
 
 
 def test_temperatures_of_a_machine_without_sensors_are_not_applicable(tmp_path: Path) -> None:
@@ -188,6 +218,35 @@ def test_a_clock_without_synchronisation_is_reported(tmp_path: Path) -> None:
     fields = by_key(clock.read_clock(NOW, tmp_path, lambda: (5, figures(0x0040, 0))))
     assert fields["os.clockSynchronised"].value is False
     assert fields["os.clockOffsetMilliseconds"].status == "not-applicable"
+
+
+@pytest.mark.parametrize(
+    ("files", "setter"),
+    [
+        ({"proc/812/comm": "chronyd", "etc/chrony/chrony.conf": "pool a\nrtcsync\n"}, None),
+        ({"proc/812/comm": "chronyd", "etc/chrony.conf": "pool a\n#rtcsync\n"}, "chronyd"),
+        ({"proc/900/comm": "ntpd"}, None),
+        ({"proc/900/comm": "ntpd", "run/ntpd.sock": ""}, "OpenNTPD"),
+        ({"proc/1001/comm": "vmtoolsd"}, "vmtoolsd"),
+        (
+            {"sys/bus/vmbus/devices/a/class_id": "{9527e630-d0ae-497b-adce-e80ab0175caf}"},
+            "Hyper-V",
+        ),
+    ],
+    ids=["chrony", "chrony without rtcsync", "ntpd", "OpenNTPD", "guest tools", "Hyper-V"],
+)
+def test_synchronisation_is_unsupported_if_a_program_sets_the_clock_without_the_kernel(
+    tmp_path: Path, files: dict[str, str], setter: str | None
+) -> None:
+    root = plant(tmp_path, files)
+    field = by_key(clock.read_clock(NOW, root, lambda: (5, figures(0x0040, 0))))[
+        "os.clockSynchronised"
+    ]
+    if setter is None:
+        assert field.value is False
+    else:
+        assert field.status == "unsupported"
+        assert field.reason == f"{setter} sets the clock and does not tell the kernel"
 
 
 def denied() -> tuple[int, clock.Timex]:

@@ -46,7 +46,7 @@ def test_any_error_of_busctl_has_a_reason(stderr: bytes) -> None:
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps({"data": value}).encode()))
-def test_replies_are_read_or_refused(data: bytes) -> None:
+def test_any_reply_of_busctl_is_read_or_refused(data: bytes) -> None:
     for parse in (
         system_bus.parse_objects,
         system_bus.parse_properties,

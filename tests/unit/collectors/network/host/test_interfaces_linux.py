@@ -5,12 +5,14 @@ The fixture contains the kernel's datagrams in hexadecimal (x86-64, little endia
 """
 
 import json
+import struct
 import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.contract import Interface
 from collectors.network.host import rtnetlink
 from collectors.network.host.interfaces_linux import assemble
 from collectors.network.host.local_network import LocalInterface
@@ -65,6 +67,18 @@ def test_default_routes_are_ordered_by_metric(dumps: dict[str, list[Message]]) -
     assert by_name["eth0"].metric == 50
     assert by_name["tun0"].interface.gateways == ("10.8.0.1",)
     assert list(by_name) == ["eth0", "tun0", "lo"]
+
+
+def test_a_mobile_connection_has_a_default_route_without_a_gateway() -> None:
+    """The message of `ip route add default dev wwan0 metric 700`, where wwan0 is interface 7."""
+    head = bytes((rtnetlink.AF_INET, 0, 0, 0, 254, 3, 253, 1)) + struct.pack("=I", 0)
+    attributes = struct.pack("=HHIHHI", 8, 4, 7, 8, 6, 700)
+    (route,) = rtnetlink.parse_default_routes(head + attributes)
+    assert route == rtnetlink.DefaultRoute(7, None, 700)
+    mobile = LocalInterface(Interface("wwan0"), index=7)
+    (joined,) = assemble([mobile], [], [route])
+    assert joined.metric == 700
+    assert joined.interface.gateways == ()
 
 
 def test_link_types_are_read(dumps: dict[str, list[Message]]) -> None:

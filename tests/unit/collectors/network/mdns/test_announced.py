@@ -50,10 +50,10 @@ def select(
 
 
 def test_own_announcements_of_devices_are_unchanged() -> None:
-    listed = select(KITCHEN, service("Bar", OTHER, OTHER))
-    assert listed.services == (KITCHEN, service("Bar", OTHER, OTHER))
-    assert (listed.limitations, listed.is_cut) == ((), False)
-    assert listed.announcers[HONEST] == "02:00:00:00:00:09"
+    result = select(KITCHEN, service("Bar", OTHER, OTHER))
+    assert result.services == (KITCHEN, service("Bar", OTHER, OTHER))
+    assert (result.limitations, result.is_cut) == ((), False)
+    assert result.announcers[HONEST] == "02:00:00:00:00:09"
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_own_announcements_of_devices_are_unchanged() -> None:
 def test_an_announcement_of_another_host_does_not_replace_the_device_itself(
     lie: MdnsService,
 ) -> None:
-    message = select(lie, KITCHEN)
-    assert message.services == (KITCHEN,)
-    (text,) = message.limitations
+    result = select(lie, KITCHEN)
+    assert result.services == (KITCHEN,)
+    (text,) = result.limitations
     assert text.startswith(f"192.168.1.66 (MAC {LIAR_MAC}) announced 1 services that other")
 
 
-def test_other_announcer_of_the_same_name_is_listed_separately() -> None:
-    report = select(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
-    assert listed(report) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
-    assert [each for each in report.services if HONEST in each.addresses] == [KITCHEN]
+def test_a_service_of_the_same_name_by_another_announcer_is_listed_separately() -> None:
+    result = select(service("Kitchen", LIAR, LIAR, HONEST), KITCHEN)
+    assert listed(result) == {("Kitchen", LIAR), ("Kitchen", HONEST)}
+    assert [each for each in result.services if HONEST in each.addresses] == [KITCHEN]
 
 
 def test_a_service_announced_by_another_host_is_listed_last_as_hearsay() -> None:
@@ -173,7 +173,7 @@ def test_announcements_that_identify_known_printers_are_cut_last() -> None:
     assert {(each.instance, each.addresses[0]) for each in needed} <= kept
 
 
-def test_only_the_announcers_of_most_services_are_named() -> None:
+def test_only_the_announcers_with_the_most_services_are_named() -> None:
     lies = [
         service(f"Lie {number} {n}", f"192.168.1.{number}", f"192.168.1.{number}", port=n + 1)
         for number in range(20)

@@ -74,7 +74,7 @@ def test_many_questions_are_split_into_packets_that_fit():
     assert names == [f"host-{number}.local." for number in range(500)]
 
 
-def test_known_answers_follow_the_question_and_mark_truncation():
+def test_known_answers_follow_the_question_and_all_packets_but_the_last_are_truncated():
     instances = [(f"Printer {number}", "_ipp", "_tcp", "local") for number in range(100)]
     packets = [DNSIncoming(packet) for packet in known_answer_packets(IPP, instances)]
     assert len(packets) > 1

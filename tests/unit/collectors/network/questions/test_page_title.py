@@ -150,8 +150,8 @@ def test_title_server_and_realm_are_read() -> None:
     assert read_web(OpenPort("10.0.0.9", 80), reply(server=server)) == (
         Evidence("10.0.0.9", 80, make_model="HP Photosmart C309a series", server=server),
     )
-    request = read_web(OpenPort("10.0.0.9", 80), reply(www_authenticate='Basic realm="Shelly"'))
-    assert request == (Evidence("10.0.0.9", 80, realm="Shelly"),)
+    evidence = read_web(OpenPort("10.0.0.9", 80), reply(www_authenticate='Basic realm="Shelly"'))
+    assert evidence == (Evidence("10.0.0.9", 80, realm="Shelly"),)
     assert read_web(OpenPort("10.0.0.9", 80), reply("<p>nothing")) == ()
 
 

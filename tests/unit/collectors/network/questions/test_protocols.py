@@ -179,7 +179,7 @@ def test_any_attributes_are_read_or_raise_ipp_error(data: bytes):
     assert evidence is None or evidence.address == "10.0.0.9"
 
 
-def test_names_with_a_language_are_parsed_and_members_of_collections_ignored():
+def test_names_with_a_language_are_parsed_and_members_of_collections_are_ignored():
     members = (
         item(0x34, "media-col-default", b""),
         item(0x4A, "", b"printer-info"),
@@ -194,7 +194,7 @@ def test_names_with_a_language_are_parsed_and_members_of_collections_ignored():
     assert evidence == Evidence("10.0.0.9", 631, name="Küche", make_model="HL-L23")
 
 
-def test_a_printer_name_that_is_the_path_is_ignored():
+def test_a_printer_name_that_is_the_path_of_its_queue_is_ignored():
     items = (item(0x42, "printer-name", b"ipp/print"),)
     evidence = parse_attributes("10.0.0.9", 631, message(b"\x04", *items))
     assert evidence == Evidence("10.0.0.9", 631)

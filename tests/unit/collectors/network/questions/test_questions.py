@@ -191,7 +191,7 @@ def test_printer_is_queried_once_its_queues_are_known():
     assert hosts.queues == [(), (), ("ipp/print",), ("printers/bar",)]
 
 
-def test_queries_of_a_printer_wait_after_the_scan(monkeypatch: pytest.MonkeyPatch):
+def test_a_printer_is_queried_after_a_pause_that_follows_the_scan(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(questions, "PRINTER_PAUSE_S", 0.4)
     queried_s: dict[int, float] = {}
 
@@ -297,8 +297,7 @@ def test_connections_of_unqueried_ports_are_closed(
     assert began.acquire(timeout=60)
     run.cancelled = True
     assert wait([asking], timeout=60).done
-    text = asking.result().limitations
-    assert text == (
+    assert asking.result().limitations == (
         "1 open ports were not queried: there are too many",
         "3 open ports were not queried: the time was up",
     )

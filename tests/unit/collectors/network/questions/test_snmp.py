@@ -70,22 +70,22 @@ def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
 
 def test_one_query_returns_bits_state_and_serial_number():
     with simulated_printer(b"noise", VARBINDS) as (port, questions):
-        (output,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
-    assert output.state_reasons == ("media-empty", "door-open")
-    assert (output.state, output.serial, output.port) == ("idle", "VBF123456", 9100)
+        (evidence,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
+    assert evidence.state_reasons == ("media-empty", "door-open")
+    assert (evidence.state, evidence.serial, evidence.port) == ("idle", "VBF123456", 9100)
     assert len(questions) == 1
 
 
 def test_an_snmp_answer_without_error_state_still_has_the_device_state():
-    report = parse_answer(
+    evidence = parse_answer(
         TARGET,
         7,
         answer_to(
             encode_question("x", 7), [(ERRORS, V2C.NoSuchInstance("")), (DEVICE, V2C.Integer(5))]
         ),
     )
-    assert report is not None
-    assert (report.state, report.state_reasons, report.serial) == ("stopped", (), None)
+    assert evidence is not None
+    assert (evidence.state, evidence.state_reasons, evidence.serial) == ("stopped", (), None)
 
 
 def test_an_answer_to_another_snmp_request_is_ignored():
@@ -149,7 +149,7 @@ def test_only_known_printers_that_answer_are_queried():
 
 @pytest.mark.medium
 @pytest.mark.needs("snmpd")
-def test_snmpd_is_read(tmp_path: Path):
+def test_the_state_that_snmpd_reports_is_read(tmp_path: Path):
     configuration = tmp_path / "snmpd.conf"
     configuration.write_text(
         "rocommunity venue 127.0.0.1\n"

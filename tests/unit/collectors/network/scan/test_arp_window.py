@@ -20,11 +20,11 @@ def targets(count: int) -> list[Target]:
 
 
 def ask_all(window: ArpWindow, now: float) -> int:
-    request = 0
+    count = 0
     while window.next_to_ask(1):
         window.mark_sent(now)
-        request += 1
-    return request
+        count += 1
+    return count
 
 
 def test_no_more_than_the_limit_is_unresolved() -> None:

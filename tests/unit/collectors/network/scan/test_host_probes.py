@@ -204,7 +204,7 @@ def test_last_retry_comes_later_and_before_the_sweep_ends() -> None:
     assert probes.last_retry_in_s(None) is None
 
 
-def test_first_retry_is_skipped_if_only_the_last_has_time() -> None:
+def test_the_first_retry_is_skipped_if_there_is_only_time_for_the_last_retry() -> None:
     probes = HostProbes((80, 443, 9100, 9101))
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)

@@ -28,21 +28,21 @@ def test_ports_that_the_scan_tried_are_not_tried_again() -> None:
 
 
 def test_a_printer_without_a_port_is_tried_on_the_usual_ones() -> None:
-    match, _ = contacts(
+    result, _ = contacts(
         printer(1, "10.5.0.5", None), printer(2, "10.5.0.6", None), tried={("10.5.0.6", 80)}
     )
-    assert match == {"10.5.0.5": (631, 9100, 515)}
+    assert result == {"10.5.0.5": (631, 9100, 515)}
 
 
 def test_public_excluded_and_own_addresses_are_not_contacted() -> None:
-    value, limitations = contacts(
+    result, limitations = contacts(
         printer(1, "8.8.8.8"),
         printer(2, "10.0.9.9"),
         printer(3, "10.0.0.20"),
         printer(4, "127.0.0.1"),
         printer(5, "fe80::1"),
     )
-    assert value == {}
+    assert result == {}
     assert [text.partition(":")[0] for text in limitations] == [
         "printer Printer 1",
         "printer Printer 2",

@@ -142,7 +142,7 @@ def test_hosts_and_ports_are_reported_when_discovered() -> None:
     assert lan.last_connect["10.0.0.5", 9100] - began < reported_s
 
 
-def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
+def test_a_scan_does_not_wait_only_for_second_tries_at_print_ports() -> None:
     """Connections to the print ports of one host are a second apart. The scan does not wait for a
     second try if nothing else remains to be done.
     """
@@ -160,7 +160,7 @@ def test_a_scan_does_not_wait_for_print_ports_alone() -> None:
     assert took_s < SETTLE_S + 0.8
 
 
-def test_a_packet_that_a_late_printer_lost_is_sent_again() -> None:
+def test_a_lost_packet_to_a_printer_that_is_discovered_late_is_sent_again() -> None:
     """The printer is discovered after one second, and its print ports are tried one after the
     other. The first try of port 9100 ends after all other tries. Its second try is possible only
     one second later, and the scan waits for it.
@@ -198,7 +198,7 @@ def test_late_printer_is_queried_over_the_connection_of_the_scan(
     close(connections.values())
 
 
-def test_printer_that_lost_a_packet_is_queried_over_the_second_connection() -> None:
+def test_a_printer_whose_first_packet_was_lost_is_queried_over_the_second_connection() -> None:
     """The printer's queues are not known when it is discovered, but they are known at the second
     try.
     """

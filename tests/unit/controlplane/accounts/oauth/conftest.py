@@ -3,7 +3,7 @@
 import pytest
 
 from controlplane.settings import Settings
-from tests.unit.controlplane.accounts.oauth.program import ISSUER, Asking, Program, Visitor
+from tests.unit.controlplane.accounts.oauth.program import ISSUER, OAuthFlow, Program, Visitor
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, make_user
 from tests.unit.controlplane.running_service import RunningService
 
@@ -20,9 +20,9 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-async def asking(service: RunningService) -> Asking:
+async def flow(service: RunningService) -> OAuthFlow:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()
     await visitor.sign_in(program.query(), "ada@example.com")
-    return program, visitor
+    return OAuthFlow(program, visitor)

@@ -5,7 +5,7 @@ import hashlib
 import html
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
@@ -146,7 +146,7 @@ class Program:
         return await self._http.post(f"{BASE}/{path}", content=content, headers=headers)
 
 
-async def let_read(
+async def complete_flow(
     service: RunningService, email: str = "ada@example.com"
 ) -> tuple[Program, Visitor, dict[str, Any]]:
     """Register a client, sign its user in, consent, and exchange the code for tokens."""
@@ -159,7 +159,7 @@ async def let_read(
     return program, visitor, reply.json()
 
 
-async def reads(service: RunningService, token: str) -> Caller | None:
+async def caller_of_token(service: RunningService, token: str) -> Caller | None:
     """Return the caller that the agent protocol identifies by ``token``; None if the service
     refuses the token.
     """
@@ -182,10 +182,13 @@ async def reads(service: RunningService, token: str) -> Caller | None:
         return None
 
 
-Asking = tuple[Program, Visitor]
-"""A registered client, and the browser of a signed-in user who has not consented yet."""
+class OAuthFlow(NamedTuple):
+    """A registered client, and the browser of a signed-in user who has not consented yet."""
+
+    program: Program
+    visitor: Visitor
 
 
-async def code_of(asking: Asking, **changes: str | None) -> str:
-    program, visitor = asking
+async def code_of(flow: OAuthFlow, **changes: str | None) -> str:
+    program, visitor = flow
     return parameters_of(await visitor.decide(program.query(**changes)))["code"]

@@ -8,53 +8,55 @@ from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     ISSUER,
     VERIFIER,
-    Asking,
+    OAuthFlow,
     Program,
+    caller_of_token,
     challenge,
     code_of,
     parameters_of,
-    reads,
 )
 from tests.unit.controlplane.running_service import RunningService
 
 
 async def test_a_reused_code_revokes_the_tokens_issued_from_it(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    code = await code_of(asking)
-    tokens = (await asking[0].exchange(code)).json()
-    assert await reads(service, tokens["access_token"])
-    again = await asking[0].exchange(code)
+    code = await code_of(flow)
+    tokens = (await flow.program.exchange(code)).json()
+    assert await caller_of_token(service, tokens["access_token"])
+    again = await flow.program.exchange(code)
     assert (again.status_code, again.json()["error"]) == (400, "invalid_grant")
-    assert await reads(service, tokens["access_token"]) is None
-    refreshed = await asking[0].refresh(tokens["refresh_token"])
+    assert await caller_of_token(service, tokens["access_token"]) is None
+    refreshed = await flow.program.refresh(tokens["refresh_token"])
     assert refreshed.json()["error"] == "invalid_grant"
 
 
-async def test_a_code_expires_after_a_minute(service: RunningService, asking: Asking) -> None:
-    code = await code_of(asking)
+async def test_a_code_expires_after_a_minute(service: RunningService, flow: OAuthFlow) -> None:
+    code = await code_of(flow)
     service.clock.advance(60)
-    assert (await asking[0].exchange(code)).json()["error"] == "invalid_grant"
+    assert (await flow.program.exchange(code)).json()["error"] == "invalid_grant"
 
 
-async def test_two_exchanges_of_one_code_at_once_leave_no_token(
-    service: RunningService, asking: Asking
+async def test_concurrent_exchanges_of_one_code_leave_no_valid_token(
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    code = await code_of(asking)
-    replies = await asyncio.gather(*(asking[0].exchange(code) for _ in range(4)))
+    code = await code_of(flow)
+    replies = await asyncio.gather(*(flow.program.exchange(code) for _ in range(4)))
     given = [each.json()["access_token"] for each in replies if each.status_code == 200]
     assert len(given) == 1
-    assert await reads(service, given[0]) is None
+    assert await caller_of_token(service, given[0]) is None
 
 
-async def test_a_code_of_another_client_is_refused(service: RunningService, asking: Asking) -> None:
-    code = await code_of(asking)
+async def test_a_code_of_another_client_is_refused(
+    service: RunningService, flow: OAuthFlow
+) -> None:
+    code = await code_of(flow)
     thief = Program(service)
     await thief.register()
     assert (await thief.exchange(code)).json()["error"] == "invalid_grant"
-    nobody = await thief.exchange(code, client_id="vcl_" + "x" * 22)
-    assert nobody.json()["error"] == "invalid_client"
-    assert (await asking[0].exchange(code)).status_code == 200
+    unknown = await thief.exchange(code, client_id="vcl_" + "x" * 22)
+    assert unknown.json()["error"] == "invalid_client"
+    assert (await flow.program.exchange(code)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -70,9 +72,9 @@ async def test_a_code_of_another_client_is_refused(service: RunningService, aski
     ],
 )
 async def test_an_authorization_request_without_pkce_s256_is_rejected(
-    asking: Asking, changes: dict[str, str | None]
+    flow: OAuthFlow, changes: dict[str, str | None]
 ) -> None:
-    program, visitor = asking
+    program, visitor = flow
     reply = await visitor.get(f"{BASE}/authorize?{program.query(**changes)}")
     assert reply.status_code == 400
     assert "no code challenge" in reply.text
@@ -80,25 +82,27 @@ async def test_an_authorization_request_without_pkce_s256_is_rejected(
 
 
 @pytest.mark.parametrize("verifier", [None, "w" * 64, challenge(), "short", "v" * 129])
-async def test_without_the_verifier_a_code_is_nothing(asking: Asking, verifier: str | None) -> None:
-    code = await code_of(asking)
-    refused = await asking[0].exchange(code, code_verifier=verifier)
+async def test_a_code_is_refused_without_its_verifier(
+    flow: OAuthFlow, verifier: str | None
+) -> None:
+    code = await code_of(flow)
+    refused = await flow.program.exchange(code, code_verifier=verifier)
     assert refused.status_code == 400
     assert refused.json()["error"] in {"invalid_grant", "invalid_request"}
     assert "access_token" not in refused.json()
 
 
-async def test_each_authorization_response_contains_the_issuer(asking: Asking) -> None:
+async def test_each_authorization_response_contains_the_issuer(flow: OAuthFlow) -> None:
     """A client that uses several authorization servers can check which one replied (RFC 9207)."""
-    program, visitor = asking
+    program, visitor = flow
     for decision in ("allow", "deny"):
         reply = await visitor.decide(program.query(), decision)
         assert parameters_of(reply)["iss"] == ISSUER
         assert parameters_of(reply)["state"] == "s t&te"
 
 
-async def test_other_flows_are_not_served(asking: Asking) -> None:
-    program, visitor = asking
+async def test_other_oauth_flows_are_refused(flow: OAuthFlow) -> None:
+    program, visitor = flow
     for kind in ("token", "code token", "id_token"):
         message = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")
         assert message.status_code == 400

@@ -6,7 +6,7 @@ from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     COOKIE,
     ISSUER,
-    Asking,
+    OAuthFlow,
     Program,
     Visitor,
     hidden,
@@ -23,9 +23,9 @@ async def test_consent_requires_a_signed_in_user(service: RunningService) -> Non
     assert reply.headers["location"].startswith(f"{BASE}/authorize?")
 
 
-async def test_a_decision_without_the_proof_of_the_consent_page_is_refused(asking: Asking) -> None:
+async def test_a_decision_without_the_proof_of_the_consent_page_is_refused(flow: OAuthFlow) -> None:
     """A form is refused without the proof that the consent page contains."""
-    program, visitor = asking
+    program, visitor = flow
     for invalid_proof in ("", "0" * 64, "ü"):
         fields = {"query": program.query(), "proof": invalid_proof, "decision": "allow"}
         reply = await visitor.post(f"{BASE}/authorize", fields | {"organization": "org-0001"})
@@ -34,9 +34,9 @@ async def test_a_decision_without_the_proof_of_the_consent_page_is_refused(askin
 
 
 async def test_a_consent_form_is_valid_only_for_its_session_and_request(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    program, visitor = asking
+    program, visitor = flow
     make_user(service, "eve@example.com")
     other = Program(service, "https://evil.example/")
     await other.register()
@@ -60,9 +60,9 @@ async def test_a_consent_form_is_valid_only_for_its_session_and_request(
     ],
 )
 async def test_another_site_can_neither_consent_nor_sign_in(
-    asking: Asking, origin: str | None, headers: dict[str, str]
+    flow: OAuthFlow, origin: str | None, headers: dict[str, str]
 ) -> None:
-    program, visitor = asking
+    program, visitor = flow
     fields = hidden(await visitor.get(f"{BASE}/authorize?{program.query()}"))
     decided = fields | {"decision": "allow", "organization": "org-0001"}
     reply = await visitor.post(f"{BASE}/authorize", decided, origin, **headers)
@@ -74,10 +74,10 @@ async def test_another_site_can_neither_consent_nor_sign_in(
     assert "set-cookie" not in reply.headers
 
 
-async def test_no_page_is_framed_cached_or_scripted(
-    service: RunningService, asking: Asking
+async def test_pages_forbid_frames_caches_and_scripts(
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    program, visitor = asking
+    program, visitor = flow
     address = f"{BASE}/authorize?{program.query()}"
     pages = [
         await visitor.get(address),
@@ -114,8 +114,8 @@ async def test_wrong_passwords_on_the_sign_in_page_are_limited(
     assert "wait" in right.text
 
 
-async def test_sign_in_redirects_only_to_the_authorization_page(asking: Asking) -> None:
-    _, visitor = asking
+async def test_sign_in_redirects_only_to_the_authorization_page(flow: OAuthFlow) -> None:
+    _, visitor = flow
     for query in ("https://evil.example", "x=1\r\nSet-Cookie: a=b", "//evil.example/", ""):
         reply = await visitor.sign_in(query, "ada@example.com")
         location = reply.headers.get("location", "")

@@ -20,10 +20,10 @@ from tests.unit.controlplane.accounts.oauth.program import (
     RESOURCE,
     Program,
     Visitor,
+    caller_of_token,
+    complete_flow,
     hidden,
-    let_read,
     parameters_of,
-    reads,
 )
 from tests.unit.controlplane.accounts.people import make_user
 from tests.unit.controlplane.running_service import RunningService, running_service
@@ -34,9 +34,9 @@ OF_RESOURCE = "/.well-known/oauth-protected-resource"
 
 async def test_a_client_reads_with_the_permissions_of_its_user(service: RunningService) -> None:
     user = make_user(service, role="manager", locations=["loc-1"])
-    _, _, tokens = await let_read(service)
+    _, _, tokens = await complete_flow(service)
     assert (tokens["token_type"], tokens["expires_in"]) == ("Bearer", 3600)
-    caller = await reads(service, tokens["access_token"])
+    caller = await caller_of_token(service, tokens["access_token"])
     assert caller is not None
     assert (caller.kind, caller.owner_id, caller.can_write) == ("oauth", user.id, False)
     assert (caller.locations, caller.role) == (frozenset({"loc-1"}), "manager")
@@ -116,7 +116,7 @@ async def test_a_user_of_two_organizations_chooses_one(service: RunningService) 
     await program.register()
     await visitor.sign_in(program.query(), "ada@example.com")
     code = parameters_of(await visitor.decide(program.query(), organization="org-2"))["code"]
-    caller = await reads(service, (await program.exchange(code)).json()["access_token"])
+    caller = await caller_of_token(service, (await program.exchange(code)).json()["access_token"])
     assert caller is not None
     assert caller.organization_id == "org-2"
     foreign = await visitor.decide(program.query(), organization="org-3")
@@ -124,17 +124,17 @@ async def test_a_user_of_two_organizations_chooses_one(service: RunningService) 
     assert "location" not in foreign.headers
 
 
-async def test_an_access_token_ends_after_an_hour_and_is_refreshed(
+async def test_an_access_token_expires_after_an_hour_and_can_be_refreshed(
     service: RunningService,
 ) -> None:
     make_user(service)
-    program, _, first = await let_read(service)
+    program, _, first = await complete_flow(service)
     service.clock.advance(3599)
-    assert await reads(service, first["access_token"])
+    assert await caller_of_token(service, first["access_token"])
     service.clock.advance(1)
-    assert await reads(service, first["access_token"]) is None
+    assert await caller_of_token(service, first["access_token"]) is None
     second = (await program.refresh(first["refresh_token"], resource=RESOURCE)).json()
-    assert await reads(service, second["access_token"])
+    assert await caller_of_token(service, second["access_token"])
     assert second["refresh_token"] != first["refresh_token"]
     service.clock.advance(30 * 86_400)
     assert (await program.refresh(second["refresh_token"])).json()["error"] == "invalid_grant"
@@ -144,7 +144,7 @@ async def test_the_database_contains_no_oauth_secrets(
     service: RunningService, database: Database
 ) -> None:
     make_user(service)
-    program, visitor, tokens = await let_read(service)
+    program, visitor, tokens = await complete_flow(service)
     code = parameters_of(await visitor.decide(program.query()))["code"]
     kept = repr(database.read(_everything))
     assert program.client_id in kept
@@ -185,8 +185,8 @@ async def test_the_name_of_a_client_is_escaped_on_the_consent_page(service: Runn
 async def test_a_user_lists_and_revokes_grants(service: RunningService) -> None:
     make_user(service)
     make_user(service, "bob@example.com")
-    program, visitor, tokens = await let_read(service)
-    _, other, _ = await let_read(service, "bob@example.com")
+    program, visitor, tokens = await complete_flow(service)
+    _, other, _ = await complete_flow(service, "bob@example.com")
     [grant] = (await _profile(visitor, "grants")).json()["grants"]
     assert grant["clientName"] == "Agent"
     assert grant["clientHosts"] == ["agent.example"]
@@ -195,7 +195,7 @@ async def test_a_user_lists_and_revokes_grants(service: RunningService) -> None:
     assert refused.json()["code"] == "grant_not_found"
     ended = await _profile(visitor, "end-grant", grantId=grant["id"])
     assert ended.json() == {"ended": True}
-    assert await reads(service, tokens["access_token"]) is None
+    assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
     assert (await _profile(visitor, "grants")).json()["grants"] == []
     entries = [line for line in service.database.read(_audited) if line[0] == "ada@example.com"]
@@ -217,9 +217,9 @@ def _audited(session: Session) -> list[Any]:
 @pytest.mark.parametrize("kind", ["access_token", "refresh_token"])
 async def test_a_client_revokes_its_tokens(service: RunningService, kind: str) -> None:
     make_user(service)
-    program, _, tokens = await let_read(service)
+    program, _, tokens = await complete_flow(service)
     assert (await program.revoke(tokens[kind], token_type_hint=kind)).status_code == 200
-    assert await reads(service, tokens["access_token"]) is None
+    assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
     assert (await program.revoke("voa_" + "x" * 43)).status_code == 200
 

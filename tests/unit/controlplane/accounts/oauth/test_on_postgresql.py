@@ -1,4 +1,4 @@
-"""Tests of concurrent exchanges client_at two services that share a PostgreSQL database."""
+"""Tests of concurrent exchanges at two services that share a PostgreSQL database."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,12 @@ from sqlalchemy import func, select
 from controlplane.storage.database import Database
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
 from tests.postgresql import new_database
-from tests.unit.controlplane.accounts.oauth.program import Asking, Program, code_of, reads
+from tests.unit.controlplane.accounts.oauth.program import (
+    OAuthFlow,
+    Program,
+    caller_of_token,
+    code_of,
+)
 from tests.unit.controlplane.accounts.people import UserAccount, make_user, remove
 from tests.unit.controlplane.running_service import RunningService, beside
 
@@ -44,42 +49,42 @@ def count_grants_and_tokens(service: RunningService) -> tuple[int, int]:
 
 
 async def test_many_exchanges_of_one_code_leave_no_grant(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    code = await code_of(asking)
+    code = await code_of(flow)
     async with beside(service.database, service.core.settings, service.clock) as other:
-        programs = [asking[0], client_at(other, asking[0])] * AT_ONCE
+        programs = [flow.program, client_at(other, flow.program)] * AT_ONCE
         replies = await asyncio.gather(*(each.exchange(code) for each in programs))
         given = [each.json() for each in replies if each.status_code == 200]
         assert len(given) == 1
         assert {each.status_code for each in replies} == {200, 400}
-        assert await reads(other, given[0]["access_token"]) is None
+        assert await caller_of_token(other, given[0]["access_token"]) is None
     assert count_grants_and_tokens(service) == (0, 0)
 
 
 async def test_many_refreshes_with_one_token_leave_no_grant(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    token = (await asking[0].exchange(await code_of(asking))).json()["refresh_token"]
+    token = (await flow.program.exchange(await code_of(flow))).json()["refresh_token"]
     async with beside(service.database, service.core.settings, service.clock) as other:
-        programs = [asking[0], client_at(other, asking[0])] * AT_ONCE
+        programs = [flow.program, client_at(other, flow.program)] * AT_ONCE
         replies = await asyncio.gather(*(each.refresh(token) for each in programs))
         given = [each.json() for each in replies if each.status_code == 200]
         assert len(given) == 1
-        assert await reads(other, given[0]["access_token"]) is None
+        assert await caller_of_token(other, given[0]["access_token"]) is None
     assert count_grants_and_tokens(service) == (0, 0)
 
 
 async def test_a_code_exchanged_while_the_membership_ends_leaves_no_token(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
     """No grant or token remains, whether the exchange or the end of the membership is first."""
     user = make_user(service)
     make_user(service, organization_id="org-2")
-    program, visitor = asking
+    program, visitor = flow
     for _ in range(AT_ONCE):
         await visitor.sign_in(program.query(), "ada@example.com")
-        codes = [await code_of(asking) for _ in range(AT_ONCE)]
+        codes = [await code_of(flow) for _ in range(AT_ONCE)]
         ended = asyncio.to_thread(remove, service, UserAccount(user.id, user.email), "org-0001")
         replies, _ = await asyncio.gather(
             asyncio.gather(*(program.exchange(code) for code in codes)), ended

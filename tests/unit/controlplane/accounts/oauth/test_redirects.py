@@ -5,7 +5,7 @@ import pytest
 from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     REDIRECT,
-    Asking,
+    OAuthFlow,
     Program,
     Visitor,
     code_of,
@@ -31,9 +31,9 @@ from tests.unit.controlplane.running_service import RunningService
     ],
 )
 async def test_no_browser_is_sent_to_an_address_that_was_not_registered(
-    asking: Asking, uri: str | None
+    flow: OAuthFlow, uri: str | None
 ) -> None:
-    program, visitor = asking
+    program, visitor = flow
     reply = await visitor.get(f"{BASE}/authorize?{program.query(redirect_uri=uri)}")
     assert reply.status_code == 400
     assert "location" not in reply.headers
@@ -90,11 +90,12 @@ async def test_an_invalid_redirect_uri_is_not_registered(
         "cursor://anysphere.cursor-mcp/oauth/callback",
     ],
 )
-async def test_a_desktop_program_gets_its_code_by_its_private_scheme(
+async def test_a_desktop_program_gets_its_code_through_a_uri_scheme_of_its_own(
     service: RunningService, uri: str
 ) -> None:
-    """A program without a listener claims a scheme at the system (RFC 8252, 7.1). If another
-    program claims it as well, that program cannot use the code without the verifier of PKCE.
+    """A program without a listening socket registers a URI scheme with the operating system
+    (RFC 8252, 7.1). If another program registers the same scheme, that program cannot use the code
+    without the verifier of PKCE.
     """
     make_user(service)
     program, visitor = Program(service, uri), Visitor(service)
@@ -114,7 +115,9 @@ async def test_a_desktop_program_gets_its_code_by_its_private_scheme(
         assert refused.status_code == 400
 
 
-async def test_one_unsupported_address_does_not_refuse_the_others(service: RunningService) -> None:
+async def test_an_unsupported_redirect_uri_is_left_out_of_the_registration(
+    service: RunningService,
+) -> None:
     """The reply states which addresses are registered (RFC 7591, 3.2.1)."""
     make_user(service)
     good = ["https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"]
@@ -142,13 +145,13 @@ async def test_one_unsupported_address_does_not_refuse_the_others(service: Runni
         ({"resource": "https://other.example/"}, "another service"),
     ],
 )
-async def test_only_a_decision_sends_a_browser_to_a_registered_address(
-    service: RunningService, asking: Asking, changes: dict[str, str | None], problem: str
+async def test_an_invalid_request_does_not_redirect_to_the_registered_address(
+    service: RunningService, flow: OAuthFlow, changes: dict[str, str | None], problem: str
 ) -> None:
-    """Anyone can register an address. If a link to this service led there at once, it would be an
-    open redirect (RFC 9700, 4.11).
+    """Anyone can register an address. A link to this service must not redirect to that address
+    without a decision of the user. Otherwise, the link would be an open redirect (RFC 9700, 4.11).
     """
-    program, visitor = asking
+    program, visitor = flow
     stranger, query = Visitor(service), program.query(**changes)
     replies = [
         await stranger.get(f"{BASE}/authorize?{query}"),
@@ -165,7 +168,7 @@ async def test_only_a_decision_sends_a_browser_to_a_registered_address(
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "localhost"])
-async def test_the_port_is_free_on_loopback_and_nothing_else(
+async def test_only_the_port_of_a_loopback_redirect_uri_may_differ(
     service: RunningService, host: str
 ) -> None:
     make_user(service)
@@ -188,11 +191,13 @@ async def test_the_port_is_free_on_loopback_and_nothing_else(
         assert request.status_code == 400
 
 
-async def test_the_redirect_uri_of_the_exchange_is_that_of_the_request(asking: Asking) -> None:
-    program, _ = asking
+async def test_an_exchange_requires_the_redirect_uri_of_the_authorization_request(
+    flow: OAuthFlow,
+) -> None:
+    program, _ = flow
     await program.register(redirect_uris=[REDIRECT, "https://agent.example/other"])
-    await asking[1].sign_in(program.query(), "ada@example.com")
-    code = await code_of(asking)
+    await flow.visitor.sign_in(program.query(), "ada@example.com")
+    code = await code_of(flow)
     for uri in ("https://agent.example/other", None):
         refused = await program.exchange(code, redirect_uri=uri)
         assert refused.json()["error"] == "invalid_grant"

@@ -1,4 +1,4 @@
-"""Tests of many registrations: clients that nobody uses make room for new ones."""
+"""Tests of many registrations: at the limit, the service deletes clients without a grant."""
 
 import pytest
 from sqlalchemy import select
@@ -7,11 +7,11 @@ from sqlalchemy.orm import Session
 from controlplane.accounts.oauth import clients
 from controlplane.storage.oauth_tables import OAuthClient
 from tests.unit.controlplane.accounts.oauth.program import (
-    Asking,
+    OAuthFlow,
     Program,
     Visitor,
     code_of,
-    let_read,
+    complete_flow,
     parameters_of,
 )
 from tests.unit.controlplane.accounts.people import make_user
@@ -41,10 +41,12 @@ def registered(service: RunningService) -> set[str]:
     return service.database.read(lambda session: set(session.scalars(select(OAuthClient.id))))
 
 
-async def test_strangers_do_not_close_the_registration(service: RunningService) -> None:
-    """The clients of strangers are new, and no user has authorized any of them."""
+async def test_registrations_by_strangers_do_not_block_other_clients(
+    service: RunningService,
+) -> None:
+    """No user has authorized the clients of the strangers, so the service deletes them first."""
     make_user(service)
-    first, visitor, tokens = await let_read(service)
+    first, visitor, tokens = await complete_flow(service)
     waiting = Program(service)
     await waiting.register()
     code = parameters_of(await visitor.decide(waiting.query()))["code"]
@@ -54,15 +56,15 @@ async def test_strangers_do_not_close_the_registration(service: RunningService) 
     assert flood[-1] in registered(service)
     assert (await first.refresh(tokens["refresh_token"])).status_code == 200
     assert (await waiting.exchange(code)).status_code == 200
-    _, _, tokens = await let_read(service)
+    _, _, tokens = await complete_flow(service)
     assert tokens["access_token"]
 
 
 async def test_the_oldest_clients_without_any_grant_are_deleted_first(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    program, visitor = asking
-    ended = (await program.exchange(await code_of(asking))).json()
+    program, visitor = flow
+    ended = (await program.exchange(await code_of(flow))).json()
     assert (await program.revoke(ended["access_token"])).status_code == 200
     service.clock.advance(3600)
     strangers = register(service, MOST - 1)
@@ -72,7 +74,7 @@ async def test_the_oldest_clients_without_any_grant_are_deleted_first(
     assert set(strangers[2:]) <= registered(service)
     register(service, MOST)
     assert program.client_id in registered(service)
-    # A program without a valid grant is deleted only if no other client is left.
+    # A client whose grant has ended is deleted after all clients that never had a grant.
     others = [Program(service) for _ in range(MOST)]
     for other in others:
         await other.register()

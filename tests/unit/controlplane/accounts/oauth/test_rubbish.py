@@ -9,14 +9,14 @@ from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     FORM,
     REDIRECT,
-    Asking,
+    OAuthFlow,
     Program,
     Visitor,
 )
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_registrations_are_few_for_an_address(service: RunningService) -> None:
+async def test_registrations_from_one_network_address_are_limited(service: RunningService) -> None:
     replies = [await Program(service).register() for _ in range(11)]
     assert [each.status_code for each in replies] == [201] * 10 + [429]
     wait_s = replies[-1].headers["retry-after"]
@@ -27,7 +27,7 @@ async def test_registrations_are_few_for_an_address(service: RunningService) -> 
     }
 
 
-async def test_pages_are_bounded_for_an_address(service: RunningService) -> None:
+async def test_page_requests_from_one_network_address_are_limited(service: RunningService) -> None:
     visitor = Visitor(service)
     pages = [await visitor.get(f"{BASE}/authorize?{Program(service).query()}") for _ in range(62)]
     assert pages[0].status_code == 400
@@ -38,7 +38,7 @@ async def test_pages_are_bounded_for_an_address(service: RunningService) -> None
     )
 
 
-async def test_exchanges_are_bounded_for_an_address(service: RunningService) -> None:
+async def test_exchanges_from_one_network_address_are_limited(service: RunningService) -> None:
     program = Program(service)
     replies = [await program.exchange("x") for _ in range(62)]
     assert replies[0].json()["error"] == "invalid_client"
@@ -68,7 +68,7 @@ async def test_exchanges_are_bounded_for_an_address(service: RunningService) -> 
         ({"client_name": "\ud800"}, 201),
     ],
 )
-async def test_a_registration_is_small_and_of_the_right_kind(
+async def test_only_small_and_valid_registrations_are_accepted(
     service: RunningService, changes: dict[str, Any], status: int
 ) -> None:
     reply = await Program(service).register(**changes)
@@ -90,9 +90,9 @@ async def test_a_registration_is_small_and_of_the_right_kind(
     ],
 )
 async def test_malformed_requests_are_refused_with_a_message(
-    service: RunningService, asking: Asking, query: str
+    service: RunningService, flow: OAuthFlow, query: str
 ) -> None:
-    page = await asking[1].get(f"{BASE}/authorize?{query}")
+    page = await flow.visitor.get(f"{BASE}/authorize?{query}")
     assert page.status_code == 400
     assert "cannot be connected" in page.text
     for path in ("token", "revoke"):
@@ -107,8 +107,8 @@ async def test_malformed_requests_are_refused_with_a_message(
         }
 
 
-async def test_parameters_that_come_twice_are_refused(asking: Asking) -> None:
-    program, visitor = asking
+async def test_repeated_parameters_are_refused(flow: OAuthFlow) -> None:
+    program, visitor = flow
     for name in ("state", "redirect_uri", "code_challenge", "client_id"):
         twice = program.query() + "&" + urlencode({name: "x"})
         reply = await visitor.get(f"{BASE}/authorize?{twice}")

@@ -14,49 +14,49 @@ from controlplane.web.openapi.interfaces import OPERATIONS
 from tests.unit.controlplane.accounts.oauth.program import (
     BASE,
     ISSUER,
-    Asking,
+    OAuthFlow,
     Program,
+    caller_of_token,
     code_of,
-    let_read,
+    complete_flow,
     parameters_of,
-    reads,
 )
 from tests.unit.controlplane.accounts.people import make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 
 
 async def test_a_reused_refresh_token_revokes_its_family(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    program = asking[0]
-    first = (await program.exchange(await code_of(asking))).json()
+    program = flow.program
+    first = (await program.exchange(await code_of(flow))).json()
     second = (await program.refresh(first["refresh_token"])).json()
     third = (await program.refresh(second["refresh_token"])).json()
-    assert await reads(service, third["access_token"])
+    assert await caller_of_token(service, third["access_token"])
     stolen = await program.refresh(first["refresh_token"])
     assert (stolen.status_code, stolen.json()["error"]) == (400, "invalid_grant")
     for each in (first, second, third):
-        assert await reads(service, each["access_token"]) is None
+        assert await caller_of_token(service, each["access_token"]) is None
         assert (await program.refresh(each["refresh_token"])).status_code == 400
 
 
-ENDS = ("reuse", "revocation", "password", "membership", "profile", "room", "expiry")
+ENDS = ("reuse", "revocation", "password", "membership", "profile", "limit", "expiry")
 
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_no_access_token_outlives_its_family(
-    service: RunningService, asking: Asking, monkeypatch: pytest.MonkeyPatch, end: str
+    service: RunningService, flow: OAuthFlow, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     """A refresh does not end earlier access tokens, because calls may be under way with them. The
     end of the grant ends all of them, whatever caused it.
     """
     user = make_user(service)
     make_user(service, organization_id="org-2")
-    program = asking[0]
-    first = (await program.exchange(await code_of(asking))).json()
+    program = flow.program
+    first = (await program.exchange(await code_of(flow))).json()
     second = (await program.refresh(first["refresh_token"])).json()
     issued = [first["access_token"], second["access_token"]]
-    assert all([await reads(service, each) for each in issued])
+    assert all([await caller_of_token(service, each) for each in issued])
     if end == "reuse":
         assert (await program.refresh(first["refresh_token"])).status_code == 400
     elif end == "revocation":
@@ -72,78 +72,78 @@ async def test_no_access_token_outlives_its_family(
                 for each, _ in grants.of_user(session, user.id, service.clock())
             ]
         )
-    elif end == "room":
+    elif end == "limit":
         monkeypatch.setattr(grants, "GRANTS_MAX", 1)
-        assert (await program.exchange(await code_of(asking))).status_code == 200
+        assert (await program.exchange(await code_of(flow))).status_code == 200
     else:
         service.clock.advance(REFRESH_LIFETIME.total_seconds())
-    assert [await reads(service, each) for each in issued] == [None, None]
+    assert [await caller_of_token(service, each) for each in issued] == [None, None]
 
 
 async def test_a_program_that_refreshes_for_months_keeps_its_access(
-    service: RunningService, asking: Asking, monkeypatch: pytest.MonkeyPatch
+    service: RunningService, flow: OAuthFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Used refresh tokens are kept for 30 days. The tokens that were issued last are never the ones
-    that are deleted to limit their number.
+    """Used refresh tokens are kept for 30 days. At the limit of tokens, the service deletes old
+    tokens, and never the newest token.
     """
     monkeypatch.setattr(grants, "TOKENS_MAX", 4)
-    program = asking[0]
-    tokens = (await program.exchange(await code_of(asking))).json()
+    program = flow.program
+    tokens = (await program.exchange(await code_of(flow))).json()
     for _ in range(8):
         service.clock.advance(3600)
         tokens = (await program.refresh(tokens["refresh_token"])).json()
-        assert await reads(service, tokens["access_token"])
+        assert await caller_of_token(service, tokens["access_token"])
     for _ in range(8):  # several refreshes at the same time
         tokens = (await program.refresh(tokens["refresh_token"])).json()
-        assert await reads(service, tokens["access_token"])
+        assert await caller_of_token(service, tokens["access_token"])
     count = select(func.count()).select_from(OAuthToken)
     assert service.database.read(lambda session: session.scalar(count)) <= 8
 
 
 @pytest.mark.parametrize("scope", ["read", "read write"])
 async def test_a_refresh_may_name_the_requested_scope(
-    service: RunningService, asking: Asking, scope: str
+    service: RunningService, flow: OAuthFlow, scope: str
 ) -> None:
     """No scopes are defined, so the service ignores them in every request (RFC 6749, 3.3 and 6)."""
-    program = asking[0]
-    code = await code_of(asking, scope="read write")
+    program = flow.program
+    code = await code_of(flow, scope="read write")
     tokens = (await program.exchange(code)).json()
     reply = await program.refresh(tokens["refresh_token"], scope=scope)
     assert reply.status_code == 200
     assert "scope" not in reply.json()
-    caller = await reads(service, reply.json()["access_token"])
+    caller = await caller_of_token(service, reply.json()["access_token"])
     assert caller is not None
     assert caller.can_write is False
 
 
-async def test_two_refreshes_at_once_end_the_family(
-    service: RunningService, asking: Asking
+async def test_concurrent_refreshes_with_one_token_end_the_family(
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    program = asking[0]
-    token = (await program.exchange(await code_of(asking))).json()["refresh_token"]
+    program = flow.program
+    token = (await program.exchange(await code_of(flow))).json()["refresh_token"]
     replies = await asyncio.gather(*(program.refresh(token) for _ in range(4)))
     given = [each.json()["access_token"] for each in replies if each.status_code == 200]
     assert len(given) == 1
-    assert await reads(service, given[0]) is None
+    assert await caller_of_token(service, given[0]) is None
 
 
 async def test_tokens_of_another_client_are_refused(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    tokens = (await asking[0].exchange(await code_of(asking))).json()
+    tokens = (await flow.program.exchange(await code_of(flow))).json()
     thief = Program(service)
     await thief.register()
     assert (await thief.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
     assert (await thief.revoke(tokens["access_token"])).json()["error"] == "invalid_grant"
-    assert await reads(service, tokens["access_token"])
-    assert (await asking[0].refresh(tokens["access_token"])).json()["error"] == "invalid_grant"
-    assert await reads(service, tokens["refresh_token"]) is None
+    assert await caller_of_token(service, tokens["access_token"])
+    assert (await flow.program.refresh(tokens["access_token"])).json()["error"] == "invalid_grant"
+    assert await caller_of_token(service, tokens["refresh_token"]) is None
 
 
 async def test_a_token_is_accepted_only_by_the_agent_protocol(
-    service: RunningService, asking: Asking
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    tokens = (await asking[0].exchange(await code_of(asking))).json()
+    tokens = (await flow.program.exchange(await code_of(flow))).json()
     console = ("/console/api/overview", "/console/api/profile", "/console/api/profile/create-key")
     for token in (tokens["access_token"], tokens["refresh_token"]):
         for path in (*(each.path for each in OPERATIONS), *console):
@@ -153,22 +153,22 @@ async def test_a_token_is_accepted_only_by_the_agent_protocol(
             assert (await service.http.get(path, headers=headers)).status_code == 401, path
 
 
-async def test_neither_a_session_nor_its_cookie_is_a_token(
-    service: RunningService, asking: Asking
+async def test_a_session_token_and_a_code_are_no_access_tokens(
+    service: RunningService, flow: OAuthFlow
 ) -> None:
-    assert await reads(service, asking[1].token) is None
-    assert await reads(service, service.write_key) is not None
-    code = await code_of(asking)
-    assert await reads(service, code) is None
+    assert await caller_of_token(service, flow.visitor.token) is None
+    assert await caller_of_token(service, service.write_key) is not None
+    code = await code_of(flow)
+    assert await caller_of_token(service, code) is None
 
 
 @pytest.mark.parametrize("resource", [f"{ISSUER}/api/mcp/v2", "https://other.example/api/mcp/v1"])
-async def test_a_token_for_another_resource_is_not_given(asking: Asking, resource: str) -> None:
-    program, visitor = asking
+async def test_a_token_for_another_resource_is_not_issued(flow: OAuthFlow, resource: str) -> None:
+    program, visitor = flow
     page = await visitor.get(f"{BASE}/authorize?{program.query(resource=resource)}")
     assert page.status_code == 400
     assert "another service" in page.text
-    code = await code_of(asking)
+    code = await code_of(flow)
     refused = await program.exchange(code, resource=resource)
     assert refused.json()["error"] == "invalid_target"
     tokens = (await program.exchange(code)).json()
@@ -177,26 +177,26 @@ async def test_a_token_for_another_resource_is_not_given(asking: Asking, resourc
     assert (await program.refresh(tokens["refresh_token"])).status_code == 200
 
 
-async def test_a_membership_takes_its_tokens_with_it(service: RunningService) -> None:
+async def test_the_end_of_a_membership_revokes_its_tokens(service: RunningService) -> None:
     account = make_user(service)
     make_user(service, organization_id="org-2")
-    program, visitor, tokens = await let_read(service)
+    program, visitor, tokens = await complete_flow(service)
     code = parameters_of(await visitor.decide(program.query()))["code"]
     remove(service, account, "org-0001")
-    assert await reads(service, tokens["access_token"]) is None
+    assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
     assert (await program.exchange(code)).json()["error"] == "invalid_grant"
     make_user(service)
-    assert await reads(service, tokens["access_token"]) is None
+    assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
 
 
-async def test_a_new_password_ends_them_all(service: RunningService) -> None:
+async def test_a_new_password_revokes_all_tokens_of_the_user(service: RunningService) -> None:
     make_user(service)
-    program, _, tokens = await let_read(service)
+    program, _, tokens = await complete_flow(service)
 
     service.database.write(_new_password)
-    assert await reads(service, tokens["access_token"]) is None
+    assert await caller_of_token(service, tokens["access_token"]) is None
     assert (await program.refresh(tokens["refresh_token"])).status_code == 400
 
 

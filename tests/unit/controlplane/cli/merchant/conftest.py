@@ -12,7 +12,7 @@ from tests.unit.controlplane.cli.running_fleet import ServiceProcess, run, servi
 
 PLAN = (
     "--until", "2026-11-20", "--days", "20", "--goods", "12", "--sales-per-day", "12",
-    "--locations", "4",
+    "--locations", "4", "--awkward",
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Tests of the command `figures` and of the typed client against a running service."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from datetime import date
@@ -9,12 +10,12 @@ import pytest
 
 from agent.wire.codec import validate
 from controlplane.analytics.messages import FiguresQuery, LocationQuery, NarrowedQuery
-from controlplane.cli.figures.listings import notes_of
+from controlplane.cli.figures.listings import notes_of, print_summary
 from controlplane.cli.main import main
-from controlplane.cli.screen.money import format_amount
 from controlplane.client.connection import connect
 from controlplane.client.operations import OperationsClient
-from controlplane.figures.records import Coverage
+from controlplane.figures.money import format_amount
+from controlplane.figures.records import Coverage, PulseCurrency, VenuePulse
 from controlplane.figures.windows import day_of
 from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
@@ -90,6 +91,59 @@ def test_figures_of_several_and_of_all_locations_are_printed(
     )
     assert row(every, "gross")[0] == format_amount(gross, "AED")
     assert "4 locations" in every
+
+
+def pulse(location_id: str, today: int, yesterday: int) -> VenuePulse:
+    currency = PulseCurrency(
+        currency="AED", today_cents=today, yesterday_cents=yesterday, complete=True,
+        comparison_complete=True, delta_percent=None, points=(), peak_points=(),
+    )  # fmt: skip
+    return VenuePulse(
+        location_id=location_id, activity_complete=True, currencies=(currency,), activity=()
+    )
+
+
+def test_only_the_net_of_today_is_compared_and_with_yesterday_until_the_same_time(
+    client: OperationsClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = client.financial_summary(validate(QUERY, FiguresQuery))
+    print_summary(summary, [pulse("loc-0001", 15_000, 10_000)], is_first=True)
+    out = capsys.readouterr().out.partition("\nEUR")[0]
+    ((until, cells),) = re.findall(r"^net (until \d\d:\d\d) +(.+)$", out, re.MULTILINE)
+    assert cells.split() == ["150.00", "100.00", "+50.0", "%"]
+    assert row(out, "AED") == ["today", "yesterday", "change"]
+    assert len(row(out, "gross")) == 2
+    assert f"Yesterday: net {until}, and all other figures of the whole day." in out
+
+
+def test_the_net_of_all_locations_until_the_same_time_is_the_sum_of_their_pulses(
+    client: OperationsClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = client.financial_summary(validate(QUERY | {"locationMode": "all"}, FiguresQuery))
+    pulses = [pulse("loc-0001", 15_000, 10_000), pulse("loc-0002", 500, 250)]
+    print_summary(summary, pulses, is_first=True)
+    out = capsys.readouterr().out.partition("\nEUR")[0]
+    assert row(out, "net until the same time")[:2] == ["155.00", "102.50"]
+
+
+def test_too_many_locations_are_compared_with_no_part_of_a_day(
+    client: OperationsClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = client.financial_summary(validate(QUERY, FiguresQuery))
+    print_summary(summary, [], is_first=True)
+    out = capsys.readouterr().out
+    assert "%" not in out
+    assert "Yesterday: all figures of the whole day." in out
+
+
+def test_the_default_period_is_today_with_the_pulse_of_the_service(
+    client: OperationsClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (expected,) = client.venue_financial_pulse(LocationQuery(location_id="loc-0001")).venues
+    net = {each.currency: each.today_cents for each in expected.currencies}["AED"]
+    out = run_command(capsys, "--location", "loc-0001")
+    (amount,) = re.findall(r"^net until \d\d:\d\d +(\S+)", out, re.MULTILINE)
+    assert amount == format_amount(net, "AED")
 
 
 def test_json_output_is_the_financial_summary(

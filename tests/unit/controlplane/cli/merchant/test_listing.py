@@ -3,17 +3,20 @@
 import csv
 import io
 import json
+import re
 import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from rich.cells import cell_len
 
 from controlplane.cli.main import build_parser, main
-from controlplane.cli.screen.money import format_money
 from controlplane.cli.screen.progress import Progress
+from controlplane.figures.money import _DECIMALS, format_money
+from tests.paths import ROOT
 from tests.unit.controlplane.cli.merchant.conftest import SandboxMerchant
 
 pytestmark = [
@@ -43,9 +46,41 @@ def test_all_sales_as_json_and_csv(
     assert len(every) == sandbox.ask(COMPLETED)
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv"))))
     assert [row["id"] for row in rows] == [each["id"] for each in every]
-    assert sum(int(row["total"]) for row in rows) == sandbox.ask(
-        COMPLETED.replace("COUNT(*)", "SUM(total)")
-    )
+    cents = sum(round(100 * float(row["total"])) for row in rows)
+    assert cents == sandbox.ask(COMPLETED.replace("COUNT(*)", "SUM(total)"))
+
+
+def test_the_csv_of_sales_equals_the_download_of_the_console(
+    sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The console also saves sales in other currencies, which the retail API does not list."""
+    reply = httpx2.post(
+        f"{sandbox.service.url}/console/sales-table",
+        json={"locationId": "loc-0001", "locationMode": "all", "period": "custom",
+              "from": "2026-10-25", "to": "2026-11-25"},
+        headers={"Authorization": f"Bearer {sandbox.keys['VENUE_CONTROL_API_KEY']}"},
+    )  # fmt: skip
+    saved = {
+        row["id"]: comparable(row)
+        for row in csv.DictReader(io.StringIO(reply.content.decode("utf-8-sig"), newline=""))
+        if row["currency"] == "AED"
+    }
+    printed = csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv")))
+    assert {row["id"]: comparable(row) for row in printed} == saved
+    row = next(iter(saved.values()))
+    assert row["location"]
+    assert row["pointOfSale"].startswith("Till ")
+    assert row["total"][-3] == "."
+    assert any(row["employee"].isalpha() for row in saved.values())
+
+
+def comparable(row: dict[str, str]) -> dict[str, Any]:
+    """Return the row with a timestamp that does not depend on the time zone.
+
+    The retail API does not list the lines of a sale if one of them has no unit or no tax.
+    """
+    timestamp = datetime.fromisoformat(row["initiatedAt"])
+    return row | {"initiatedAt": timestamp.timestamp(), "positions": ""}
 
 
 def test_listed_sales_and_those_of_other_currencies_are_the_sales_of_the_figures(
@@ -245,3 +280,9 @@ def test_an_invalid_time_is_refused(text: str, capsys: pytest.CaptureFixture[str
 )
 def test_money_has_the_decimals_of_its_currency(amount: int, currency: str, words: str) -> None:
     assert format_money(amount, currency) == words
+
+
+def test_the_console_formats_money_with_the_same_decimals() -> None:
+    script = (ROOT / "controlplane/console/amounts.js").read_text(encoding="utf-8")
+    table = script.partition("DECIMALS = {")[2].partition("}")[0]
+    assert {name: int(count) for name, count in re.findall(r"(\w{3}): (\d)", table)} == _DECIMALS

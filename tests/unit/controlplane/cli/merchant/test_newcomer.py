@@ -1,4 +1,7 @@
-"""Tests of the commands and the code in the README's section about the sandbox."""
+"""Tests of the commands and the code in the README's section about sales figures.
+
+tests/scenario/documents also follows them, one after the other.
+"""
 
 import os
 import re
@@ -24,17 +27,20 @@ LINES = 5
 
 
 def block(language: str) -> str:
-    """Return the only code block of a language in the README's section about the sandbox."""
+    """Return the first code block of a language in the README's section about sales figures."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    part = readme.partition("\n## Sandbox\n")[2].partition("\n## ")[0]
-    (result,) = re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)
-    return str(result)
+    part = readme.partition("\n## Sales figures\n")[2].partition("\n## ")[0]
+    return str(re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)[0])
 
 
 def test_a_sandbox_service_needs_two_commands() -> None:
-    commands = [shlex.split(line, comments=True) for line in block("sh").splitlines()]
+    lines = [shlex.split(line, comments=True) for line in block("sh").splitlines()]
+    commands = [words for words in lines if words[0] != "."]
     assert [words[0] for words in commands] == ["venue-control"] * 2
-    loads, serves = (build_parser().parse_args(words[1:]) for words in commands)
+    loads, serves = (
+        build_parser().parse_args(" ".join(words[1:]).partition(" > ")[0].split())
+        for words in commands
+    )
     assert (loads.verb, loads.days, serves.verb) == ("sandbox:load", 365, "serve:run")
     assert f"http://{serves.host}:{serves.port}" == DEFAULT_URL
 

@@ -52,7 +52,7 @@ def test_a_retail_key_is_created_listed_and_revoked(capsys: pytest.CaptureFixtur
 
 
 @pytest.mark.usefixtures("database")
-def test_a_long_organization_is_folded_and_the_id_is_not_cut(
+def test_a_long_organization_id_is_folded_and_the_key_id_is_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -68,7 +68,7 @@ def test_a_long_organization_is_folded_and_the_id_is_not_cut(
 @pytest.mark.parametrize(
     "words", [["keys", "list"], ["keys", "revoke", "x"], ["rotate-signing-key"]]
 )
-def test_read_only_commands_create_no_database(
+def test_commands_for_an_existing_database_create_no_database(
     words: list[str], database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", *words]) == 2
@@ -76,7 +76,7 @@ def test_read_only_commands_create_no_database(
     assert not database.exists()
 
 
-def test_a_key_opens_the_running_service_until_it_is_revoked(
+def test_a_running_service_accepts_a_key_until_the_key_is_revoked(
     as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", "keys", "create", "--name", "for a moment"]) == 0

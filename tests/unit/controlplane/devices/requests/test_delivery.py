@@ -43,7 +43,7 @@ async def test_a_key_receives_only_the_commands_of_its_devices(
     assert {entry["requestId"] for entry in await one.commands()} == expected
 
 
-async def test_acknowledgements_move_the_request(service: RunningService) -> None:
+async def test_acknowledgements_change_the_status_of_the_request(service: RunningService) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     service.clock.advance(2)
@@ -78,7 +78,9 @@ async def test_an_acknowledgement_may_be_repeated(service: RunningService, statu
     assert (await device.detail())["requests"] == before["requests"]
 
 
-async def test_a_late_received_does_not_stop_what_runs(service: RunningService) -> None:
+async def test_a_late_acknowledgement_received_does_not_change_a_running_request(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     await device.acknowledge(request, "running")
@@ -125,7 +127,9 @@ async def test_a_request_of_another_device_is_not_found(service: RunningService)
     assert refused.status_code == 404
 
 
-async def test_a_revoked_device_gets_and_acknowledges_nothing(service: RunningService) -> None:
+async def test_a_revoked_device_gets_no_requests_and_cannot_acknowledge_any(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.create_request()
     await device.call(routes.REVOKE, instanceId=device.instance_id)

@@ -82,7 +82,7 @@ def test_no_sequence_of_events_moves_a_request_backwards(events: list[Event]) ->
 
 
 @given(st.sampled_from(STATUSES), st.sampled_from(EVENTS))
-def test_an_event_that_comes_twice_changes_nothing(status: RequestStatus, event: Event) -> None:
+def test_a_repeated_event_does_not_change_the_status(status: RequestStatus, event: Event) -> None:
     try:
         once = lifecycle.move(status, event)
         twice = lifecycle.move(once, event)

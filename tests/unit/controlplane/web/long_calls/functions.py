@@ -1,17 +1,40 @@
-"""Functions that tests call in the processes of long calls.
+"""Calls whose functions the processes of long calls run, for tests.
 
-The processes import this module, so the module has few imports of its own.
+The processes import this module, so the module imports little that they do not import anyway.
 """
 
 import os
 import signal
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import text
 
+from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import not_found
+from controlplane.settings import Settings
+from controlplane.web.core import Call
+
+ONE_PROCESS: Final = Settings(rate_per_s=0, refusal_delay_s=0, long_call_processes=1)
+
+
+def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") -> Call:
+    return Call(
+        Caller(uuid.uuid4(), organization_id, can_write=False),
+        work=work,
+        finish=tuple if work is process else _same,
+        arguments=arguments,
+        now=datetime(2026, 11, 20, 12, tzinfo=UTC),
+        settings=ONE_PROCESS,
+        cursor_key=b"",
+    )
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def process(context: RequestContext, _arguments: Any) -> tuple[int, int, int]:

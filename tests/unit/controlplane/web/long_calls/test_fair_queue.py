@@ -50,7 +50,7 @@ async def settled() -> None:
 
 
 async def all_in_turn(calls: Calls, first: Iterable[str]) -> list[str]:
-    """End each running call, first started first, until no call is left. Return their order."""
+    """End the calls in the order in which they start, until no call is left. Return this order."""
     await calls.end(*first)
     at = len(list(first))
     while at < len(calls.started):
@@ -67,7 +67,7 @@ async def test_organizations_take_turns() -> None:
     assert order == ["a1", "a2", "b1", "c1", "a3", "b2", "a4"]
 
 
-async def test_one_organization_does_not_take_every_place() -> None:
+async def test_one_organization_cannot_use_all_turns() -> None:
     calls = Calls(FairQueue(2, 10))
     await calls.add("a1", "a2", "a3", "b1", "c1")
     assert calls.started == ["a1", "b1"]
@@ -102,10 +102,10 @@ async def test_a_caller_that_leaves_the_queue_takes_no_turn() -> None:
     assert await all_in_turn(calls, ["a1"]) == ["a1", "a3", "a4"]
 
 
-async def test_a_call_that_is_cancelled_as_it_starts_gives_its_place_back() -> None:
+async def test_a_call_that_is_cancelled_when_it_starts_returns_its_turn() -> None:
     calls = Calls(FairQueue(1, 2))
     await calls.add("a1", "a2", "b1")
-    # a1 ends and a2 gets its place, but a2 is cancelled before it runs.
+    # a1 ends and a2 gets the turn, but a2 is cancelled before it runs.
     calls._ends["a1"].set()
     await asyncio.sleep(0)
     await calls.cancel("a2")

@@ -19,7 +19,6 @@ from agent.wire import routes
 from controlplane.analytics import operations
 from controlplane.analytics import routes as figures
 from controlplane.devices import reading
-from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal, not_found
 from controlplane.operation.niceness import NICENESS
 from controlplane.sandbox.loading import load
@@ -27,11 +26,11 @@ from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from controlplane.web.background import poll_changes
-from controlplane.web.core import Call
 from controlplane.web.long_calls import Answer, LongCalls
 from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
 from tests.unit.controlplane.test_workers import is_running
 from tests.unit.controlplane.web.long_calls import functions
+from tests.unit.controlplane.web.long_calls.functions import ONE_PROCESS, call
 
 TIMEOUT_S = 30.0
 NO_ID = str(uuid.UUID(int=7))
@@ -41,22 +40,6 @@ CALL_A_TOOL = json.dumps(
     {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "business_context"}}
 )
 SETTINGS = Settings(rate_per_s=0, refusal_delay_s=0)
-
-
-def call(work: Any, arguments: Any = None, organization_id: str = "org-0001") -> Call:
-    return Call(
-        Caller(uuid.uuid4(), organization_id, can_write=False),
-        work=work,
-        finish=tuple if work is functions.process else _same,
-        arguments=arguments,
-        now=NOW,
-        settings=SETTINGS,
-        cursor_key=b"",
-    )
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 class TestWaiting:
@@ -224,28 +207,37 @@ class TestCharging:
         assert (await device.heartbeat()).status_code == 200
 
 
+@pytest.fixture(scope="module")
+def shared(database: Database) -> Iterator[LongCalls]:
+    """A running process for the tests that do not kill it."""
+    made = LongCalls.in_processes(url_of(database), ONE_PROCESS)
+    asyncio.run(made.run(call(functions.process)))
+    yield made
+    made.close()
+
+
 @pytest.mark.medium
 @pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 class TestProcesses:
     @pytest.fixture
     def long_calls(self, database: Database) -> Iterator[LongCalls]:
-        made = LongCalls.in_processes(url_of(database), SETTINGS)
+        made = LongCalls.in_processes(url_of(database), ONE_PROCESS)
         yield made
         made.close()
 
-    async def test_calls_run_in_a_process_with_lower_priority(self, long_calls: LongCalls) -> None:
-        pid, niceness, result = (await long_calls.run(call(functions.process))).result
+    async def test_calls_run_in_a_process_with_lower_priority(self, shared: LongCalls) -> None:
+        pid, niceness, result = (await shared.run(call(functions.process))).result
         assert pid != os.getpid()
         least_urgent = 19
         assert niceness == min(os.nice(0) + NICENESS, least_urgent)
         assert result == 7
 
-    async def test_an_error_comes_back_with_its_cost(self, long_calls: LongCalls) -> None:
-        refused = await long_calls.run(call(functions.refuse))
+    async def test_an_error_comes_back_with_its_cost(self, shared: LongCalls) -> None:
+        refused = await shared.run(call(functions.refuse))
         assert isinstance(refused.error, Refusal)
         assert refused.error.code == "location_not_found"
         assert refused.processor_s > 0
-        failed: Answer = await long_calls.run(call(functions.fail))
+        failed: Answer = await shared.run(call(functions.fail))
         assert isinstance(failed.error, ZeroDivisionError)
 
     async def test_a_process_that_was_killed_is_replaced(
@@ -278,7 +270,7 @@ class TestProcesses:
         ]
         replies = []
         try:
-            for long_calls in (None, LongCalls.in_processes(str(file), SETTINGS)):
+            for long_calls in (None, LongCalls.in_processes(str(file), ONE_PROCESS)):
                 async with beside(
                     database, SETTINGS, FakeClock(), long_calls=long_calls
                 ) as service:
@@ -302,10 +294,10 @@ PARENT = """
 import asyncio, os, sys
 from controlplane.web.long_calls import LongCalls
 from tests.unit.controlplane.web.long_calls import functions
-from tests.unit.controlplane.web.long_calls.test_long_calls import SETTINGS, call
+from tests.unit.controlplane.web.long_calls.functions import ONE_PROCESS, call
 if __name__ == "__main__":
     async def main():
-        long_calls = LongCalls.in_processes(sys.argv[1], SETTINGS)
+        long_calls = LongCalls.in_processes(sys.argv[1], ONE_PROCESS)
         print((await long_calls.run(call(functions.process))).result[0], flush=True)
         os.kill(os.getpid(), 9)
     asyncio.run(main())

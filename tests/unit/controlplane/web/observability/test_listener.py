@@ -67,19 +67,19 @@ def test_one_process_serves_metrics_on_a_separate_port(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", ":9470", "h:70000"]
+    "address", ["", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", ":9470", "h:70000"]
 )
-def test_an_invalid_address_is_reported(place: str) -> None:
-    done = run("serve", "--port", "0", "--metrics", place)
+def test_an_invalid_address_is_reported(address: str) -> None:
+    done = run("serve", "--port", "0", "--metrics", address)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
 def test_an_address_in_use_is_reported(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
         database = str(tmp_path / "service.db")
-        done = run("serve", "--port", "0", "--database", database, "--metrics", place)
+        done = run("serve", "--port", "0", "--database", database, "--metrics", address)
     assert done.returncode == 2
     assert done.stderr.startswith("venue-control: cannot listen on 127.0.0.1 port")
     assert "for metrics" in done.stderr
@@ -132,7 +132,7 @@ def test_metrics_keep_the_counters_of_a_dead_worker_but_not_its_open_streams(
             os.kill(pid, signal.SIGKILL)
         until(lambda: len(set(workers_of(shared)) - set(before)) == 2, TIMEOUT_S)
         assert answered(scraped(url)) == 20
-        # The worker that replaces a dead worker removes the streams of that worker from the
+        # The worker that replaces a dead worker removes the streams of the dead worker from the
         # metrics.
         until(
             lambda: value(scraped(url), "streams_open", kind="commands") == 0,

@@ -53,7 +53,9 @@ async def test_refusals_are_logged_and_successes_are_not(
     }
 
 
-async def test_success_is_a_line_at_debug(service: RunningService, capsys: Captured) -> None:
+async def test_a_successful_call_is_logged_at_level_debug(
+    service: RunningService, capsys: Captured
+) -> None:
     set_up_logging("debug", "json")
     await service.post(routes.CURRENT)
     (line,) = [each for each in lines(capsys) if each["logger"] == "controlplane.access"]

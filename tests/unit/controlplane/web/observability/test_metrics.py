@@ -173,7 +173,7 @@ async def test_metrics_are_served_as_text_and_openmetrics(
     assert not [name for name in families if name.endswith("_created")]
 
 
-async def test_only_the_listener_of_the_metrics_serves_them(service: RunningService) -> None:
+async def test_only_the_listener_for_metrics_serves_metrics(service: RunningService) -> None:
     assert (await service.http.get("/metrics")).status_code == 404
     async with scraped(service.core) as http:
         for path in ("/", "/healthz", "/openapi.json", routes.CURRENT):

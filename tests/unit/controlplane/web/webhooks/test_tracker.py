@@ -90,7 +90,7 @@ async def test_a_failure_is_tried_again_later_with_the_same_event(service: Runni
     assert len({request.headers["idempotency-key"] for request in webhook.received}) == 1
 
 
-async def test_attempts_are_bounded(service: RunningService) -> None:
+async def test_the_number_of_attempts_is_limited(service: RunningService) -> None:
     device, report_id = await submitted(service)
     webhook = Webhook(503)
     async with client(webhook) as http:

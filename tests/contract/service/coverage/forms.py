@@ -7,21 +7,21 @@ from tests.contract.service.coverage.figures import MONEY
 from tests.contract.service.coverage.retail import GOODS, SALES
 from tests.contract.service.coverage.seen import ABSENT, NULL
 
-Way = tuple[str, str, str]
+Form = tuple[str, str, str]
 """An object, its field, and a form of the field."""
 
-SEEN_ELSEWHERE: Final[Mapping[Way, str]] = {
+SEEN_ELSEWHERE: Final[Mapping[Form, str]] = {
     **{
         ("Regular good", "status", status): GOODS + "test_a_good_is_returned_as_stored"
         for status in ("inactive", "unknown")
     },
     ("Variation", "image_url", "a value"): GOODS + "test_a_good_is_returned_as_stored",
     ("Position", "source", "custom_amount"): SALES + "test_a_position_is_returned_with_its_source",
-    ("Method", "sharePercent", NULL): MONEY + "test_shares_of_nothing_are_unknown",
+    ("Method", "sharePercent", NULL): MONEY + "test_shares_of_zero_are_none",
 }
 """Forms that do not occur at a merchant of the sandbox, with the test that covers each form."""
 
-NEVER: Final[Mapping[Way, str]] = {
+NEVER: Final[Mapping[Form, str]] = {
     ("Problem", "detail", ABSENT): "a problem always has a detail",
     ("Problem", "errors", NULL): "left out if there are no errors",
     ("Window", "intervals", ABSENT): "always present",

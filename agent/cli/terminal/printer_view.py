@@ -1,0 +1,67 @@
+"""The present state of this machine's printers on a terminal, the broken ones first."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from agent.cli.terminal.screen import Screen, Style
+from agent.presentation.findings.printers import complaints_of
+from agent.presentation.network_rows import PrinterRow, printer_row
+from agent.presentation.printer_status import STATUS_ORDER
+from agent.wire.payloads.network import NetworkPayload, Printer
+
+ATTENTION: Final = "needs attention"
+_ORDER: Final = (*STATUS_ORDER[:-1], ATTENTION, STATUS_ORDER[-1])
+_STYLES: Final[dict[str, Style]] = {"reachable": "good", "unknown": "warn", ATTENTION: "warn"}
+_INDENT: Final = " " * 4
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterView:
+    """A printer for display. ``verdict`` is its status, or that it needs attention."""
+
+    verdict: str
+    row: PrinterRow
+
+    @property
+    def is_healthy(self) -> bool:
+        return self.verdict == "reachable"
+
+    @property
+    def where(self) -> str:
+        elsewhere = f", discovered at {self.row.discovered_at}" if self.row.discovered_at else ""
+        return f"{self.row.address} ({self.row.transport}){elsewhere}"
+
+
+def printer_views(printers: Iterable[Printer]) -> tuple[PrinterView, ...]:
+    """Return the printers, the broken ones first."""
+    views = (PrinterView(_verdict(printer), printer_row(printer)) for printer in printers)
+    return tuple(sorted(views, key=lambda view: _ORDER.index(view.verdict)))
+
+
+def show_printers(screen: Screen, payload: NetworkPayload) -> None:
+    """Print each printer with its verdict, the cause and what to do."""
+    views = printer_views(payload.printers or ())
+    if not views:
+        screen.paragraph("this machine has no printers")
+    for at, view in enumerate(views):
+        if at:
+            screen.blank()
+        style = _STYLES.get(view.verdict, "bad")
+        screen.line((view.row.name, "strong"), (f": {view.verdict}", style))
+        screen.paragraph(view.row.reason, indent=_INDENT)
+        screen.paragraph(view.where, "quiet", indent=_INDENT)
+    for note in _notes(payload):
+        screen.blank()
+        screen.paragraph(note, "warn")
+
+
+def _verdict(printer: Printer) -> str:
+    row = printer_row(printer)
+    return ATTENTION if row.status == "reachable" and complaints_of(printer) else row.status
+
+
+def _notes(payload: NetworkPayload) -> Iterator[str]:
+    """Yield why printers could not be read or checked."""
+    yield from (f"{failure.step}: {failure.reason}" for failure in payload.failures)
+    yield from payload.limitations

@@ -1,0 +1,192 @@
+"""Messages for frequent mistakes in TOML: what is wrong, and what to write instead.
+
+A message repeats only names of sections and keys that the configuration has, because the rest of a
+line may be a secret.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from tomllib import TOMLDecodeError
+from typing import Final, get_args, get_origin
+
+from agent.config.model import Section, sections_of
+from agent.wire.base import Port
+
+HEADER: Final = re.compile(r"^\s*(\[{1,2})\s*([\w.\-]+)\s*\]{1,2}")
+ASSIGNMENT: Final = re.compile(r"^\s*([\w\-]+)\s*=")
+_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)$")
+_CURLY: Final = re.compile("[\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb]")
+_BOOLEANS: Final = {
+    "yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false",
+}  # fmt: skip
+_NO_VALUES: Final = frozenset({"none", "null", "nil"})
+_OTHER_COMMENT: Final = re.compile(r"\s*(?:;|//|/\*|--|<!--)")
+_FIRST_WORD: Final = re.compile(r"\s*([\w\-]+)\s*")
+_TEXT_IN_LIST: Final = re.compile(r"[\[,]\s*(?:[A-Za-z_]|\d+\.\d+\.)")
+_WITH_UNIT: Final = re.compile(r"[+-]?\d+(?:\.\d+)?\s*[A-Za-z%]+$")
+_UNCLEAR: Final = (
+    "this line is neither a [section] nor a key = value; if it is a comment, put # before it"
+)
+
+
+def syntax_problem(model: type[Section], name: str, error: TOMLDecodeError, text: str) -> str:
+    """Return a line that describes a syntax error and its place."""
+    message, lines = str(error), text.splitlines()
+    place = _PLACE.search(message)
+    if place is None:
+        return f"{name}: {message}"
+    number = int(place[1])
+    line = "".join(lines[number - 1 : number])
+    mistake = _Mistake(model, message[: place.start()], line, lines[: number - 1])
+    return f"{name}:{number}:{place[2]}: {mistake.describe()}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mistake:
+    """A syntax error: tomllib's message, the line with the error, and the lines before it."""
+
+    model: type[Section]
+    message: str
+    line: str
+    before: Sequence[str]
+
+    def describe(self) -> str:
+        """Return what is wrong and what to write instead."""
+        if not self.message.startswith("Cannot"):
+            if _CURLY.search(self.line):
+                return f"the quotes are curly: write straight ones, {self._example}"
+            if "\\" in self.line and self.value.startswith('"'):
+                return (
+                    "a backslash in double quotes has a special meaning: use single quotes,"
+                    f" {self.key or 'key'} = 'C:\\folder\\file'"
+                )
+        for start, describe in _DESCRIPTIONS.items():
+            if self.message.startswith(start):
+                return describe(self)
+        return self._as_reported()
+
+    @property
+    def key(self) -> str | None:
+        """The key that the line sets; None if the configuration has no such key."""
+        assignment = ASSIGNMENT.match(self.line)
+        return assignment[1] if assignment and assignment[1] in self._known else None
+
+    @property
+    def value(self) -> str:
+        """The text after the first equals sign, without a comment."""
+        return self.line.partition("=")[2].partition("#")[0].strip()
+
+    @property
+    def _known(self) -> frozenset[str]:
+        """The names of all sections and keys."""
+        sections = sections_of(self.model)
+        return frozenset((*sections, *(k for s in sections.values() for k in s.model_fields)))
+
+    def _as_reported(self) -> str:
+        return self.message + (f": '{self.key} = …'" if self.key else "")
+
+    @property
+    def _example(self) -> str:
+        return self._example_of(self.key)
+
+    def _example_of(self, key: str | None) -> str:
+        """Return an assignment in the form that the key's type needs."""
+        fields = (s.model_fields.get(key or "") for s in sections_of(self.model).values())
+        annotation = next((field.annotation for field in fields if field is not None), str)
+        value = '"…"'
+        if get_origin(annotation) is tuple:
+            value = "[80, 443]" if get_args(annotation)[0] is Port else '["…", "…"]'
+        elif annotation in (int, float):
+            value = "30"
+        elif annotation is bool:
+            value = "true"
+        return f"{key or 'key'} = {value}"
+
+    def section_twice(self) -> str:
+        header = HEADER.match(self.line)
+        if header is None or header[2] not in self.model.model_fields:
+            return self._as_reported()
+        name = header[2]
+        if get_origin(self.model.model_fields[name].annotation) is tuple:
+            return f"write [[{name}]], with two brackets, above each of the {name}"
+        headers = (HEADER.match(line) for line in self.before)
+        first = next((n for n, each in enumerate(headers, 1) if each and each[2] == name), None)
+        where = f", first in line {first}" if first else ""
+        return f"[{name}] appears twice{where}: move these keys there, and delete this line"
+
+    def key_twice(self) -> str:
+        assignment = ASSIGNMENT.match(self.line)
+        for number in range(len(self.before), 0, -1):
+            line = self.before[number - 1]
+            if assignment is None or HEADER.match(line):
+                break
+            earlier = ASSIGNMENT.match(line)
+            if earlier and earlier[1] == assignment[1]:
+                what = repr(self.key) if self.key else "a key"
+                return f"{what} is set twice, first in line {number}: delete one of the two lines"
+        return self._as_reported()
+
+    def invalid_value(self) -> str:
+        value, key = self.value, self.key or "key"
+        if not value:
+            return f"{key!r} has no value: write {self._example}, or delete the line"
+        if value.lower() in _NO_VALUES:
+            return f"{value.lower()} is no value: delete the line to use the default"
+        if boolean := _BOOLEANS.get(value.lower()):
+            return f"write {key} = {boolean}"
+        return self._without_quotes()
+
+    def _without_quotes(self) -> str:
+        return f"quotes are missing: write {self._example}"
+
+    def text_after_value(self) -> str:
+        value, example = self.value, self._example
+        if _WITH_UNIT.match(value) and not example.endswith('"'):
+            return f"write the number without a unit: {example}"
+        if value.endswith((",", ";")):
+            return "delete the comma or semicolon at the end of the line"
+        if self._known.intersection(re.findall(r"([\w\-]+)\s*=", value)):
+            return "write each key in a line of its own"
+        if example.endswith(('"', "]")) and value[:1] not in {'"', "'", "["}:
+            return self._without_quotes()
+        return "only a comment, which begins with #, may follow the value"
+
+    def no_equals_sign(self) -> str:
+        word = _FIRST_WORD.match(self.line)
+        if word is None or word[1] not in self._known:
+            return _UNCLEAR
+        has_colon = self.line[word.end() :].startswith(":")
+        what = "write = instead of the colon" if has_colon else "the sign = is missing"
+        return f"{what}: {self._example_of(word[1])}"
+
+    def unclosed_list(self) -> str:
+        if _TEXT_IN_LIST.match(self.value):
+            return self._without_quotes()
+        example = self._example if self.key else self._example_of("exclude")
+        return f"a list is not complete: check its commas, quotes and closing bracket: {example}"
+
+    def unclosed_section(self) -> str:
+        return "the closing bracket of the section is missing: write [section]"
+
+    def unclosed_text(self) -> str:
+        return f"the closing quote is missing: write {self._example}"
+
+    def invalid_statement(self) -> str:
+        return "a comment begins with #" if _OTHER_COMMENT.match(self.line) else _UNCLEAR
+
+
+_DESCRIPTIONS: Final[Mapping[str, Callable[[_Mistake], str]]] = {
+    "Cannot declare": _Mistake.section_twice,
+    "Cannot mutate": _Mistake.section_twice,
+    "Cannot overwrite a value": _Mistake.key_twice,
+    "Invalid value": _Mistake.invalid_value,
+    "Invalid statement": _Mistake.invalid_statement,
+    "Expected newline": _Mistake.text_after_value,
+    "Expected '='": _Mistake.no_equals_sign,
+    "Expected ']": _Mistake.unclosed_section,
+    "Illegal character '\\n'": _Mistake.unclosed_text,
+    "Unterminated string": _Mistake.unclosed_text,
+    "Unclosed array": _Mistake.unclosed_list,
+}
+"""Descriptions by the start of tomllib's message."""

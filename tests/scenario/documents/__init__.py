@@ -1,0 +1,1 @@
+"""Tests that follow documents literally: every command, as written."""

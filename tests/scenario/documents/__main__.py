@@ -1,0 +1,167 @@
+"""Follows the commands of a document on an isolated machine, as root.
+
+    unshare --net --mount --pid --fork --mount-proc --kill-child \\
+        python -m tests.scenario.documents README.md
+
+A block of the language ``sh`` is typed into a new terminal in one directory, which looks like a
+checkout: one command at a time, until a command such as `venue-control serve` stays in the
+foreground. A block of Python is run with the variables of the terminal before it. A block of TOML
+that begins with the path of a file is written to this file. The network is loopback, and `make`
+only prints what it would run. With ``--days N``, `sandbox load` generates N days. The module prints
+a JSON list of `Step`.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.paths import ROOT
+from tests.scenario.verbs.world import make_the_machine
+
+BLOCK: Final = re.compile(r"^```(sh|python|toml|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STAYS: Final = re.compile(r"venue-control serve\b")
+READY: Final = "listening on"
+WITHIN_S: Final = 300
+LOAD: Final = """venue-control() {
+    [ "$1 $2" = "sandbox load" ] && set -- "$@" --days DAYS
+    command venue-control "$@"
+}
+"""
+"""A function of the shell that sets the number of days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    command: str
+    code: int
+    output: str
+    errors: str
+
+
+@dataclass(slots=True)
+class Follower:
+    """A user who follows a document. ``folder`` is the directory of all terminals."""
+
+    folder: Path
+    days: int
+    environment: dict[str, str] = field(default_factory=dict)
+    servers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        for path in ROOT.iterdir():
+            if path.name not in {".demo", ".git"}:
+                (self.folder / path.name).symlink_to(path)
+        home = self.folder / "home"
+        home.mkdir()
+        self.environment = {
+            "PATH": f"{self.folder / '.venv/bin'}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "MAKEFLAGS": "--dry-run",
+        }
+
+    def follow(self, text: str) -> Iterator[Step]:
+        for language, block in BLOCK.findall(text):
+            if language == "sh":
+                yield from self._type(block)
+            elif language == "python":
+                yield self._run(block, [sys.executable, "-c", block])
+            elif language == "toml":
+                path, _, content = block.removeprefix("# ").partition("\n")
+                Path(path).parent.mkdir(exist_ok=True)
+                Path(path).write_text(content)
+
+    def _type(self, block: str) -> Iterator[Step]:
+        """Type the commands into one shell. Its variables are those of later blocks of Python."""
+        variables = self.folder / "variables"
+        variables.write_text("")
+        for command in commands_of(block):
+            if STAYS.match(command):
+                yield self._serve(command)
+                return
+            # Each command runs in a shell with the variables that the command before left.
+            functions = LOAD.replace("DAYS", str(self.days))
+            keep = f"code=$?\nexport -p > {variables}\nexit $code"
+            script = f"{functions}. {variables}\nset -a\n{command}\n{keep}"
+            yield self._run(command, ["bash", "-c", script])
+        exported = subprocess.run(
+            ["bash", "-c", f". {variables}; env -0"], capture_output=True, text=True, check=True,
+            env=self.environment,
+        )  # fmt: skip
+        pairs = (each.partition("=") for each in exported.stdout.split("\0") if each)
+        self.environment |= {name: value for name, _, value in pairs if name.startswith("VENUE_")}
+
+    def _run(self, command: str, words: list[str]) -> Step:
+        done = subprocess.run(
+            words, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=WITHIN_S, check=False,
+        )  # fmt: skip
+        return Step(command, done.returncode, done.stdout, done.stderr)
+
+    def _serve(self, command: str) -> Step:
+        """Start a server, and return when it is ready."""
+        log = self.folder / "serve.log"
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec {command}"], cwd=self.folder, env=self.environment,
+                stdout=file, stderr=file, stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        self.servers.append(process)
+        deadline = time.monotonic() + WITHIN_S
+        while READY not in log.read_text() and process.poll() is None:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+        return Step(command, process.poll() or 0, log.read_text(), "")
+
+    def stop(self) -> None:
+        for process in self.servers:
+            process.terminate()
+            process.wait(WITHIN_S)
+
+
+def commands_of(block: str) -> Iterator[str]:
+    """Yield the commands of a block. A command can have several lines."""
+    command = ""
+    for line in block.splitlines():
+        command += f"{line}\n"
+        if not _is_complete(command):
+            continue
+        if shlex.split(command, comments=True):
+            yield command.strip()
+        command = ""
+
+
+def _is_complete(command: str) -> bool:
+    """Return whether the shell can read the command, without further lines."""
+    if command.endswith("\\\n"):
+        return False
+    return (
+        subprocess.run(["bash", "-nc", command], capture_output=True, check=False).returncode == 0
+    )
+
+
+def main() -> None:
+    document, _, days = sys.argv[1:]
+    make_the_machine()
+    with tempfile.TemporaryDirectory() as folder:
+        follower = Follower(Path(folder), days=int(days))
+        follower.prepare()
+        try:
+            steps = list(follower.follow((ROOT / document).read_text(encoding="utf-8")))
+        finally:
+            follower.stop()
+    print(json.dumps([asdict(each) for each in steps]))
+
+
+if __name__ == "__main__":
+    main()
