@@ -14,6 +14,7 @@ from collectors.network.matching.recognise import (
     Comparison,
     Match,
     compare,
+    find_candidates,
     find_matches,
     may_have_mac,
 )
@@ -272,7 +273,11 @@ class Cases:
 
 def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> set[str]:
     """Return the addresses of all devices that may be one of the printers."""
-    return Cases(known, observed, DeviceIndex(group_devices(observed))).addresses
+    index = DeviceIndex(group_devices(observed))
+    alike = (device for printer in known for device in find_candidates(printer, index))
+    return {a for device in alike for a in device.addresses} | Cases(
+        known, observed, index
+    ).addresses
 
 
 def choose_port(

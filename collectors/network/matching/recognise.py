@@ -86,7 +86,7 @@ def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]
 
     Such a device prints, and nothing that it gives contradicts the printer.
     """
-    matches = (_match(printer, device, index) for device in _candidates(printer, index))
+    matches = (_match(printer, device, index) for device in find_candidates(printer, index))
     return tuple(match for match in matches if match is not None)
 
 
@@ -125,7 +125,8 @@ def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match |
     return Match(device, "MAC", is_by_name=True) if _has_mac(_named_macs(printer), macs) else None
 
 
-def _candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:
+def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:
+    """Return the devices with any identity of a printer."""
     devices: dict[Device, None] = {}
     for mac in known_macs(printer):
         devices |= dict.fromkeys(index.having("mac_addresses", mac))
