@@ -119,7 +119,9 @@ _FILES = (
 )  # fmt: skip
 
 _SERVICE_EXAMPLES = (
-    ("Create the first key. It is printed once and stored as a hash.",
+    ("Create the organization, its owner, a location and the first key. Asks for each value.",
+     "sudo venue-control setup"),
+    ("Create a key. It is printed once and stored as a hash.",
      "sudo venue-control keys create --write --name operators"),
     ("Show the state of the service and its log.",
      "venue-control service status; journalctl -u venue-control -n 50"),

@@ -25,6 +25,8 @@ from typing import Any
 
 from agent import __version__
 
+VENDORED = re.compile(r"npmjs\.com/package/([\w@/-]+)\) (\d[\w.-]+\d)")
+"""The name and version of an npm package on the page about its files."""
 NAMESPACE = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
 
 
@@ -64,6 +66,7 @@ def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> d
     components = [_component(each) for each in packages]
     components.append(_interpreter())
     components.extend(_native_libraries(onedir))
+    components.extend(_vendored(onedir))
     application = {
         "type": "application",
         "bom-ref": f"{onedir.name}@{version}",
@@ -133,6 +136,20 @@ def _native_libraries(onedir: Path) -> Iterator[dict[str, Any]]:
             "name": file.name,
             "hashes": [{"alg": "SHA-256", "content": digest}],
         }
+
+
+def _vendored(onedir: Path) -> Iterator[dict[str, Any]]:
+    """Yield the npm packages whose files are part of the service, from the page about them."""
+    for page in sorted((onedir / "_internal").glob("controlplane/**/viewer_files/README.md")):
+        for name, version in VENDORED.findall(page.read_text(encoding="utf-8")):
+            yield {
+                "type": "library",
+                "bom-ref": f"pkg:npm/{name}@{version}",
+                "name": name,
+                "version": version,
+                "purl": f"pkg:npm/{name}@{version}",
+                "licenses": [{"license": {"id": "Apache-2.0"}}],
+            }
 
 
 def _dependencies(packages: tuple[Distribution, ...], root: str) -> list[dict[str, Any]]:

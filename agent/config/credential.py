@@ -86,7 +86,7 @@ class ApiKeySource:
                 f" {SYSTEMD_CREDENTIAL!r} or {VARIABLE}"
             )
         if self.file is None:
-            return _checked(self.variable or "", self.describe())
+            return checked_key(self.variable or "", self.describe())
         try:
             text = read_regular(self.file, MAX_KEY_LENGTH + 1).decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -96,7 +96,7 @@ class ApiKeySource:
             raise CredentialRefused(
                 f"the API key cannot be read from {self.file}: {error.strerror}{fix}"
             ) from None
-        return _checked(text, self.describe())
+        return checked_key(text, self.describe())
 
 
 def key_source(
@@ -119,7 +119,8 @@ def key_source(
     return ApiKeySource(beside, None) if is_beside else ApiKeySource(None, variable)
 
 
-def _checked(text: str, place: str) -> str:
+def checked_key(text: str, place: str) -> str:
+    """Return the trimmed key. Raises CredentialRefused if ``text`` cannot be an API key."""
     key = text.strip()
     if not key:
         raise CredentialRefused(f"{place} is empty: write the API key into it")

@@ -4,19 +4,22 @@ import secrets
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.operation.permissions import hash_secret
+from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import ApiKey
 
 PREFIX = "vck_"
 """The first characters of every API key."""
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
+USES_NOTED_WITHIN = timedelta(minutes=1)
+"""The time within which every process of the service stores the uses of keys, with a margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,14 @@ def add_keys(
     organization_id: str,
     now: datetime,
     owner_id: UUID | None = None,
+    unused_until: datetime | None = None,
 ) -> None:
-    """Store new keys. ``owner_id`` is the user whose permissions the keys have, if any."""
+    """Store new keys.
+
+    Args:
+        owner_id: the user whose permissions the keys have, if any.
+        unused_until: when the keys are revoked if they were never used. None means never.
+    """
     for key in keys:
         row = ApiKey(
             id=key.id,
@@ -59,6 +68,7 @@ def add_keys(
             locations=list(key.locations),
             created_at=now,
             owner_id=owner_id,
+            unused_until=unused_until,
         )
         session.add(row)
 
@@ -87,6 +97,16 @@ def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
         .values(last_used_at=bindparam("used"))
     )
     session.connection().execute(statement, rows)
+
+
+def revoke_unused(session: Session, now: datetime) -> int:
+    """Revoke the keys that were not used in time. Return their number."""
+    statement = update(ApiKey).where(
+        ApiKey.unused_until < now - USES_NOTED_WITHIN,
+        ApiKey.last_used_at.is_(None),
+        ApiKey.revoked_at.is_(None),
+    )
+    return change_rows(session, statement.values(revoked_at=now))
 
 
 def revoked_keys(session: Session) -> frozenset[UUID]:

@@ -95,13 +95,19 @@ class Ended(Tolerant):
 
 
 class KeyCreateRequest(Exact):
-    """An empty ``locations`` means all locations that the owner has, now and in the future."""
+    """A new API key.
+
+    Attributes:
+        locations: empty means all locations that the owner has, now and in the future.
+        expires_unused: whether the key is revoked if it was not used within an hour.
+    """
 
     name: Annotated[str, Field(min_length=1, max_length=NAME_MAX), *STORABLE]
     can_write: bool
     locations: Annotated[
         tuple[Annotated[LocationId, *STORABLE], ...], MaxItems(LOCATIONS_OF_A_KEY_MAX)
     ]
+    expires_unused: bool = False
 
 
 class KeyCreateReply(Tolerant):
@@ -113,6 +119,21 @@ class KeyCreateReply(Tolerant):
 
 class KeyRevokeRequest(Exact):
     key_id: Uuid
+
+
+class KeyDevicesRequest(Exact):
+    key_id: Uuid
+
+
+class KeyDeviceRecord(Tolerant):
+    instance_id: Uuid
+    name: str
+    location_id: str
+
+
+class KeyDevicesReply(Tolerant):
+    is_revoked: bool
+    devices: Array[KeyDeviceRecord]
 
 
 class Revoked(Tolerant):

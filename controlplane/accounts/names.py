@@ -2,15 +2,20 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from controlplane.accounts.messages import OrganizationRecord
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import Refusal
 from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.merchant.merchant_tables import Location, Organization
+from controlplane.storage.monitoring_tables import LocationHours
 from controlplane.storage.statements import in_steps
+from controlplane.storage.tables import ApiKey, Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,34 @@ def names_of(session: Session, location_ids: Iterable[tuple[str, str]]) -> Names
 def names_of_organizations(session: Session, ids: Collection[str]) -> dict[str, str]:
     query = select(Organization.id, Organization.name).where(Organization.id.in_(ids))
     return {row.id: row.name for row in session.execute(query)}
+
+
+def known_locations(session: Session, organization_id: str) -> dict[str, str | None]:
+    """Return the names of the locations of an organization, by id, in the order of their ids.
+
+    A location is known if it has a name, sales, opening hours, a device, or an API key that the
+    operator created for it.
+    """
+    of = {"organization_id": organization_id}
+    key_locations = select(ApiKey.locations).filter_by(**of, owner_id=None, revoked_at=None)
+    names: dict[str, str | None] = dict.fromkeys(
+        each for locations in session.scalars(key_locations) for each in locations
+    )
+    for column, table in ((Device.location_id, Device), (LocationHours.location_id, LocationHours)):
+        ids = select(column).where(table.organization_id == organization_id).distinct()
+        names.update(dict.fromkeys(session.scalars(ids)))
+    query = select(Location.id, Location.name).filter_by(**of)
+    names.update({row[0]: row[1] for row in session.execute(query)})
+    return dict(sorted(names.items()))
+
+
+def require_known(context: RequestContext, ids: Iterable[str]) -> None:
+    """Refuse ids of locations that the caller's organization does not have."""
+    if wanted := sorted(set(ids)):
+        known = known_locations(context.session, context.organization_id)
+        if unknown := [each for each in wanted if each not in known]:
+            detail = f"there is no location {', '.join(unknown)}"
+            raise Refusal(HTTPStatus.NOT_FOUND, "location_not_found", detail)
 
 
 def organization_records(

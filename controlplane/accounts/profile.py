@@ -3,6 +3,7 @@
 They require the session cookie, so that an API key cannot create API keys.
 """
 
+from datetime import timedelta
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -10,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import select
 
 from controlplane.accounts import key_store, messages, sessions
-from controlplane.accounts.names import organization_records
+from controlplane.accounts.names import organization_records, require_known
 from controlplane.accounts.oauth.profile import grant_operations
 from controlplane.accounts.users import memberships, note_change
 from controlplane.operation.audit_entries import (
@@ -26,13 +27,16 @@ from controlplane.operation.errors import conflict, foreign_location, not_found,
 from controlplane.operation.operation import Procedure, procedure
 from controlplane.operation.records import record_of
 from controlplane.storage.account_tables import Membership, SignInSession, User
-from controlplane.storage.tables import ApiKey
+from controlplane.storage.tables import ApiKey, Device
 
 PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
 """Maximum number of valid keys of one owner or manager of an organization: one for each venue."""
 VIEWER_KEYS_MAX: Final = 10
 """Maximum number of valid keys of a viewer. They can only read, so no device needs one."""
+UNUSED_KEPT: Final = timedelta(hours=1)
+"""How long a key that expires if it is unused is kept."""
+DEVICES_MAX: Final = 20
 _write = partial(procedure, writes=True, requires_session=True)
 
 
@@ -42,6 +46,7 @@ def profile_operations() -> tuple[Procedure, ...]:
         _write(f"{PREFIX}/end-session", end_session),
         _write(f"{PREFIX}/create-key", create_key),
         _write(f"{PREFIX}/revoke-key", revoke_key),
+        procedure(f"{PREFIX}/key-devices", key_devices, requires_session=True),
         _write(f"{PREFIX}/choose-organization", choose_organization),
         *grant_operations(PREFIX),
     )
@@ -77,6 +82,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
         raise read_only_key()
     if not all(caller.may_visit(each) for each in body.locations):
         raise foreign_location()
+    require_known(context, body.locations)
     keys_max = KEYS_MAX if caller.can_write else VIEWER_KEYS_MAX
     if len(_keys(context, user.id)) >= keys_max:
         detail = f"your role can have at most {keys_max} keys: revoke one first"
@@ -89,6 +95,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
         organization_id=caller.organization_id,
         now=context.now,
         owner_id=user.id,
+        unused_until=context.now + UNUSED_KEPT if body.expires_unused else None,
     )
     context.session.flush()
     row = context.session.get_one(ApiKey, key.id)
@@ -106,6 +113,26 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
     key_store.revoke_key(context.session, row.id, context.now)
     note_change(context.session, _user(context).id)
     return messages.Revoked(revoked=True)
+
+
+def key_devices(
+    context: RequestContext, body: messages.KeyDevicesRequest
+) -> messages.KeyDevicesReply:
+    """Return the devices that enrolled with an API key of the user, newest first."""
+    row = context.session.get(ApiKey, body.key_id)
+    if row is None or row.owner_id != _user(context).id:
+        raise not_found("key")
+    query = select(Device).where(
+        context.visible(Device), Device.key_id == row.id, Device.revoked_at.is_(None)
+    )
+    newest = query.order_by(Device.position.desc()).limit(DEVICES_MAX)
+    return messages.KeyDevicesReply(
+        is_revoked=row.revoked_at is not None,
+        devices=tuple(
+            record_of(messages.KeyDeviceRecord, each, name=each.legacy_install_id)
+            for each in context.session.scalars(newest)
+        ),
+    )
 
 
 def choose_organization(

@@ -60,7 +60,7 @@ def chosen_database(named: str | None) -> ChosenDatabase:
     if sys.platform != "win32" and OPTIONS.exists():
         uid = uid_of_the_service()
         if uid is not None and os.geteuid() in {0, uid}:
-            url = _database_of_the_service() or default_database({}, is_root=True)
+            url = service_options().database or default_database({}, is_root=True)
             return ChosenDatabase(url, is_the_services=os.geteuid() == 0)
     return ChosenDatabase(default_database(os.environ))
 
@@ -130,12 +130,12 @@ def _require_database(named: str | None) -> None:
     if is_missing:
         raise UsageError(
             f"there is no database at {file}",
-            "`venue-control serve` or `keys create` creates one; --database selects another.",
+            "`venue-control setup` or `serve` creates one; --database selects another.",
         )
 
 
-def _database_of_the_service() -> str | None:
+def service_options() -> argparse.Namespace:
+    """Return the options of `serve` of the service that is installed on this machine."""
     from controlplane.cli.main import build_parser
 
-    database = build_parser().parse_args(["serve", f"@{OPTIONS}"]).database
-    return None if database is None else str(database)
+    return build_parser().parse_args(["serve", f"@{OPTIONS}"])

@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy.orm import Session
@@ -12,6 +13,7 @@ from agent.wire.limits import LOCATION_ID_MAX
 from agent.wire.text import utf16_length
 from controlplane.accounts import key_store
 from controlplane.accounts.key_store import NewKey
+from controlplane.accounts.names import known_locations
 from controlplane.accounts.users import addresses
 from controlplane.audit.command_line import note_new_key
 from controlplane.cli.chosen_database import add_audit_entry, in_database
@@ -24,6 +26,9 @@ from controlplane.clock import system_clock
 from controlplane.operation.audit_entries import key_subject
 from controlplane.storage.merchant.retail_tables import RetailKey
 from controlplane.storage.tables import ApiKey
+
+LISTED_MAX: Final = 3
+"""Number of new locations that are listed by their ids."""
 
 
 def create(options: argparse.Namespace) -> int:
@@ -100,15 +105,18 @@ def _grant_of(options: argparse.Namespace) -> str:
 
 
 def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
-    def work(session: Session) -> None:
+    def work(session: Session) -> list[str]:
         now, organization = system_clock(), options.organization
+        wanted = {each for key in keys for each in key.locations}
+        unknown = unknown_locations(session, organization, wanted)
         key_store.add_keys(
             session, keys, can_write=options.write, organization_id=organization, now=now
         )
         for key in keys:
             note_new_key(session, key.id, now)
+        return unknown
 
-    in_database(options, work, may_create=True)
+    report_new_locations(in_database(options, work, may_create=True))
 
 
 def key_named(
@@ -123,6 +131,21 @@ def key_named(
     matches = matches or [key for key in keys if word and word in (key.hint, key.name)]
     hint = f"`venue-control {listed_by}` lists the keys."
     return only_match(text, {key.id: key.id for key in matches}, "key", hint, UsageError)
+
+
+def unknown_locations(session: Session, organization: str, ids: Iterable[str]) -> list[str]:
+    """Return the ids that no device, key or setting of the organization uses."""
+    return sorted(set(ids) - known_locations(session, organization).keys())
+
+
+def report_new_locations(ids: Sequence[str]) -> None:
+    """Name the new locations on standard error, so that a mistyped id is noticed."""
+    if ids:
+        more = f" and {len(ids) - LISTED_MAX} more" if len(ids) > LISTED_MAX else ""
+        sys.stderr.write(
+            f"New location{'s'[: len(ids) > 1]}: {', '.join(ids[:LISTED_MAX])}{more}."
+            " `venue-control locations name ID NAME` sets a name.\n"
+        )
 
 
 def require_locations(ids: Sequence[str]) -> None:

@@ -5,9 +5,8 @@ The commands change the database directly.
 
 import argparse
 import sys
-from datetime import UTC, datetime
+from datetime import datetime
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -21,6 +20,7 @@ from controlplane.devices.locations.locations import (
     At,
     add_maintenance,
     end_maintenance,
+    parse_time,
     set_location,
     zones,
 )
@@ -56,9 +56,7 @@ def set_hours(options: argparse.Namespace) -> int:
 def name(options: argparse.Namespace) -> int:
     if options.of_organization == (options.id is not None):
         raise UsageError("give either the id of a location or --of-organization")
-    text = options.name.strip()
-    if not 1 <= len(text) <= NAME_MAX or not text.isprintable():
-        raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
+    text = require_name(options.name)
     if options.id is not None:
         require_locations([options.id])
 
@@ -76,6 +74,14 @@ def name(options: argparse.Namespace) -> int:
     in_database(options, work, may_create=True)
     print(f"{options.id or options.organization}: {text}")
     return 0
+
+
+def require_name(text: str) -> str:
+    """Return the trimmed name. Raises UsageError if it is empty, too long or not printable."""
+    name = text.strip()
+    if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
+        raise UsageError(f"a name has 1 to {NAME_MAX} printable characters")
+    return name
 
 
 def set_maintenance(options: argparse.Namespace) -> int:
@@ -137,14 +143,10 @@ def _add(
 
 
 def _parse_time(text: str, zone: str) -> datetime:
-    """Parse an ISO 8601 time. Without a UTC offset, it is in the location's time zone."""
     try:
-        timestamp = datetime.fromisoformat(text)
+        return parse_time(text, zone)
     except ValueError as error:
-        raise UsageError(f"{text!r} is not a date and time such as 2026-12-01T06:00") from error
-    return (timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=ZoneInfo(zone))).astimezone(
-        UTC
-    )
+        raise UsageError(str(error)) from error
 
 
 def _describe_all(session: Session, organization_id: str, now: datetime) -> list[str]:

@@ -16,7 +16,11 @@ from controlplane.accounts import users
 from controlplane.accounts.passwords import hashed, require_good
 from controlplane.accounts.users import NAME_MAX, find_user
 from controlplane.cli.chosen_database import add_audit_entry, in_database
-from controlplane.cli.keys import require_locations
+from controlplane.cli.keys import (
+    report_new_locations,
+    require_locations,
+    unknown_locations,
+)
 from controlplane.cli.screen.output import print_records
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
@@ -40,17 +44,20 @@ def add(options: argparse.Namespace) -> int:
             "Set a new password with `venue-control users password`.",
         )
     in_database(options, lambda session: _known_user(session, options), may_create=True)
-    password_hash = "" if options.known else _new_password(options)
+    password_hash = "" if options.known else new_password(options)
 
-    def work(session: Session) -> None:
+    def work(session: Session) -> list[str]:
+        unknown = unknown_locations(session, options.organization, options.location)
         user = _known_user(session, options) or users.add_user(
             session, email=email, name=name, password_hash=password_hash, now=system_clock()
         )
         _set_membership(session, options, user, options.location)
         _note(session, options, "member.add", user, granted(options.role, options.location))
+        return unknown
 
-    in_database(options, work)
+    unknown = in_database(options, work)
     _print_role(options, options.location)
+    report_new_locations(unknown)
     if options.known:
         sys.stderr.write("The user exists already and keeps the password.\n")
     return 0
@@ -59,7 +66,7 @@ def add(options: argparse.Namespace) -> int:
 def role(options: argparse.Namespace) -> int:
     require_locations(options.location)
 
-    def work(session: Session) -> list[str]:
+    def work(session: Session) -> tuple[list[str], list[str]]:
         member = _member(session, options)
         locations = options.location or ([] if options.every_location else member.locations)
         before = granted(member.role, member.locations)
@@ -67,9 +74,11 @@ def role(options: argparse.Namespace) -> int:
         _set_membership(session, options, user, locations)
         after = granted(options.role, locations)
         _note(session, options, "member.change", user, f"{before} → {after}")
-        return list(locations)
+        return list(locations), unknown_locations(session, options.organization, options.location)
 
-    _print_role(options, in_database(options, work))
+    locations, unknown = in_database(options, work)
+    _print_role(options, locations)
+    report_new_locations(unknown)
     return 0
 
 
@@ -86,7 +95,7 @@ def remove(options: argparse.Namespace) -> int:
 
 def password(options: argparse.Namespace) -> int:
     in_database(options, lambda session: _user(session, options))
-    password_hash = _new_password(options)
+    password_hash = new_password(options)
 
     def work(session: Session) -> None:
         user = _user(session, options)
@@ -195,7 +204,7 @@ def _member(session: Session, options: argparse.Namespace) -> Membership:
     return membership
 
 
-def _new_password(options: argparse.Namespace) -> str:
+def new_password(options: argparse.Namespace) -> str:
     """Return the hash of the password from the prompt or the file. Raises UsageError."""
     text = _prompt() if options.password_file is None else _read(options.password_file)
     try:

@@ -5,7 +5,7 @@ import { announceWork } from "./announcements.js";
 import { dot, element, exact, lasted, pill, replace, when, zone } from "./elements.js";
 import { changesSection } from "./changes.js";
 import { nameOf, placeOf, reportedAt } from "./device_names.js";
-import { working } from "./devices.js";
+import { busyWith, reportLines } from "./devices.js";
 import { timelineSection } from "./timeline.js";
 import { isOnline, pendingButton, pendingList } from "./pending_requests.js";
 
@@ -39,11 +39,12 @@ export function showDevice(data, view, problem, actions) {
   const sheet = document.getElementById("device-sheet");
   replace(sheet,
     element("a", { href: "#/devices" }, "← All devices"),
-    element("div", { class: "title" }, element("h1", {}, nameOf(device)), pill(row.state)),
+    element("div", { class: "title" }, element("h1", {}, nameOf(device)), pill(row.health), row.state === "closed" || row.state === "maintenance" ? element("span", { class: "sub" }, row.state) : null),
     element("p", { class: "lede" }, lede(device)),
     element("dl", { class: "facts times" },
-      fact("Last seen", row.state === "never-seen" ? "never" : when(device.lastSeenAt)),
-      fact("Working", working(row)), fact("Last reported", when(reportedAt(row)))),
+      fact("Last seen", row.state === "never-connected" ? "never" : when(device.lastSeenAt)),
+      fact("Busy", busyWith(row)), fact("Last reported", when(reportedAt(row)))),
+    row.reports.length ? element("div", { class: "newest" }, ...reportLines(row)) : null,
     canWrite && row.state !== "revoked" ? element("div", { class: "actions" },
       requestButton("network", row, true), requestButton("application", row, false),
       element("button", { id: "revoke", class: "danger", type: "button" }, "Revoke")) : null,
@@ -147,7 +148,7 @@ function progress(request) {
 
 function circumstances(request, report) {
   if (!report) return [];
-  const parts = report.requestId ? [] : ["made without a request"];
+  const parts = report.requestId ? [] : ["Unrequested"];
   if (report.failureReason) parts.push(report.failureReason.replace("-", " "));
   if (report.trackerStatus !== "disabled") parts.push(`tracker ${report.trackerStatus}`);
   return parts;

@@ -1,31 +1,33 @@
 // The list of devices: filters, rows, and actions on several devices.
 
+import { addDeviceLink } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
-import { openRequestDialog } from "./request_dialog.js";
+import { allText, openRequestDialog } from "./request_dialog.js";
 import { nameOf, placeOf, reportedAt } from "./device_names.js";
 import { saveList } from "./downloads.js";
 import { pendingSummary } from "./pending_requests.js";
 
 const PAGES_MAX = 100;
 const STATES = [
-  ["", "All states"], ["offline", "Offline"], ["never-seen", "Never seen"], ["broken", "Broken"],
-  ["warned", "With a warning"], ["online", "Online"], ["working", "Working"], ["closed", "Closed"], ["maintenance", "Maintenance"],
-  ["revoked", "Revoked"],
+  ["", "All states"], ["healthy", "Healthy"], ["warning", "Warning"], ["broken", "Broken"], ["offline", "Offline"],
+  ["never-connected", "Never connected"], ["revoked", "Revoked"],
 ];
+const CONDITIONS = [["online", "Online"], ["busy", "Busy"], ["closed", "Closed"], ["maintenance", "In maintenance"]];
+const SEVERITIES = ["bad", "warn", "good", "muted"];
 export const FILTERS = ["search", "state", "location", "platform", "version"];
 
 const selected = new Map();
 
 export async function fetchDevices(filters, pages) {
-  const [summary, ...replies] = await Promise.all([callConsole("summary"), callConsole("overview", filters)]);
-  let [{ devices: rows, nextCursor, canWrite }] = replies;
+  const [summary, ...replies] = await Promise.all([callConsole("summary"), callConsole("overview", { ...filters, count: true })]);
+  let [{ devices: rows, nextCursor, canWrite, total, requestable }] = replies;
   for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
     const more = await callConsole("overview", { ...filters, cursor: nextCursor });
     rows = rows.concat(more.devices);
     nextCursor = more.nextCursor;
   }
-  return { rows, summary, canWrite, hasMore: Boolean(nextCursor), filters };
+  return { rows, summary, canWrite, hasMore: Boolean(nextCursor), filters, total, requestable };
 }
 
 export function showDevices(data, view, actions) {
@@ -40,10 +42,9 @@ export function showDevices(data, view, actions) {
 }
 
 function showRows(data, actions) {
-  const { rows, canWrite, hasMore, summary } = data;
-  const total = summary.states.all;
+  const { rows, canWrite, hasMore, summary, total } = data;
   document.getElementById("count").textContent = Object.keys(data.filters).length
-    ? `${rows.length}${hasMore ? "+" : ""} of ${plural(total, "device")}`
+    ? `${total.toLocaleString()} of ${plural(summary.states.all, "device")}`
     : plural(total, "device");
   replace(document.getElementById("device-rows"),
     rows.length ? table(rows, canWrite) : element("p", { class: "empty" }, emptyText(data)),
@@ -60,18 +61,18 @@ function build(view, data, actions) {
     element("label", { class: `by by-${name}` }, element("span", {}, label), made);
   const search = element("input", {
     id: "by-search", type: "search", autocomplete: "off", spellcheck: "false", maxlength: "200",
-    placeholder: "Name, location, version or id",
+    placeholder: "Name, location, finding or printer",
   });
   const select = (name) => element("select", { id: `by-${name}` });
-  view.replaceChildren(element("div", { class: "sheet wide" },
-    element("div", { class: "title" }, element("h1", {}, "Devices"), element("span", { class: "count", id: "count", role: "status" })),
+  view.replaceChildren(element("div", { class: "sheet" },
+    element("div", { class: "title" }, element("h1", {}, "Devices"), element("span", { class: "count", id: "count", role: "status" }), addDeviceLink()),
     element("form", { class: "filters", id: "filters", role: "search" },
       field("search", "Find", search), field("state", "State", select("state")),
       field("location", "Location", select("location")), field("platform", "Platform", select("platform")),
       field("version", "Version", select("version"))),
     element("div", { class: "actions", id: "many" },
-      element("button", { id: "request-selected", type: "button", class: "primary" }, "Request from selected"),
-      element("button", { id: "request-found", type: "button" }, "Request from all found"),
+      element("button", { id: "request-selected", type: "button", class: "primary" }, "Request reports from selected"),
+      element("button", { id: "request-found", type: "button" }, "Request reports from all"),
       element("span", { class: "spread" }),
       element("button", { id: "save-csv", type: "button" }, "Save CSV"),
       element("button", { id: "save-json", type: "button" }, "Save JSON")),
@@ -90,7 +91,7 @@ function build(view, data, actions) {
     ({
       more: actions.more,
       "request-selected": () => openRequestDialog([...selected].map(([id, row]) => data.rows.find((each) => each.device.instanceId === id) || row), {}),
-      "request-found": () => openRequestDialog(null, data.filters),
+      "request-found": () => openRequestDialog(null, data.filters, data.requestable),
       "save-csv": () => saved("csv"),
       "save-json": () => saved("json"),
     })[event.target.closest("button")?.id]?.();
@@ -117,32 +118,36 @@ function chosen() {
 
 function options(select, name, { summary, filters }) {
   const counts = { location: summary.locations, platform: summary.platforms, version: summary.versions }[name];
+  const named = ([value, text]) => [value, value ? `${text} (${summary.states[value].toLocaleString()})` : text];
   const choices = counts
     ? [["", `All ${name}s`], ...counts.map(({ value, count }) => [value === null ? "-" : value, `${value ?? "unknown"} (${count.toLocaleString()})`])]
-    : STATES.map(([value, text]) => [value, value ? `${text} (${summary.states[value].toLocaleString()})` : text]);
+    : STATES.map(named);
   const wanted = filters[name];
-  if (wanted && !choices.some(([value]) => value === wanted)) choices.push([wanted, wanted]);
-  replace(select, ...choices.map(([value, text]) => element("option", { value }, text)));
+  const conditions = counts ? [] : CONDITIONS.map(named);
+  if (wanted && ![...choices, ...conditions].some(([value]) => value === wanted)) choices.push([wanted, wanted]);
+  const option = ([value, text]) => element("option", { value }, text);
+  replace(select, ...choices.map(option), conditions.length ? element("optgroup", { label: "In any of these states" }, ...conditions.map(option)) : null);
 }
 
-function updateActions({ rows, canWrite }) {
+function updateActions({ rows, canWrite, requestable }) {
   document.getElementById("request-selected").hidden = document.getElementById("request-found").hidden = !canWrite;
   document.getElementById("request-selected").disabled = !selected.size;
-  document.getElementById("request-selected").textContent = selected.size ? `Request from ${selected.size} selected` : "Request from selected";
-  document.getElementById("request-found").disabled = !rows.length;
+  document.getElementById("request-selected").textContent = selected.size ? `Request reports from ${selected.size} selected` : "Request reports from selected";
+  document.getElementById("request-found").disabled = !requestable;
+  document.getElementById("request-found").textContent = allText(requestable);
   const all = document.getElementById("choose-all");
   if (all) all.checked = rows.every((row) => row.state === "revoked" || selected.has(row.device.instanceId));
 }
 
 const emptyText = ({ summary, filters }) => {
-  if (Object.keys(filters).length) return "No device matches the filters.";
+  if (Object.keys(filters).length) return "No devices match.";
   return summary.states.all
     ? "You have no access to any device."
     : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
 };
 
 function table(rows, canWrite) {
-  const heads = ["Device", "State", "Reports", "Last seen", "Working", "Reported"];
+  const heads = ["Device", "State", "Reports", "Last seen", "Busy", "Reported"];
   return element("table", { class: "devices" },
     element("thead", {}, element("tr", {},
       canWrite ? element("th", { class: "choose" }, element("input", { type: "checkbox", id: "choose-all", "aria-label": "Choose all shown" })) : null,
@@ -151,7 +156,7 @@ function table(rows, canWrite) {
 }
 
 function entry(row, canWrite) {
-  const { device, state } = row;
+  const { device, state, health } = row;
   const name = nameOf(device);
   return element("tr", {},
     canWrite ? element("td", { class: "choose" }, state === "revoked" ? null
@@ -159,15 +164,15 @@ function entry(row, canWrite) {
     element("td", { class: "who" },
       element("a", { class: "name", href: `#/device/${device.instanceId}` }, name),
       element("span", { class: "sub" }, `${placeOf(device)} · ${device.platform} · ${device.appVersion || "version unknown"}`)),
-    element("td", {}, pill(state)),
+    element("td", {}, pill(health), state === "closed" || state === "maintenance" ? element("span", { class: "sub" }, ` ${state}`) : null),
     element("td", { class: "headline" }, ...reportLines(row)),
-    element("td", { class: "when", "data-label": "last seen" }, state === "never-seen" ? "never" : when(device.lastSeenAt)),
-    element("td", { class: "when", "data-label": "working" }, working(row)),
+    element("td", { class: "when", "data-label": "last seen" }, state === "never-connected" ? "never" : when(device.lastSeenAt)),
+    element("td", { class: "when", "data-label": "busy" }, busyWith(row)),
     element("td", { class: "when", "data-label": "reported" }, when(reportedAt(row))));
 }
 
 // Shows the running request, otherwise a different open request, otherwise the pending requests.
-export function working(row) {
+export function busyWith(row) {
   const { requests } = row;
   const [request] = [...requests].sort((one, other) => Number(other.status === "running") - Number(one.status === "running"));
   if (!request) return pendingSummary(row) || "–";
@@ -176,7 +181,10 @@ export function working(row) {
   return element("span", { title }, pill(request.status), " ", element("span", { class: "sub" }, `${request.kind}, `, when(since)));
 }
 
+// The most severe report comes first.
 export const reportLines = ({ reports }) => reports.length
-  ? reports.map((report) => element("a", { class: "line", href: `#/report/${report.reportId}` },
+  ? reports.toSorted((one, other) => rank(one) - rank(other)).map((report) => element("a", { class: "line", href: `#/report/${report.reportId}` },
       dot(report.severity || "muted"), element("span", {}, report.headline || `A report of kind ${report.kind}.`)))
   : [element("span", { class: "sub" }, "no report yet")];
+
+const rank = ({ severity }) => SEVERITIES.indexOf(severity || "muted");

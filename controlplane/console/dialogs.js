@@ -25,14 +25,25 @@ export function focusOn(id) {
   else document.getElementById("view").focus({ preventScroll: true });
 }
 
-// The menu closes when the user presses Escape, or when the focus leaves the menu.
+// A menu closes when the user presses Escape, clicks elsewhere, or moves the focus out of it.
 export function asMenu(menu) {
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !menu.open) return;
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
   menu.addEventListener("focusout", (event) => {
     if (event.relatedTarget && !menu.contains(event.relatedTarget)) menu.open = false;
   });
 }
+
+const openMenus = () => document.querySelectorAll("details.menu[open]");
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of openMenus()) {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+addEventListener("pointerdown", (event) => {
+  for (const menu of openMenus()) if (!menu.contains(event.target)) menu.open = false;
+});
+// The frame of a report takes clicks without an event in this document, but it also takes the focus.
+addEventListener("blur", () => {
+  for (const menu of openMenus()) if (document.activeElement?.localName === "iframe") menu.open = false;
+});

@@ -12,13 +12,13 @@ export function element(name, attributes = {}, ...children) {
 }
 
 const SEVERITIES = {
-  online: "good", offline: "bad", "never-seen": "bad", revoked: "muted",
-  queued: "busy", received: "busy", running: "busy", working: "busy",
+  healthy: "good", warning: "warn", broken: "bad", offline: "bad", "never-connected": "bad", revoked: "muted",
+  online: "good", unknown: "muted", queued: "busy", received: "busy", running: "busy",
   completed: "good", partial: "warn", failed: "bad", expired: "muted",
   sent: "good", pending: "busy",
   good: "good", warn: "warn", bad: "bad", muted: "muted",
 };
-const WORDS = { "never-seen": "never seen", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
+const WORDS = { "never-connected": "never connected", good: "fine", warn: "warning", bad: "broken", muted: "no verdict" };
 
 export const pill = (word, text = WORDS[word] || word) =>
   element("span", { class: `pill ${SEVERITIES[word] || ""}` }, text);

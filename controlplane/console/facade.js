@@ -1,9 +1,13 @@
 // Calls the service. An API key is stored only in the session storage of this tab. A user who is signed
 // in has a session cookie, which scripts cannot read.
 
+import { problemText } from "./field_errors.js";
+
 const KEY = "venue-control.api-key";
 const FACADE = "/api/public/v1/";
 const PREFIX = `${FACADE}remoteControl/`;
+// The service sends a comment every 15 s, so a stream without any bytes for this time is broken.
+const STREAM_IDLE_MS = 45000;
 
 export class Refusal extends Error {
   constructor(status, code, message, waitSeconds) {
@@ -48,7 +52,8 @@ export async function* changes(body, signal) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const idle = setTimeout(() => reader.cancel().catch(() => {}), STREAM_IDLE_MS);
+    const { value, done } = await reader.read().finally(() => clearTimeout(idle));
     if (done) return;
     rest += value;
     const pieces = rest.split("\n\n");
@@ -98,12 +103,7 @@ async function post(path, body, signal = AbortSignal.timeout(20000)) {
 
 async function refusalOf(response) {
   const problem = await response.json().catch(() => ({}));
-  const detail = problem.detail || problem.title || `The service answered ${response.status}.`;
+  const text = problemText(problem, `The service answered ${response.status}.`);
   const wait = Number(response.headers.get("Retry-After")) || 0;
-  return new Refusal(response.status, problem.code || "", sentence(detail), wait);
-}
-
-function sentence(text) {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(first) ? first : `${first}.`;
+  return new Refusal(response.status, problem.code || "", text, wait);
 }

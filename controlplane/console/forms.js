@@ -4,10 +4,16 @@ import { openDialog } from "./dialogs.js";
 import { element } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
-export const LOCATIONS_HINT = "One location id per line. Empty means every location.";
 
-export const parseLocations = (text) => [...new Set(text.split("\n").map((each) => each.trim()).filter(Boolean))];
-export const describeLocations = (locations) => locations.length ? locations.join(", ") : "every location";
+// `names` maps the ids of locations to their names. An id without a name is shown itself.
+export const describeLocations = (locations, names = new Map()) =>
+  locations.length ? locations.map((each) => names.get(each) || each).join(", ") : "every location";
+
+// Returns the field of a form in which the user checks locations. Its value is a list of ids.
+export const locationsField = (names, chosen = []) => ({
+  name: "locations", label: "Locations", type: "choices", value: chosen, hint: "Nothing checked means every location.",
+  options: [...new Map([...names, ...chosen.filter((each) => !names.has(each)).map((each) => [each, each])])],
+});
 
 // `fields` are { name, label, type, value, options, hint, ... }. `act` is called with an object that has
 // the value of each field by its name. If `act` throws, the dialog stays open and shows the error. If the
@@ -22,7 +28,9 @@ export function openForm({ title, text, fields, action }, act, left) {
     submit.disabled = true;
     problem.textContent = "";
     try {
-      const then = await act(Object.fromEntries(new FormData(form)));
+      const data = new FormData(form);
+      const lists = fields.filter(({ type }) => type === "choices").map(({ name }) => [name, data.getAll(name)]);
+      const then = await act({ ...Object.fromEntries(data), ...Object.fromEntries(lists) });
       dialog.close();
       then?.();
     } catch (error) {
@@ -46,16 +54,25 @@ export function openForm({ title, text, fields, action }, act, left) {
   form.querySelector("input, select, textarea")?.focus();
 }
 
-function fieldOf({ name, label, type = "text", value = "", options, hint, ...others }) {
+export function fieldOf({ name, label, type = "text", value = "", options, hint, ...others }) {
   const id = `form-${name}`;
   const described = hint ? { "aria-describedby": `${id}-hint` } : {};
   const attributes = { id, name, ...described, ...others };
+  if (type === "choices") return choices(id, { name, label, value, options, hint });
   const field = options ? element("select", attributes, ...options.map(([each, word]) => element("option", { value: each, selected: each === value }, word)))
     : type === "lines" ? element("textarea", { rows: 2, spellcheck: "false", ...attributes }, value)
       : element("input", { type, value, ...attributes });
   return element("div", { class: "asked" },
     element("label", { for: id }, label), field,
     hint ? element("p", { class: "sub", id: `${id}-hint` }, hint) : null);
+}
+
+function choices(id, { name, label, value, options, hint }) {
+  return element("fieldset", { class: "asked choices", id, "aria-describedby": `${id}-hint` },
+    element("legend", {}, label),
+    element("div", { class: "scroll", tabindex: options.length > 5 ? "0" : null }, ...options.map(([each, word]) => element("label", {},
+      element("input", { type: "checkbox", name, value: each, checked: value.includes(each) }), ` ${word}`))),
+    element("p", { class: "sub", id: `${id}-hint` }, options.length ? hint : "There are no locations yet. The choice means every location."));
 }
 
 export function openConfirmation({ title, text, keep, action }, act) {
@@ -69,25 +86,28 @@ export function openConfirmation({ title, text, keep, action }, act) {
   });
 }
 
+// Copies the text, and selects it in `source`, because browsers without TLS do not allow access to the clipboard.
+export async function copyText(text, source, status) {
+  if (source.select) source.select();
+  else getSelection().selectAllChildren(source);
+  try {
+    await navigator.clipboard.writeText(text);
+    status.textContent = "Copied.";
+  } catch {
+    status.textContent = "Selected. Copy it with the keyboard.";
+  }
+}
+
 // The secret is in the page only while the dialog is open.
 export function showSecret({ title, text, value }) {
   const dialog = at("form");
   const field = element("input", { id: "secret", class: "mono", readonly: true, value, "aria-label": title });
   const status = element("span", { role: "status", class: "sub" });
-  const copy = async () => {
-    field.select();
-    try {
-      await navigator.clipboard.writeText(value);
-      status.textContent = "Copied.";
-    } catch {
-      status.textContent = "Selected. Copy it with the keyboard.";  // without TLS, browsers do not allow access to the clipboard
-    }
-  };
   openDialog(dialog, () => dialog.replaceChildren());
   dialog.replaceChildren(element("form", { method: "dialog" },
     element("h2", { id: "form-title" }, title),
     element("p", {}, text),
-    element("div", { class: "secret" }, field, element("button", { type: "button", id: "copy", onclick: copy }, "Copy")),
+    element("div", { class: "secret" }, field, element("button", { type: "button", id: "copy", onclick: () => copyText(value, field, status) }, "Copy")),
     element("div", { class: "actions" }, status, element("button", { class: "primary", id: "secret-done" }, "Done"))));
   field.select();
 }

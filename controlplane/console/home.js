@@ -1,31 +1,36 @@
 // The first view: devices that need attention, and the newest reports.
 
+import { addDeviceLink, canAdd } from "./add_device.js";
 import { callConsole } from "./facade.js";
-import { dot, element, pill, replace, when, zone } from "./elements.js";
+import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
-import { reportLines, working } from "./devices.js";
+import { busyWith, reportLines } from "./devices.js";
 
 const DEVICES_MAX = 12;
+// Every device is counted by exactly one tile (controlplane/devices/priority.py).
 const TILES = [
-  ["offline", "Offline", "bad"], ["never-seen", "Never seen", "bad"], ["broken", "Broken", "bad"],
-  ["warned", "Warnings", "warn"], ["working", "Working", "busy"], ["online", "Online", "good"],
-  ["closed", "Closed", "none"], ["maintenance", "Maintenance", "none"],
+  ["healthy", "Healthy", "good"], ["warning", "Warning", "warn"], ["broken", "Broken", "bad"],
+  ["offline", "Offline", "bad"], ["never-connected", "Never connected", "bad"],
 ];
+const CONDITIONS = [["busy", "busy"], ["closed", "closed"], ["maintenance", "in maintenance"], ["revoked", "revoked"]];
 
 export async function fetchHome() {
   const [summary, list] = await Promise.all([callConsole("summary"), callConsole("overview", { size: DEVICES_MAX })]);
   return { summary, rows: list.devices };
 }
 
-const WITHOUT_PROBLEM = ["online", "closed", "maintenance"];
-const needsAttention = (row) => row.state !== "revoked" && (!WITHOUT_PROBLEM.includes(row.state) || row.severity === "bad" || row.severity === "warn");
+const needsAttention = ({ health }) => health !== "healthy" && health !== "revoked";
 
 export function showHome({ summary, rows }, view) {
-  if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet wide", id: "home" }));
+  // Without any device, the guide to the first one takes the place of the overview.
+  if (!summary.states.all && canAdd()) return void location.replace("#/add-device");
+  if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
   const broken = rows.filter(needsAttention);
   replace(document.getElementById("home"),
-    element("h1", {}, "Overview"),
-    element("ul", { class: "tiles" }, ...TILES.filter(([state, , severity]) => severity !== "none" || summary.states[state]).map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),
+    element("div", { class: "title" }, element("h1", {}, "Overview"),
+      element("span", { class: "count" }, plural(summary.states.all - summary.states.revoked, "device")), addDeviceLink()),
+    element("ul", { class: "tiles" }, ...TILES.map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),
+    conditions(summary.states),
     element("div", { class: "columns" },
       element("section", {}, element("h2", {}, "Needs attention"),
         broken.length ? element("ul", { class: "cards" }, ...broken.map(card)) : element("p", { class: "empty" }, emptyText(summary)),
@@ -41,15 +46,21 @@ const tile = (state, text, severity, count) => element("li", {},
   element("a", { class: `tile ${count ? severity : "none"}`, href: `#/devices?state=${state}` },
     element("strong", {}, count.toLocaleString()), element("span", {}, text)));
 
+function conditions(states) {
+  const links = CONDITIONS.filter(([state]) => states[state]).map(([state, text]) =>
+    element("a", { href: `#/devices?state=${state}` }, `${states[state].toLocaleString()} ${text}`));
+  return links.length ? element("p", { class: "sub" }, "Also: ", ...links.flatMap((link, index) => index ? [" · ", link] : [link])) : null;
+}
+
 const emptyText = ({ states }) => states.all
   ? "No device needs attention."
-  : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
+  : "No device has enrolled yet. Sign in with your e-mail address and password to add one.";
 
 const card = (row) => element("li", {},
   element("div", { class: "title" },
-    element("a", { class: "name", href: `#/device/${row.device.instanceId}` }, nameOf(row.device)), pill(row.state),
-    row.requests.length ? working(row) : null),
-  element("p", { class: "sub" }, `${placeOf(row.device)} · last seen `, row.state === "never-seen" ? "never" : when(row.device.lastSeenAt)),
+    element("a", { class: "name", href: `#/device/${row.device.instanceId}` }, nameOf(row.device)), pill(row.health),
+    row.requests.length ? busyWith(row) : null),
+  element("p", { class: "sub" }, `${placeOf(row.device)} · last seen `, row.state === "never-connected" ? "never" : when(row.device.lastSeenAt)),
   ...reportLines(row));
 
 const report = (each) => element("li", {},

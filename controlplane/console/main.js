@@ -2,6 +2,7 @@
 // changes that the stream missed.
 
 import { accountViews } from "./accounts.js";
+import { endOutage, isOutage, outagePage, prepareOutages, showOutage, updateButtons } from "./availability.js";
 import { call, changes, hasKey, takeLink } from "./facade.js";
 import { fetchDevice, showDevice } from "./device.js";
 import { nameOf } from "./device_names.js";
@@ -12,6 +13,7 @@ import { FIGURES, showLink } from "./figures.js";
 import { openConfirmation } from "./forms.js";
 import { fetchHome, showHome } from "./home.js";
 import { codeOfInvitation, prepareJoining, showJoining } from "./joining.js";
+import { fetchPrinters, showPrinters } from "./printers.js";
 import { fetchReport, showReport } from "./report.js";
 import { currentLinkOf, routeOf } from "./routes.js";
 import { accessEndedMessage, fetchOwnProfile, isSignedIn, prepareSignIn, showAccount, showSignIn } from "./signing_in.js";
@@ -23,8 +25,10 @@ const RELOAD_MIN_MS = 2000;
 // time that a reload takes.
 const RELOAD_SHARE = 40;
 const RETRY_MS = 3000;
-const RETRY_MAX_MS = 60000;
+const RETRY_MAX_MS = 15000;
 const TICK_MS = 10000;
+// After this time, the content of the previous address is removed.
+const LOADING_MS = 2000;
 const STREAMED_MAX = 200;
 
 const at = (id) => document.getElementById(id);
@@ -43,6 +47,14 @@ const VIEWS = {
     title: () => "Devices",
     rows: (data) => data.rows,
   },
+  printers: {
+    load: (route) => fetchPrinters(route.filters, state.pages),
+    show: (data) => showPrinters(data, at("view"), {
+      more: listActions.more, filter: (filters) => location.replace(`#/printers?${new URLSearchParams(filters)}`),
+    }),
+    title: () => "Printers",
+    rows: () => null,
+  },
   device: {
     load: (route) => fetchDevice(route.id, state.pages),
     show: (data) => showDevice(data, at("view"), state.problem, deviceActions(data.row)),
@@ -54,6 +66,12 @@ const VIEWS = {
     load: (route) => (state.at === location.hash && state.data ? state.data : fetchReport(route.id)),
     show: (data) => { if (!at("view").querySelector(".report")) showReport(data, at("view"), attemptSaving); },
     title: (data) => `${nameOf(data.row.device)}, ${data.detail.kind} report`,
+    rows: () => null,
+  },
+  unknown: {
+    load: async () => ({}),
+    show: (_, view) => { if (!view.firstChild) view.replaceChildren(notFound("There is no page at this address.")); },
+    title: () => "Not found",
     rows: () => null,
   },
   ...FIGURES,
@@ -76,6 +94,7 @@ function signedOut(problem = "") {
   at("view").replaceChildren();
   at("view").dataset.view = "";
   showLink(null);
+  endOutage();
   document.title = "Venue control";
   showSignIn(problem);
 }
@@ -99,8 +118,9 @@ async function refresh() {
   const wanted = route();
   const began = Date.now();
   const address = location.hash;
+  const loading = setTimeout(() => { if (mine === turn) showLoading(wanted); }, LOADING_MS);
   try {
-    const data = await VIEWS[wanted.view].load(wanted);
+    const data = await Promise.resolve(VIEWS[wanted.view].load(wanted)).finally(() => clearTimeout(loading));
     // The address may have changed already, although its hashchange event has not arrived yet.
     if (mine !== turn || address !== location.hash) return;
     state.failures = 0;
@@ -114,10 +134,19 @@ async function refresh() {
   } catch (error) {
     if (mine !== turn) return;
     if (error.status === 401) return signedOut(accessEndedMessage("The service does not know this key, or it was revoked."));
-    explain(error);
-    retry(error);
+    explain(error, wanted);
+    if (isSignedIn()) retry(error);
   }
 }
+
+function showLoading(wanted) {
+  if (at("view").hidden || at("view").dataset.view === keyOf(wanted)) return;
+  state.data = null;
+  at("view").dataset.view = "";
+  at("view").replaceChildren(element("div", { class: "sheet" }, element("p", { class: "empty" }, "Loading …")));
+}
+
+const keyOf = ({ view, id }) => view + (id || "");
 
 function render(wanted, data) {
   const view = VIEWS[wanted.view];
@@ -126,17 +155,27 @@ function render(wanted, data) {
   at("sign-in").hidden = true;
   at("bar").hidden = at("view").hidden = false;
   showAccount();
-  if (at("view").dataset.view !== wanted.view + (wanted.id || "")) {
-    at("view").dataset.view = wanted.view + (wanted.id || "");
+  endOutage();
+  if (at("view").dataset.view !== keyOf(wanted)) {
+    at("view").dataset.view = keyOf(wanted);
     at("view").replaceChildren();
     at("view").scrollTop = 0;
   }
-  view.show(data, at("view"));
+  show(wanted.view);
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
-  document.title = `${view.title(data)} · Venue control`;
+  entitle(view.title(data), wanted);
+}
+
+function show(name) {
+  VIEWS[name].show(state.data, at("view"));
+  updateButtons();
+}
+
+function entitle(title, wanted) {
+  document.title = `${title} · Venue control`;
   const current = currentLinkOf(wanted.view);
-  for (const each of ["home", "devices", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
+  for (const each of ["home", "devices", "printers", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
 }
 
 // ---------------------------------------------------------------------------- changes
@@ -176,7 +215,7 @@ function applyChange(row) {
   const isWork = JSON.stringify([rows[known].requests, rows[known].reports]) !== JSON.stringify([row.requests, row.reports]);
   if (wanted.view === "device") state.data.row = row;
   else rows[known] = row;
-  VIEWS[wanted.view].show(state.data, at("view"));
+  show(wanted.view);
   if (wanted.view === "device" && isWork) refreshIn(0);
 }
 
@@ -188,17 +227,32 @@ function retry(error) {
 
 // ---------------------------------------------------------------------------- messages and actions
 
-function explain(error) {
-  if (at("view").hidden) return signedOut(error.message || String(error));
-  const isAnswer = error.status === 404 || error.status === 403;
-  live(isAnswer ? "" : error.message || String(error), !isAnswer);
-  if (isAnswer) {
-    at("view").replaceChildren(
-      element("div", { class: "sheet" },
-        element("h1", {}, error.status === 404 ? "Not found" : "No access"),
-        element("p", { class: "problem" }, error.message)));
-  }
+function explain(error, wanted) {
+  const message = error.message || String(error);
+  live(isOutage(error) ? message : "", isOutage(error));
+  if (isOutage(error)) return explainOutage(message, wanted);
+  if (at("view").hidden) return signedOut(message);
+  at("view").replaceChildren(error.status === 404 ? notFound(message) : withTitle(error.status === 403 ? "No access" : "Not possible", message));
 }
+
+// The visible content stays if it belongs to the address, and is marked as old.
+function explainOutage(message, wanted) {
+  const isSame = at("view").dataset.view === keyOf(wanted) && state.data !== null;
+  if (!isSame) {
+    at("sign-in").hidden = true;
+    at("bar").hidden = at("view").hidden = false;
+    state.data = null;
+    at("view").dataset.view = "";
+    at("view").replaceChildren(outagePage(message));
+    entitle("Not available", wanted);
+  }
+  showOutage(message, isSame ? state.loadedAt : 0);
+}
+
+const withTitle = (title, message) => element("div", { class: "sheet" },
+  element("h1", {}, title), element("p", { class: "problem" }, message),
+  element("p", {}, element("a", { href: "#/" }, "Back to the overview")));
+const notFound = (message) => withTitle("Not found", message);
 
 function live(text, isBad) {
   if (at("live").textContent !== text) at("live").textContent = text;
@@ -259,10 +313,13 @@ function confirmRevoke(device) {
 }
 
 function entered() {
+  // The link of an invitation that cannot be used is no page for a user who signed in instead.
+  if (codeOfInvitation()) history.replaceState(null, "", "/#/");
   state.isEntered = true;
   refresh();
 }
 
+prepareOutages();
 prepareSignIn(entered, signedOut);
 prepareJoining(entered);
 at("skip").addEventListener("click", (event) => {
@@ -281,9 +338,10 @@ addEventListener("hashchange", ({ oldURL, newURL }) => {
 document.addEventListener("visibilitychange", () => {
   if (isSignedIn() && !document.hidden) refresh();
 });
+addEventListener("online", () => { if (isSignedIn()) refresh(); });
 // Shows the view again: the ages in it change even without new data.
 setInterval(() => {
-  if (state.data && state.at === location.hash && !document.hidden) VIEWS[route().view].show(state.data, at("view"));
+  if (state.data && state.at === location.hash && !document.hidden) show(route().view);
 }, TICK_MS);
 
 // Shows the form of an invitation. A user who is signed in stays signed in until they have joined.
@@ -292,6 +350,13 @@ async function showInvitation(wanted) {
   turn += 1;
   at("bar").hidden = at("view").hidden = true;
   await showJoining(wanted);
+}
+
+// The service does not answer yet, so it is not known whether a user is signed in.
+function startLater(message) {
+  at("view").hidden = false;
+  at("view").replaceChildren(outagePage(message));
+  setTimeout(start, RETRY_MS);
 }
 
 async function start() {
@@ -308,6 +373,7 @@ async function start() {
     if (codeOfInvitation()) return await showInvitation(codeOfInvitation());
     return hasKey() || await fetchOwnProfile() ? refresh() : signedOut();
   } catch (error) {
+    if (isOutage(error) && !codeOfInvitation()) return startLater(error.message);
     return signedOut(error.message);
   }
 }

@@ -2,7 +2,8 @@
 
 import { callConsole } from "./facade.js";
 import { element, exact, pill, replace, when } from "./elements.js";
-import { LOCATIONS_HINT, openConfirmation, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
+import { openConfirmation, describeLocations, locationsField, openForm, showSecret } from "./forms.js";
+import { fetchLocationNames } from "./locations.js";
 import { fetchOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
@@ -11,58 +12,62 @@ const ROLES = [
   ["owner", "Owner: also manages members"],
 ];
 
-export const fetchMembers = () => callConsole("members");
+export async function fetchMembers() {
+  const [data, names] = await Promise.all([callConsole("members"), fetchLocationNames()]);
+  return { ...data, names };
+}
 
 export function showMembers(data, view, hooks) {
   if (!at("members")) {
     view.replaceChildren(element("div", { class: "sheet", id: "members" },
       element("div", { class: "heading" }, element("h1", {}, "Members"),
-        element("button", { type: "button", class: "primary", id: "invite", onclick: () => invite(hooks) }, "Invite a member")),
+        element("button", { type: "button", class: "primary", id: "invite" }, "Invite a member")),
       element("p", { class: "problem", role: "alert", id: "account-problem" }),
       element("div", { id: "member-rows" })));
   }
+  at("invite").onclick = () => invite(data.names, hooks);
   replace(at("member-rows"),
-    element("ul", { class: "cards people", id: "member-list" }, ...data.members.map((each) => row(each, data.members, hooks))),
+    element("ul", { class: "cards people", id: "member-list" }, ...data.members.map((each) => row(each, data, hooks))),
     data.invitations.length ? element("section", {}, element("h2", {}, "Invitations"),
-      element("ul", { class: "cards people", id: "invited" }, ...data.invitations.map((each) => invited(each, hooks)))) : null);
+      element("ul", { class: "cards people", id: "invited" }, ...data.invitations.map((each) => invited(each, data.names, hooks)))) : null);
 }
 
 const isWhole = (member) => member.role === "owner" && !member.locations.length;
 
 // The last owner with access to all locations cannot be changed or removed.
-function row(member, all, hooks) {
-  const isLast = isWhole(member) && all.filter(isWhole).length === 1;
+function row(member, { members, names }, hooks) {
+  const isLast = isWhole(member) && members.filter(isWhole).length === 1;
   return element("li", {},
     element("div", {},
       element("span", { class: "name" }, member.name), " ",
       member.isThis ? pill("good", "you") : null,
       element("p", { class: "sub" }, member.email),
-      element("p", { class: "sub" }, element("span", { class: "role" }, member.role), ` at ${describeLocations(member.locations)} · since `, when(member.createdAt)),
-      isLast ? element("p", { class: "sub" }, "The last owner cannot be changed.") : null),
+      element("p", { class: "sub" }, element("span", { class: "role" }, member.role), ` at ${describeLocations(member.locations, names)} · since `, when(member.createdAt)),
+      isLast ? element("p", { class: "sub" }, member.isThis ? "You are the last owner, so your role cannot be changed." : "The last owner cannot be changed.") : null),
     isLast ? null : element("div", { class: "acts" },
-      element("button", { type: "button", id: `change-${member.userId}`, "aria-label": `Change ${member.name}`, onclick: () => change(member, hooks) }, "Change"),
+      element("button", { type: "button", id: `change-${member.userId}`, "aria-label": `Change ${member.name}`, onclick: () => change(member, names, hooks) }, "Change"),
       element("button", { type: "button", class: "danger", id: `remove-${member.userId}`, "aria-label": `Remove ${member.name}`, onclick: () => remove(member, hooks) }, "Remove")));
 }
 
-const invited = (each, hooks) => element("li", {},
+const invited = (each, names, hooks) => element("li", {},
   element("div", {},
     element("span", { class: "name" }, each.email),
-    element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${describeLocations(each.locations)} · the link is valid until ${exact(each.expiresAt)}`)),
+    element("p", { class: "sub" }, element("span", { class: "role" }, each.role), ` at ${describeLocations(each.locations, names)} · the link is valid until ${exact(each.expiresAt)}`)),
   element("button", { type: "button", id: `take-back-${each.id}`, "aria-label": `Revoke the invitation of ${each.email}`, onclick: () =>
     hooks.attempt(() => callConsole("members/revoke-invitation", { invitationId: each.id })) }, "Revoke"));
 
-const grantFields = (role = "viewer", locations = []) => [
+const grantFields = (names, role = "viewer", locations = []) => [
   { name: "role", label: "Role", options: ROLES, value: role },
-  { name: "locations", label: "Locations", type: "lines", value: locations.join("\n"), hint: LOCATIONS_HINT },
+  locationsField(names, locations),
 ];
 
-function invite(hooks) {
+function invite(names, hooks) {
   openForm({
     title: "Invite a member", action: "Create link",
     text: "You get a link to send to the new member. It can be used once, within 24 hours.",
-    fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...grantFields()],
+    fields: [{ name: "email", label: "Their e-mail address", required: true, maxlength: 254, inputmode: "email", autocomplete: "off", autocapitalize: "none", spellcheck: "false" }, ...grantFields(names)],
   }, async ({ email, role, locations }) => {
-    const made = await callConsole("members/invite", { email: email.trim(), role, locations: parseLocations(locations) });
+    const made = await callConsole("members/invite", { email: email.trim(), role, locations });
     hooks.refresh();
     return () => showSecret({
       title: `The link for ${made.invitation.email}`, value: `${location.origin}${made.path}`,
@@ -71,10 +76,10 @@ function invite(hooks) {
   }, hooks.left);
 }
 
-function change(member, hooks) {
-  openForm({ title: `Change ${member.name}`, action: "Change", text: "The change takes effect within seconds, also for their API keys.", fields: grantFields(member.role, member.locations) },
+function change(member, names, hooks) {
+  openForm({ title: `Change ${member.name}`, action: "Change", text: "The change takes effect within seconds, also for their API keys.", fields: grantFields(names, member.role, member.locations) },
     async ({ role, locations }) => {
-      await callConsole("members/change", { userId: member.userId, role, locations: parseLocations(locations) });
+      await callConsole("members/change", { userId: member.userId, role, locations });
       if (member.isThis) await fetchOwnProfile();
       hooks.refresh();
     }, hooks.left);

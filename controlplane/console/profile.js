@@ -2,7 +2,8 @@
 
 import { callConsole } from "./facade.js";
 import { element, pill, replace, when } from "./elements.js";
-import { LOCATIONS_HINT, openConfirmation, describeLocations, openForm, parseLocations, showSecret } from "./forms.js";
+import { openConfirmation, describeLocations, locationsField, openForm, showSecret } from "./forms.js";
+import { fetchLocationNames } from "./locations.js";
 import { setOwnProfile } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
@@ -11,19 +12,19 @@ const BROWSERS = [["Edg/", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], 
 const SYSTEMS = [["Android", "Android"], ["iPhone", "iPhone"], ["iPad", "iPad"], ["Windows", "Windows"], ["Mac OS", "macOS"], ["Linux", "Linux"]];
 
 export async function fetchProfile() {
-  const [profile, { grants }] = await Promise.all([callConsole("profile"), callConsole("profile/grants")]);
+  const [profile, { grants }, names] = await Promise.all([callConsole("profile"), callConsole("profile/grants"), fetchLocationNames()]);
   setOwnProfile(profile);
-  return { ...profile, grants };
+  return { ...profile, grants, names };
 }
 
 export function showProfile(data, view, hooks) {
   if (!at("profile")) build(view, hooks);
   const here = data.organizations.find((each) => each.id === data.organizationId);
-  at("new-key").onclick = () => newKey(here, hooks);
+  at("new-key").onclick = () => newKey(here, data.names, hooks);
   replace(at("who"),
     element("h1", {}, data.user.name),
-    element("p", { class: "lede" }, `${data.user.email} · ${here.role} of ${here.name || here.id}, at ${describeLocations(here.locations)}`));
-  replace(at("keys"), keys(data.keys, hooks));
+    element("p", { class: "lede" }, `${data.user.email} · ${here.role} of ${here.name || here.id}, at ${describeLocations(here.locations, data.names)}`));
+  replace(at("keys"), keys(data, hooks));
   replace(at("grants"), grants(data, hooks));
   replace(at("sessions"), sessions(data.sessions, hooks));
   const others = data.sessions.filter((each) => !each.isThis);
@@ -45,12 +46,12 @@ function build(view, hooks) {
     element("div", { id: "elsewhere" })));
 }
 
-function keys(rows, hooks) {
+function keys({ keys: rows, names }, hooks) {
   if (!rows.length) return element("p", { class: "empty" }, "You have no API keys. With a key, an agent or program acts as you, within the limits of the key.");
   return element("ul", { class: "cards people" }, ...rows.map((key) => element("li", {},
     element("div", {},
       element("span", { class: "name" }, key.name), " ", element("span", { class: "sub mono" }, `…${key.hint}`),
-      element("p", { class: "sub" }, `${key.canWrite ? "Reads and writes" : "Only reads"}, at ${describeLocations(key.locations)}`),
+      element("p", { class: "sub" }, `${key.canWrite ? "Reads and writes" : "Only reads"}, at ${describeLocations(key.locations, names)}`),
       element("p", { class: "sub" }, "Created ", when(key.createdAt), " · used ", key.lastUsedAt ? when(key.lastUsedAt) : "never")),
     element("button", { type: "button", class: "danger", id: `revoke-${key.id}`, "aria-label": `Revoke ${key.name}`, onclick: () => revokeKey(key, hooks) }, "Revoke"))));
 }
@@ -95,7 +96,7 @@ function elsewhere({ organizations, organizationId }, hooks) {
         }) }, "Switch")))))];
 }
 
-function newKey(here, hooks) {
+function newKey(here, names, hooks) {
   const grants = [["read", "Only read"], ["write", "Read and write, as an agent"]];
   openForm({
     title: "New API key", action: "Create key",
@@ -103,10 +104,10 @@ function newKey(here, hooks) {
     fields: [
       { name: "name", label: "Name", required: true, maxlength: 128, autocomplete: "off", hint: "Shown in lists." },
       { name: "grant", label: "Permission", options: here.role === "viewer" ? grants.slice(0, 1) : grants },
-      { name: "locations", label: "Locations", type: "lines", hint: LOCATIONS_HINT },
+      locationsField(names),
     ],
   }, async ({ name, grant, locations }) => {
-    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations: parseLocations(locations) });
+    const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations });
     hooks.refresh();
     return () => showSecret({ title: `The key ${made.key.name}`, text: "The key is not stored and not shown again. Copy it now.", value: made.secret });
   }, hooks.left);

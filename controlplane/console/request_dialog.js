@@ -1,60 +1,68 @@
-// Requests reports from many devices at once.
+// Requests reports from many devices at once, and shows the result of each device.
 
 import { call, callConsole } from "./facade.js";
 import { openDialog } from "./dialogs.js";
-import { plural } from "./elements.js";
+import { element, pill, plural } from "./elements.js";
 import { createPending, isOnline } from "./pending_requests.js";
+import { followRequests, resultTable } from "./request_results.js";
 
 const DEVICES_MAX = 500;
 const PARALLEL_MAX = 4;
 const ATTEMPTS_MAX = 5;
 const at = (id) => document.getElementById(id);
 
-// `rows` are the selected devices; null means all devices that match `filters`.
-export function openRequestDialog(rows, filters) {
+export const allText = (count) => count > DEVICES_MAX
+  ? `Request reports from the first ${DEVICES_MAX} of ${count.toLocaleString()}`
+  : `Request reports from all ${count.toLocaleString()}`;
+
+// `rows` are the selected devices; null means all `count` devices that match `filters`.
+export function openRequestDialog(rows, filters, count = rows.length) {
   const dialog = at("request-dialog");
-  let isStopped = false;
-  at("request-devices").textContent = rows
-    ? `${plural(rows.length, "device")} selected.`
-    : `All devices that match the filters${filters.location ? ` at ${filters.location}` : ""}, at most ${DEVICES_MAX}.`;
+  const control = new AbortController();
+  at("request-devices").textContent = rows ? `${plural(rows.length, "device")} selected.` : `${allText(count).replace("Request reports from", "From")} devices that match the filters.`;
   at("request-result").textContent = "";
+  at("request-rows").replaceChildren();
   at("request-progress").hidden = true;
   at("request-start").hidden = false;
+  at("request-start").textContent = rows ? "Request" : allText(count);
   at("request-kinds").disabled = at("request-start").disabled = false;
   at("request-close").textContent = "Cancel";
   at("request-start").onclick = async () => {
     const kind = new FormData(dialog.querySelector("form")).get("kind");
     at("request-kinds").disabled = at("request-start").disabled = true;
     at("request-close").textContent = "Stop";
+    let followed = null;
     try {
-      const devices = rows || await fetchAll(filters, () => isStopped);
-      const counts = await requestAll(devices, kind, () => isStopped);
-      if (counts.notOnline.length && at("request-when-online").checked && !isStopped)
-        counts.pending = await createPending(counts.notOnline, kind);
-      at("request-result").textContent = describe(counts);
+      followed = await requestFrom(rows || await fetchAll(filters, control.signal), kind, control.signal);
     } catch (error) {
       at("request-result").textContent = error.message;
     }
     at("request-start").hidden = true;
     at("request-close").textContent = "Close";
     at("request-close").focus();
+    if (followed) await followRequests(followed.requests, followed.show, control.signal);
   };
-  openDialog(dialog, () => { isStopped = true; });
+  at("request-rows").onclick = (event) => { if (event.target.closest("a")) dialog.close(); };
+  openDialog(dialog, () => control.abort());
 }
 
-async function fetchAll(filters, isStopped) {
+async function fetchAll(filters, signal) {
   const rows = [];
   let cursor = null;
   do {
     const page = await callConsole("overview", { ...filters, size: 200, ...(cursor && { cursor }) });
-    rows.push(...page.devices);
+    rows.push(...page.devices.filter((row) => row.state !== "revoked"));
     cursor = page.nextCursor;
-  } while (cursor && rows.length < DEVICES_MAX && !isStopped());
+  } while (cursor && rows.length < DEVICES_MAX && !signal.aborted);
   return rows.slice(0, DEVICES_MAX);
 }
 
-async function requestAll(rows, kind, isStopped) {
+// Returns the created and existing requests by device, and the function that shows their results.
+async function requestFrom(rows, kind, signal) {
   const counts = { requested: 0, notOnline: [], revoked: 0, existing: 0, refused: 0, stopped: 0, reason: "" };
+  const { table, show } = resultTable(rows);
+  at("request-rows").replaceChildren(table);
+  const requests = new Map();
   const queue = [...rows];
   const progress = at("request-progress");
   progress.hidden = false;
@@ -62,29 +70,46 @@ async function requestAll(rows, kind, isStopped) {
   const worker = async () => {
     while (queue.length) {
       const row = queue.shift();
-      if (isStopped()) counts.stopped += 1;
-      else if (row.state === "revoked") counts.revoked += 1;
-      else if (!isOnline(row)) counts.notOnline.push(row.device.instanceId);
-      else if (row.requests.some((request) => request.kind === kind)) counts.existing += 1;
-      else await requestOne(row.device.instanceId, kind, counts);
+      const { instanceId } = row.device;
+      const existing = row.requests.find((request) => request.kind === kind);
+      if (signal.aborted) counts.stopped += 1;
+      else if (row.state === "revoked") {
+        counts.revoked += 1;
+        show(instanceId, pill("revoked"));
+      } else if (!isOnline(row)) {
+        counts.notOnline.push(instanceId);
+        show(instanceId, pill("offline", "not online"));
+      } else if (existing) {
+        counts.existing += 1;
+        requests.set(instanceId, existing.id);
+        show(instanceId, pill(existing.status));
+      } else await requestOne(instanceId, kind, counts, requests, show);
       progress.value = rows.length - queue.length;
       at("request-result").textContent = `${rows.length - queue.length} of ${rows.length}`;
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, worker));
-  return counts;
+  if (counts.notOnline.length && at("request-when-online").checked && !signal.aborted) {
+    counts.pending = await createPending(counts.notOnline, kind);
+    for (const id of counts.notOnline) show(id, pill("waiting"), " ", element("span", { class: "sub" }, "until it comes back"));
+  }
+  at("request-result").textContent = describe(counts);
+  return { requests, show };
 }
 
-async function requestOne(instanceId, kind, counts) {
+async function requestOne(instanceId, kind, counts, requests, show) {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await call("createRequest", { instanceId, kind });
+      const { requestId } = await call("createRequest", { instanceId, kind });
       counts.requested += 1;
+      requests.set(instanceId, requestId);
+      show(instanceId, pill("queued"));
       return;
     } catch (error) {
       if (!error.waitSeconds || attempt === ATTEMPTS_MAX) {
         counts.refused += 1;
         counts.reason = error.message;
+        show(instanceId, element("span", { class: "problem" }, error.message));
         return;
       }
       await new Promise((resolve) => setTimeout(resolve, error.waitSeconds * 1000));

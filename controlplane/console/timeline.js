@@ -20,8 +20,10 @@ export function timelineSection(timeline, redraw) {
       selectedDate = days[index].date;
       redraw();
     }, (each) => marks(each)),
-    element("p", { class: "sub" }, `${day.date}: ${describe(day)}`),
+    axis(days[0].date, days.at(-1).date),
+    element("p", { class: "sub" }, `Hours of ${day.date}: ${describe(day)}`),
     drawing(day.hours, day.hours.map((_, hour) => `hour ${hour + 1}`), `${day.date} by hours: ${describe(day)}`, null, () => []),
+    axis("0:00", "12:00", "24:00"),
     element("p", { class: "sub legend" }, key("online", "online"), key("offline", "offline"), key("closed", "closed or maintenance"),
       key("unknown", "unknown"), key("request", "requests"), key("report", "reports"), ` · time zone ${zone}`),
     element("details", {}, element("summary", {}, "As a table"), table(days)));
@@ -44,6 +46,8 @@ function drawing(cells, names, label, point, extra) {
   });
   return box;
 }
+
+const axis = (...names) => element("p", { class: "sub axis", "aria-hidden": "true" }, ...names.map((name) => element("span", {}, name)));
 
 // Stacks the online time at the bottom, the closed time above it, and the offline time on top.
 function stack(cell, of) {

@@ -55,6 +55,7 @@ export function showVenue(data, view) {
   const drawn = () => draw(data, sheet);
   let width = roomOf(sheet);
   again = () => {
+    if (!sheet.isConnected) return watcher.disconnect();
     if (roomOf(sheet) === width) return;
     width = roomOf(sheet);
     drawn();

@@ -22,9 +22,10 @@ from controlplane.storage.tables import Device
 NO_DEVICE: Final = UUID(int=0)
 BY_STATE: Final[Mapping[State, Collection[int]]] = {
     "offline": OFFLINE,
-    "closed": {Priority.CLOSED},
-    "maintenance": {Priority.MAINTENANCE},
+    "closed": {Priority.CLOSED, Priority.NEVER_CONNECTED},
+    "maintenance": {Priority.MAINTENANCE, Priority.NEVER_CONNECTED},
 }
+"""The priorities of devices in a state. A device that never connected stays so at any time."""
 
 DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
 """The columns of `_devices`: row key, ids of instance, organization and location, the times of the
@@ -133,9 +134,10 @@ def _priority(device: DeviceRow, schedule: Schedule, now: datetime, window: time
     state = status_of(schedule, device.instance_id, device.last_seen_at, now, window).state
     if state == "online":
         return int(device.priority)  # its next heartbeat changes the priority
+    if device.last_seen_at <= device.enrolled_at:
+        return Priority.NEVER_CONNECTED
     if state == "offline":
-        was_seen = device.last_seen_at > device.enrolled_at
-        return Priority.OFFLINE if was_seen else Priority.NEVER_SEEN
+        return Priority.OFFLINE
     return Priority.CLOSED if state == "closed" else Priority.MAINTENANCE
 
 

@@ -1,4 +1,4 @@
-"""The order of devices in lists. Devices with problems come first.
+"""The health of devices, and their order in lists. Devices with problems come first.
 
 The priority is stored with the device, because sorting 50,000 devices for each request takes too
 long. The periodic evaluation (`controlplane.devices.liveness`) changes it when a device goes
@@ -7,9 +7,9 @@ offline, or when its location opens or closes.
 
 from collections.abc import Collection
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal, get_args
 
-from sqlalchemy import case, select, update
+from sqlalchemy import ColumnElement, and_, case, func, select, update
 from sqlalchemy.orm import Session
 
 from controlplane.operation.context import RequestContext
@@ -27,7 +27,7 @@ class Priority(IntEnum):
     """
 
     OFFLINE = 0
-    NEVER_SEEN = 1  # no heartbeat since the enrollment
+    NEVER_CONNECTED = 1  # no heartbeat since the enrollment
     BROKEN = 2
     WARNING = 3
     OK = 4
@@ -36,9 +36,41 @@ class Priority(IntEnum):
     REVOKED = 9
 
 
-OFFLINE: Final = frozenset({Priority.OFFLINE, Priority.NEVER_SEEN})
+OFFLINE: Final = frozenset({Priority.OFFLINE, Priority.NEVER_CONNECTED})
 NOT_ONLINE: Final = OFFLINE | {Priority.CLOSED, Priority.MAINTENANCE}
 ONLINE: Final = frozenset({Priority.BROKEN, Priority.WARNING, Priority.OK})
+
+Health = Literal["healthy", "warning", "broken", "offline", "never-connected", "revoked"]
+"""The health of a device. Every device has exactly one."""
+HEALTHS: Final[tuple[Health, ...]] = get_args(Health)
+_BY_PRIORITY: Final[dict[int, Health]] = {
+    Priority.OFFLINE: "offline",
+    Priority.NEVER_CONNECTED: "never-connected",
+    Priority.REVOKED: "revoked",
+}
+_BY_SEVERITY: Final[dict[str, Health]] = {"bad": "broken", "warn": "warning"}
+
+
+def health_of(priority: int, severity: str | None) -> Health:
+    """Return the health of a device with this stored priority and severity.
+
+    A device that is not online, and need not be because its location is closed or in maintenance,
+    has the health of its newest reports.
+    """
+    return _BY_PRIORITY.get(priority) or _BY_SEVERITY.get(severity or "", "healthy")
+
+
+def has_health(health: Health) -> ColumnElement[bool]:
+    """Return the condition for devices with this health, as `health_of` defines it."""
+    priorities = [each for each, name in _BY_PRIORITY.items() if name == health]
+    if priorities:
+        return Device.priority.in_(priorities)
+    severity = func.coalesce(Device.severity, "")
+    severities = [each for each, name in _BY_SEVERITY.items() if name == health]
+    has_severity = severity.in_(severities) if severities else severity.not_in(_BY_SEVERITY)
+    # By equality, so that the database reads only these parts of the index.
+    others = [each.value for each in Priority if each not in _BY_PRIORITY]
+    return and_(Device.priority.in_(others), has_severity)
 
 
 def priority_of(severity: str | None) -> Priority:

@@ -22,6 +22,7 @@ from agent.wire.device_operations import (
 )
 from agent.wire.text import AppVersion, Capability, LegacyInstallId, LocationId
 from controlplane.devices.liveness import end_offline_intervals
+from controlplane.devices.overview.report_contents import forget_contents
 from controlplane.devices.priority import priority_of
 from controlplane.devices.requests.expiry import expire_binding
 from controlplane.operation.context import RequestContext
@@ -182,6 +183,8 @@ def _store_description(context: RequestContext, device: Device, row: Challenge) 
     device.key_id = context.caller.key_id
     device.user_id = context.caller.user_id
     device.organization_id = row.organization_id
+    if device.position is not None and device.location_id != row.location_id:
+        forget_contents(context.session, device)
     device.location_id = row.location_id
     device.legacy_install_id = row.legacy_install_id
     device.app_version = row.app_version

@@ -23,6 +23,7 @@ from agent.wire.codec import to_plain
 from agent.wire.device_operations import SubmitResultReply, SubmitResultRequest
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.vocabulary import Kind, Outcome
+from controlplane.devices.overview.report_contents import store_content
 from controlplane.devices.overview.summaries import Summary, summary_of
 from controlplane.devices.priority import record_report
 from controlplane.devices.records import is_payload, payload_fields
@@ -96,6 +97,9 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     context.session.add(report)
     context.taken.append((report.kind, report.outcome))
     record_report(context, device, report)
+    if submission.summary.content is not None:
+        content = submission.summary.content
+        store_content(context.session, device, report.kind, content, context.now)
     add_volume(context, report, len(submission.payload))
     return _reply(report)
 

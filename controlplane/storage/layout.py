@@ -5,6 +5,7 @@ from controlplane.storage import (  # noqa: F401 - for their tables
     audit_tables,
     monitoring_tables,
     oauth_tables,
+    report_tables,
     support_tables,
 )
 from controlplane.storage.merchant import (  # noqa: F401 - for their tables

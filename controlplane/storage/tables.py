@@ -81,7 +81,8 @@ class ApiKey(Base):
     """An API key. Empty ``locations`` mean every location. ``hint`` is the end of the key.
 
     ``owner_id`` is the user whose permissions the key has. It is None for a key that the operator
-    of the service created: such a key does not depend on a membership.
+    of the service created: such a key does not depend on a membership. A key that was never used is
+    revoked after ``unused_until``, if this is set.
     """
 
     __tablename__ = "api_keys"
@@ -96,6 +97,7 @@ class ApiKey(Base):
     last_used_at: Mapped[datetime | None]
     revoked_at: Mapped[datetime | None]
     owner_id: Mapped[UUID | None] = mapped_column(index=True)
+    unused_until: Mapped[datetime | None]
 
 
 class Challenge(Base):

@@ -34,6 +34,7 @@ from controlplane.web.heartbeat import HeartbeatEndpoint
 from controlplane.web.middleware import CallMiddleware
 from controlplane.web.oauth.endpoints import oauth_routes
 from controlplane.web.openapi.interfaces import AREAS, FACADE, OPERATIONS, serve_document
+from controlplane.web.openapi.viewer import viewer_routes
 from controlplane.web.pipeline import Endpoint
 from controlplane.web.problems import reply_to
 from controlplane.web.retail import retail_routes
@@ -56,6 +57,7 @@ def build_app(core: Core) -> Starlette:
     routes = [
         *(Route(each.path, _endpoint(core, each)) for each in OPERATIONS),
         Route("/openapi.json", Handler(core, partial(serve_document, FACADE))),
+        *viewer_routes(core),
         *sign_in_routes(core),
         *joining_routes(core),
         *oauth_routes(core),

@@ -12,10 +12,10 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from agent.wire.sd_notify import Notifier
-from controlplane.accounts.key_store import note_uses, revoked_keys
+from controlplane.accounts.key_store import note_uses, revoke_unused, revoked_keys
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
-from controlplane.devices.overview.summaries import sum_up_old
+from controlplane.devices.overview.summaries import store_old_contents, sum_up_old
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import versions
@@ -187,6 +187,8 @@ async def _sweep(core: Core) -> None:
     expired, deleted = await core.write(lambda session: sweep(session, now))
     if expired or deleted:
         log.info("expired %d requests, deleted %d old challenges", expired, deleted)
+    if unused := await core.write(lambda session: revoke_unused(session, now)):
+        log.info("revoked %d API keys that were not used in time", unused)
 
 
 async def watch_fleet(core: Core) -> None:
@@ -206,6 +208,7 @@ async def _forget_old(core: Core) -> None:
 async def _sum_up_old(core: Core) -> None:
     if count := await _in_steps(core, sum_up_old, pause_s=SUMMED_UP_EVERY_S):
         log.info("summarized %d reports of an older release", count)
+    await _in_steps(core, store_old_contents, pause_s=SUMMED_UP_EVERY_S)
 
 
 async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> None:

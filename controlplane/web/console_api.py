@@ -14,10 +14,12 @@ from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import venue_list
+from controlplane.devices.locations.operations import location_operations
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
-from controlplane.devices.overview.home import summary
-from controlplane.devices.overview.listing import overview
+from controlplane.devices.overview.home import reports, summary
+from controlplane.devices.overview.listing import healths, overview
+from controlplane.devices.overview.printers import printers
 from controlplane.devices.overview.records import ChangesRequest
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
@@ -36,6 +38,9 @@ def console_api_routes(core: Core) -> list[Route]:
     operations = (
         procedure(PREFIX + "overview", overview),
         procedure(PREFIX + "summary", summary),
+        procedure(PREFIX + "healths", healths),
+        procedure(PREFIX + "printers", printers),
+        procedure(PREFIX + "reports", reports),
         procedure(PREFIX + "pending-requests", create, writes=True),
         procedure(PREFIX + "pending-requests/cancel", cancel, writes=True),
         procedure(PREFIX + "venues", venue_list),
@@ -43,6 +48,7 @@ def console_api_routes(core: Core) -> list[Route]:
         *profile_operations(),
         *member_operations(),
         *audit_operations(),
+        *location_operations(),
     )
     return [
         *(Route(each.path, Endpoint(core, each)) for each in operations),

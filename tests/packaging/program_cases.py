@@ -291,6 +291,9 @@ ACCOUNTS: Final = Story(
     (
         control("--version", output=r"venue-control \d"),
         control("--help", output="sandbox"),
+        control(f"setup --organization-name Harbour --email bea@example.com --name Bea"
+                f" --password-file password --location-name Quay --location loc-0001"
+                f" --zone Europe/Riga --organization org-0003 {DB}", output="vck_"),
         control(f"keys create --location loc-0001 --organization org-0001 --count 2"
                 f" --locations-file locations --out keys {DB}", writes="keys/manifest.csv"),
         control(f"keys create --write --name old {DB}"),

@@ -114,8 +114,13 @@ def test_documented_postgresql_setup_has_five_commands_and_all_blocks_exist() ->
     commands = documented_commands()
     assert commands.keys() == {
         "postgresql", "move", "backup", "restore", "backup-postgresql", "restore-postgresql",
+        "setup", "nginx", "caddy",
     }  # fmt: skip
     assert len(commands["postgresql"]) == 5
+    for proxy in ("nginx", "caddy"):
+        assert '"--origin https://$NAME" >> /etc/venue-control/serve.conf' in commands[proxy][-2]
+    # In root's home directory, psql's programs print an error unless they change the directory.
+    assert not [line for lines in commands.values() for line in lines if "-u postgres" in line]
 
 
 def test_bash_completion_completes_verbs_and_options(tmp_path: Path) -> None:
@@ -152,6 +157,16 @@ def test_the_bill_of_materials_is_the_same_for_the_same_input(tmp_path: Path) ->
     assert names == {"pydantic_core", "cpython", "libssl.so.3"}
     library.write_bytes(b"\x7fELF another")
     assert sbom.bill(distributions, tmp_path, __version__)["serialNumber"] != first["serialNumber"]
+
+
+def test_the_bill_of_materials_has_the_vendored_npm_package(tmp_path: Path) -> None:
+    files = ROOT / "controlplane/web/openapi/viewer_files"
+    there = tmp_path / "_internal/controlplane/web/openapi/viewer_files"
+    there.mkdir(parents=True)
+    (there / "README.md").write_bytes((files / "README.md").read_bytes())
+    bill = module("sbom.py").bill((), tmp_path, __version__)
+    npm = [each["purl"] for each in bill["components"] if each["bom-ref"].startswith("pkg:npm/")]
+    assert npm == ["pkg:npm/swagger-ui-dist@5.35.0"]
 
 
 def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: Path) -> None:

@@ -5,13 +5,14 @@ An existing configuration is never overwritten.
 
 import json
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from agent.adapters.service_manager.contract import ServiceManagerError, ServicePaths
 from agent.adapters.storage.atomic_file import PRIVATE, write_atomically
-from agent.config.credential import ApiKeySource
+from agent.config.credential import MAX_KEY_LENGTH, ApiKeySource, checked_key
 from agent.config.model import Service
 from agent.config.review import review_of
 from agent.errors import ConfigError, CredentialRefused
@@ -19,6 +20,7 @@ from agent.wire.codec import validate
 from agent.wire.validation import ValidationError
 
 _DIRECTORY = 0o755
+STDIN: Final = "-"
 _OPTIONS: Final = {
     "base_url": "--base-url",
     "location_id": "--location",
@@ -98,9 +100,13 @@ def _key(file: Path | None) -> str | None:
     if file is None:
         return None
     try:
-        return ApiKeySource(file, None).read() + "\n"
+        if str(file) == STDIN:
+            key = checked_key(sys.stdin.readline(MAX_KEY_LENGTH + 2), "standard input")
+        else:
+            key = ApiKeySource(file, None).read()
     except CredentialRefused as error:
         raise ConfigError((str(error),)) from None
+    return key + "\n"
 
 
 def _read(path: Path) -> str | None:

@@ -14,6 +14,7 @@ from controlplane.accounts import users
 from controlplane.accounts.members import invitations, messages
 from controlplane.accounts.members.rules import require_owner
 from controlplane.accounts.messages import EmptyRequest, Revoked
+from controlplane.accounts.names import require_known
 from controlplane.accounts.users import Member
 from controlplane.operation.audit_entries import Event, Subject, granted, user_subject
 from controlplane.operation.context import RequestContext
@@ -55,6 +56,7 @@ def change(
     """Change the role and the locations of a member."""
     require_owner(context)
     member = _member(context, body.user_id)
+    require_known(context, set(body.locations).difference(member.membership.locations))
     before = granted(member.membership.role, member.membership.locations)
     if body.role != "owner" or body.locations:
         _keep_an_owner(context, body.user_id)
@@ -93,6 +95,7 @@ def invite(context: RequestContext, body: messages.InviteRequest) -> messages.In
         email = users.require_email(body.email)
     except ValueError:
         raise invalid_field("email", "is not an e-mail address") from None
+    require_known(context, body.locations)
     user = users.find_user(session, email)
     if user is not None and session.get(Membership, (user.id, organization_id)) is not None:
         raise conflict("already_member", f"{user.email} is already a member")

@@ -30,6 +30,8 @@ LISTS: Final = {
     "fees": "taxes and fees",
 }
 SALES_LIMIT: Final = 50
+HEALTHS: Final = ("healthy", "warning", "broken", "offline", "never-connected", "revoked")
+PRINTER_STATES: Final = ("broken", "warning", "unknown", "healthy")
 DEFAULT_URL: Final = "http://127.0.0.1:8470"
 
 _NAME: Final = "name of the device, its id, or the first characters of the id"
@@ -44,7 +46,8 @@ _FILTERS: Final = Group(
         repeated("--platform", None, "operating system; may be repeated", choices=PLATFORMS),
         repeated("--app-version", "V", "version of the agent; may be repeated"),
         repeated("--app-version-not", "V", "exclude a version of the agent; may be repeated"),
-        option("--search", "TEXT", "words in the name, location or version, or the start of the id",
+        option("--search", "TEXT", "words of the name, location, version or newest reports, or"
+               " the start of the id",
                default=""),
     ),
     "filters",
@@ -74,12 +77,15 @@ COMMANDS: Final = (
         "devices", "devices.verbs:list_all", "list and count the enrolled devices",
         (
             _FILTERS,
+            repeated("--health", "HEALTH", f"{', '.join(HEALTHS)}; may be repeated",
+                     choices=HEALTHS),
             one_of(*(_state(name) for name in ("online", "offline", "revoked"))),
             one_of(_RECORDS, flag("--ndjson", "print the records as JSON, one on each line"), _CSV),
             _SERVICE,
         ),
         (
-            "venue-control devices --offline",
+            "venue-control devices --health broken --health offline",
+            "venue-control devices --search paper",
             "venue-control devices --location loc-0001 --csv > devices.csv",
             "venue-control devices --app-version-not 0.2.0     # devices to update",
         ),
@@ -127,6 +133,18 @@ COMMANDS: Final = (
         (
             "venue-control reports --since 12h",
             "venue-control reports --device bar-till --kind network",
+        ),
+    ),
+    Command(
+        "printers", "devices.printers:list_all", "list the printers of all devices, broken first",
+        (
+            option("--state", None, "state of the printer", dest="printer_state",
+                   choices=PRINTER_STATES),
+            one_of(_RECORDS, _CSV), _FILTERS, _SERVICE,
+        ),
+        (
+            "venue-control printers --state broken",
+            "venue-control printers --location loc-0001",
         ),
     ),
     Command(

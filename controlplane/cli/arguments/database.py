@@ -60,6 +60,25 @@ GROUPS: Final = {
 
 COMMANDS: Final = (
     Command(
+        "setup", "setup.verbs:run",
+        "create the organization, its owner, a location and a key; asks for what is missing",
+        (
+            option("--organization-name", "NAME", "name of the business"),
+            option("--email", "EMAIL", "e-mail address of the owner"),
+            option("--name", "NAME", "name of the owner (default: the e-mail address)"),
+            _PASSWORD,
+            option("--location-name", "NAME", "name of the first location"),
+            option("--location", "ID", "locationId of the first location", default="loc-0001"),
+            option("--zone", "ZONE", "time zone of the first location, such as Europe/Riga"
+                   " (default: this machine's)"),
+            _ORGANIZATION, DATABASE,
+        ),
+        (
+            "venue-control setup",
+            "venue-control setup --email ada@example.com --password-file -",
+        ),
+    ),
+    Command(
         "keys create", "keys:create", "create an API key, or one key file for each machine",
         (
             flag("--write", "grant write access, which an agent requires"),

@@ -11,12 +11,16 @@ from typing import Final
 from agent.presentation.plain_text import plain
 from agent.wire.codec import encode_indented, to_plain
 from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRequest
+from controlplane.cli.arguments.client import HEALTHS
 from controlplane.cli.connection import client_of, device_of
+from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, place_of, state_of
+from controlplane.cli.devices.fleet import ListedDevice
 from controlplane.cli.devices.timeline import timeline_lines
 from controlplane.cli.screen.cells import Cell, age, status
 from controlplane.cli.screen.confirmation import confirm
 from controlplane.cli.screen.output import CsvColumns, print_as, print_records
+from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 
 CUT = "There are more devices than this command reads."
@@ -25,6 +29,7 @@ CSV: Final[CsvColumns[Device]] = {
     "instanceId": lambda device: device.instance_id,
     "name": lambda device: device.legacy_install_id,
     "state": state_of,
+    "health": lambda device: getattr(device, "health", None),
     "locationId": lambda device: device.location_id,
     "locationName": lambda device: device.location_name,
     "platform": lambda device: device.platform,
@@ -41,7 +46,19 @@ CSV: Final[CsvColumns[Device]] = {
 def list_all(options: argparse.Namespace) -> int:
     with client_of(options) as client:
         every, is_cut = client.devices()
-    devices = Filters(options).of(every)
+        known = fleet.healths(client)
+        if known is None and options.health:
+            raise CommandError("this service does not report the health of devices")
+        matching = fleet.healths(client, options.search) if options.search.strip() else None
+    if matching is not None:
+        options.search = ""  # the service has applied it, to the newest reports as well
+    devices = [
+        ListedDevice(**dict(device), health=(known or {}).get(device.instance_id))
+        for device in Filters(options).of(every)
+        if matching is None or device.instance_id in matching
+    ]
+    if options.health:
+        devices = [each for each in devices if each.health in options.health]
     if options.ndjson:
         for device in devices:
             print(json.dumps(to_plain(device)))
@@ -63,11 +80,12 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = N
             "instance": lambda device: device.instance_id,
             "name": lambda device: device.legacy_install_id,
             "state": lambda device: status(state_of(device)),
+            **({"health": _health} if any(map(_health, devices)) else {}),
             "location": place_of,
             "version": lambda device: device.app_version,
             "seen": lambda device: age(device.last_seen_at),
         },
-        f"None of {of} devices matches." if of else "No device has enrolled yet.",
+        "No devices match." if of else "No device has enrolled yet.",
     )
     if devices:
         print_note(_summary(devices, of))
@@ -163,17 +181,24 @@ def _confirm(client: OperationsClient, body: RevokeRequest) -> None:
 
 
 def _summary(devices: Sequence[Device], of: int | None) -> str:
-    """Return ``3 of 12 devices: 2 online, 1 offline; versions: 0.2.0 2, 0.1.0 1``."""
+    """Return ``3 of 12 devices: 2 healthy, 1 offline; versions: 0.2.0 2, 0.1.0 1``."""
     total = f"{len(devices)} of {of}" if of and of > len(devices) else str(len(devices))
-    counts = Counter(state_of(device) for device in devices)
-    states = [f"{counts[state]} {state}" for state in ("online", "offline", "revoked")
-              if counts[state]]  # fmt: skip
+    counts = Counter(
+        (isinstance(device, ListedDevice) and device.health) or state_of(device)
+        for device in devices
+    )
+    states = [f"{counts[state]} {state}" for state in ("online", *HEALTHS) if counts[state]]
     versions = Counter(device.app_version or "unknown" for device in devices).most_common()
     parts = [f"{version} {count}" for version, count in versions[:VERSIONS_MAX]]
     if len(versions) > VERSIONS_MAX:
         parts.append(f"{len(versions) - VERSIONS_MAX} more")
     noun = "device" if total == "1" else "devices"
     return f"{total} {noun}: {', '.join(states)}; versions: {', '.join(parts)}"
+
+
+def _health(device: Device) -> Cell:
+    health = device.health if isinstance(device, ListedDevice) else None
+    return health and status(health)
 
 
 def _format_time(timestamp: datetime | None) -> str:

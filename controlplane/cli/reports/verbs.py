@@ -16,13 +16,15 @@ from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
+from controlplane.cli.devices import fleet
 from controlplane.cli.devices.filters import Filters, place_of
 from controlplane.cli.reports.changes import against
 from controlplane.cli.screen.cells import age, status
-from controlplane.cli.screen.output import print_records, write_exactly
+from controlplane.cli.screen.output import write_exactly
 from controlplane.cli.screen.progress import Progress
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.client.operations import OperationsClient
+from controlplane.devices.overview.records import ListedReport, ReportsRequest
 
 DeviceReports = list[tuple[Device, ReportSummary]]
 
@@ -34,26 +36,55 @@ def list_all(options: argparse.Namespace) -> int:
         devices = Filters(options).of(client.devices()[0])
         if options.device is not None:
             devices = [device_named(options.device, devices)]
-        pairs = _fetch_reports(client, devices, since, options.kind)
+        pairs = _listed(client, devices, since, options)
+        if pairs is None:
+            pairs = _fetch_reports(client, devices, since, options.kind)
     if options.json:
         records = [
             {**to_plain(report), "instanceId": str(device.instance_id)} for device, report in pairs
         ]
         print(json.dumps(records, indent=2))
         return 0
-    print_records(
-        pairs,
-        {
-            "report": lambda row: row[1].report_id,
-            "device": lambda row: row[0].legacy_install_id,
-            "location": lambda row: place_of(row[0]),
-            "kind": lambda row: row[1].kind,
-            "outcome": lambda row: status(row[1].outcome),
-            "received": lambda row: age(row[1].created_at),
-        },
-        f"No report since {since.astimezone():%Y-%m-%d %H:%M}.",
-    )
+    _print(pairs, f"No report since {since.astimezone():%Y-%m-%d %H:%M}.")
     return 0
+
+
+def _listed(
+    client: OperationsClient, devices: list[Device], since: datetime, options: argparse.Namespace
+) -> DeviceReports | None:
+    """Return the reports with their headlines, or None if the service has no list of reports."""
+    only = devices[0].instance_id if options.device is not None else None
+    wanted = ReportsRequest(instance_id=only, kind=options.kind, since=since)
+    reports = fleet.reports(client, wanted)
+    if reports is None:
+        return None
+    by_id = {device.instance_id: device for device in devices}
+    return [(by_id[each.instance_id], each) for each in reports if each.instance_id in by_id]
+
+
+def _print(pairs: DeviceReports, empty: str) -> None:
+    from agent.presentation.terminal.blocks import STYLES  # rich is slow to import
+    from controlplane.cli.screen.tables import print_rows_and_sentences, text_of
+
+    rows = [
+        (
+            report.report_id,
+            device.legacy_install_id,
+            place_of(device),
+            report.kind,
+            status(report.outcome),
+            age(report.created_at),
+        )
+        for device, report in pairs
+    ]
+    sentences = [
+        text_of(report.headline or "", STYLES[report.severity or "muted"])
+        if isinstance(report, ListedReport)
+        else text_of("")
+        for _, report in pairs
+    ]
+    headings = ("report", "device", "location", "kind", "outcome", "received", "headline")
+    print_rows_and_sentences(headings, rows, sentences, empty)
 
 
 def show(options: argparse.Namespace) -> int:

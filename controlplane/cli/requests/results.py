@@ -14,21 +14,12 @@ from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
 from controlplane.cli.devices.filters import place_of
 from controlplane.cli.requests.batch import DeviceRequest
 from controlplane.cli.screen.cells import NONE, status
-from controlplane.cli.screen.tables import (
-    console,
-    is_piped,
-    print_note,
-    print_rows,
-    print_rows_with_sentences,
-    text_of,
-)
+from controlplane.cli.screen.tables import print_note, print_rows_and_sentences, text_of
 from controlplane.client.errors import CommandError
 from controlplane.client.operations import OperationsClient
 
 _UNSAFE: Final = re.compile(r"[^\w.-]+", re.ASCII)
 NAME_MAX: Final = 60
-WIDE: Final = 120
-"""Minimum width of a terminal on which the headline is a column of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +70,8 @@ def print_results(results: list[Result]) -> None:
         for each in results
     ]
     sentences = [text_of(each.headline, STYLES[each.severity]) for each in results]
-    headings = ("device", "location", "outcome", "report")
-    if is_piped() or console().width >= WIDE:
-        beside = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
-        print_rows((*headings, "headline"), beside, "No report was requested.")
-    elif results:
-        print_rows_with_sentences(headings, rows, sentences)
+    headings = ("device", "location", "outcome", "report", "headline")
+    print_rows_and_sentences(headings, rows, sentences, "No report was requested.")
     if results:
         print_note(_counted(results))
 

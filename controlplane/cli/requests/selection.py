@@ -79,7 +79,7 @@ def selected_devices(options: argparse.Namespace, every: Sequence[Device]) -> li
 def _filtered(filters: Filters, every: Sequence[Device]) -> list[Device]:
     selected = filters.of(every)
     if not selected:
-        raise CommandError(f"none of {len(every)} devices matches")
+        raise CommandError("No devices match.")
     return selected
 
 

@@ -22,6 +22,10 @@ STATUS_STYLES = {
     "revoked": "red",
     "online": "green",
     "offline": "yellow",
+    "healthy": "green",
+    "warning": "yellow",
+    "broken": "red",
+    "never-connected": "yellow",
 }
 
 

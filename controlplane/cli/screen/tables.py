@@ -19,11 +19,13 @@ from rich.text import Text
 from agent.presentation.plain_text import plain
 from controlplane.cli.screen.cells import NONE, Cell, Styled
 
+WIDE = 120
+"""Minimum width of a terminal on which a sentence is a column of a table."""
 TABLES_FROM = 72
 FREE_TEXT = frozenset(
     {
         "location", "locations", "name", "device", "headline",
-        "organization", "till", "tax", "within", "codes", "detail",
+        "organization", "till", "tax", "within", "codes", "detail", "printer", "reason",
     }
 )  # fmt: skip
 """Headings of columns in which long text is wrapped."""
@@ -125,6 +127,17 @@ def print_rows_with_sentences(
         to.print(line)
         if sentence:
             to.print(Padding(sentence, (0, 0, 0, 2)))
+
+
+def print_rows_and_sentences(
+    headings: Sequence[str], rows: Rows, sentences: Sequence[Text], empty: str
+) -> None:
+    """Print rows whose last column is a sentence. On a narrow terminal, it is on the next line."""
+    if not rows or is_piped() or console().width >= WIDE:
+        beside = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
+        print_rows(headings, beside, empty)
+    else:
+        print_rows_with_sentences(headings[:-1], rows, sentences)
 
 
 def _cells(rows: Rows) -> list[list[Text]]:

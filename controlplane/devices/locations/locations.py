@@ -1,9 +1,10 @@
 """Opening hours, maintenance windows and time zones of locations, as operators set them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
@@ -85,6 +86,19 @@ def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: dat
     for row in windows:
         row.since, row.until = min(row.since, now), now
     return len(windows)
+
+
+def parse_time(text: str, zone: str) -> datetime:
+    """Parse an ISO 8601 time. Without a UTC offset, it is in the time zone ``zone``.
+
+    Raises ValueError with a message for users.
+    """
+    try:
+        timestamp = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not a date and time such as 2026-12-01T06:00") from error
+    local = timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=ZoneInfo(zone))
+    return local.astimezone(UTC)
 
 
 def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:

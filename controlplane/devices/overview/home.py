@@ -1,19 +1,32 @@
-"""The console's start page: counts of devices by state, and the newest reports."""
+"""The console's start page: counts of devices by state, and the newest reports of the fleet."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy.orm import load_only
+from sqlalchemy.orm.interfaces import ORMOption
 
+from controlplane.accounts.names import names_of
 from controlplane.devices.overview import records
-from controlplane.devices.overview.listing import LINE, state_is
-from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
+from controlplane.devices.overview.listing import LINE, LINE_COLUMNS, state_is
+from controlplane.devices.priority import HEALTHS, ONLINE, Priority, health_of
 from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import SortKey
 from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12
+SUMMARY = load_only(
+    *LINE_COLUMNS,
+    Report.organization_id,
+    Report.failure_reason,
+    Report.tracker_status,
+    Report.tracker_event_id,
+    raiseload=True,
+)
+"""As `LINE`, with the columns of the contract's summary of a report."""
 VALUES_MAX: Final = 500
 """Maximum number of versions, or of locations, in the reply. Filters also accept versions and
 locations that the reply leaves out."""
@@ -28,7 +41,10 @@ def summary(context: RequestContext, _body: records.SummaryRequest) -> records.S
         versions=_counts((each.app_version, each.devices) for each in bound),
         platforms=_counts((each.platform, each.devices) for each in bound),
         locations=_locations(context),
-        reports=tuple(_newest_reports(context)),
+        reports=tuple(
+            record_of(records.NamedReport, report, report_id=report.id, name=name)
+            for report, name in _newest(context, (), REPORTS, LINE)
+        ),
         can_write=context.caller.can_write,
     )
 
@@ -44,26 +60,20 @@ def _groups(context: RequestContext) -> Sequence[Group]:
 
 
 def _states(context: RequestContext, groups: Sequence[Group]) -> dict[str, int]:
-    def total(priorities: Collection[int], severity: str | None = None) -> int:
-        return sum(
-            each.devices
-            for each in groups
-            if each.priority in priorities and (severity is None or each.severity == severity)
-        )
+    def total(priorities: Collection[int]) -> int:
+        return sum(each.devices for each in groups if each.priority in priorities)
 
-    bound = ONLINE | NOT_ONLINE
-    working = select(func.count()).select_from(Device).where(context.visible(Device))
+    healths: Counter[str] = Counter(dict.fromkeys(HEALTHS, 0))
+    for each in groups:
+        healths[health_of(each.priority, each.severity)] += each.devices
+    busy = select(func.count()).select_from(Device).where(context.visible(Device))
     return {
-        "all": total(list(Priority)),
-        "offline": total(OFFLINE),
-        "never-seen": total({Priority.NEVER_SEEN}),
-        "broken": total(bound, "bad"),
-        "warned": total(bound, "warn"),
+        "all": healths.total(),
+        **healths,
         "online": total(ONLINE),
         "closed": total({Priority.CLOSED}),
         "maintenance": total({Priority.MAINTENANCE}),
-        "revoked": total({Priority.REVOKED}),
-        "working": context.session.scalars(working.where(state_is("working", context.now))).one(),
+        "busy": context.session.scalars(busy.where(state_is("busy", context.now))).one(),
     }
 
 
@@ -87,7 +97,47 @@ def _locations(context: RequestContext) -> tuple[records.Count, ...]:
     return tuple(records.Count(value=value, count=n) for value, n in context.session.execute(query))
 
 
-def _newest_reports(context: RequestContext) -> Iterable[records.NamedReport]:
+def reports(context: RequestContext, body: records.ReportsRequest) -> records.ReportsReply:
+    """Return a page of reports with their headlines, newest first."""
+    size = body.size or records.PAGE_DEFAULT
+    listing = (context.organization_id, "reports")
+    conditions = []
+    if body.instance_id is not None:
+        conditions.append(Report.instance_id == body.instance_id)
+    if body.kind is not None:
+        conditions.append(Report.kind == body.kind)
+    if body.since is not None:
+        conditions.append(Report.created_at >= body.since)
+    if body.cursor is not None:
+        before, _ = context.cursors.read(listing, body.cursor)
+        conditions.append(Report.position < before)
+    rows = _newest(context, conditions, size + 1, SUMMARY)
+    locations = ((context.organization_id, report.location_id) for report, _ in rows)
+    names = names_of(context.session, locations)
+    return records.ReportsReply(
+        reports=tuple(
+            record_of(
+                records.ListedReport,
+                report,
+                report_id=report.id,
+                name=name,
+                location_name=names.location(context.organization_id, report.location_id),
+            )
+            for report, name in rows[:size]
+        ),
+        next_cursor=context.cursors.write(listing, SortKey(rows[size - 1][0].position, 0))
+        if len(rows) > size
+        else None,
+    )
+
+
+def _newest(
+    context: RequestContext,
+    conditions: Iterable[ColumnElement[bool]],
+    count: int,
+    columns: ORMOption,
+) -> list[tuple[Report, str]]:
+    """Return the newest reports that match, each with the name of its device."""
     query = (
         select(Report, Device.legacy_install_id)
         .join(
@@ -95,10 +145,9 @@ def _newest_reports(context: RequestContext) -> Iterable[records.NamedReport]:
             (Device.instance_id == Report.instance_id)
             & (Device.organization_id == Report.organization_id),
         )
-        .where(context.visible(Report))
+        .where(context.visible(Report), *conditions)
         .order_by(Report.position.desc())
-        .limit(REPORTS)
-        .options(LINE)
+        .limit(count)
+        .options(columns)
     )
-    for report, name in context.session.execute(query):
-        yield record_of(records.NamedReport, report, report_id=report.id, name=name)
+    return [(row[0], row[1]) for row in context.session.execute(query)]

@@ -3,17 +3,20 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, or_, select, true, tuple_, union_all
+from sqlalchemy import ColumnElement, func, select, tuple_, union_all
 from sqlalchemy.orm import Session, load_only
 
 from controlplane.devices.locations.locations import schedules
 from controlplane.devices.locations.status import DeviceStatus, status_of
 from controlplane.devices.overview.records import (
+    HEALTHS_PAGE_MAX,
     PAGE_DEFAULT,
+    DeviceHealth,
     Filters,
+    HealthsReply,
+    HealthsRequest,
     OpenRequest,
     OverviewReply,
     OverviewRequest,
@@ -21,8 +24,10 @@ from controlplane.devices.overview.records import (
     ReportLine,
     Row,
     RowState,
+    State,
 )
-from controlplane.devices.priority import OFFLINE, ONLINE, Priority
+from controlplane.devices.overview.searching import matches, words_of
+from controlplane.devices.priority import ONLINE, Priority, has_health, health_of
 from controlplane.devices.records import device_records
 from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.context import RequestContext
@@ -33,10 +38,7 @@ from controlplane.storage.account_tables import User
 from controlplane.storage.monitoring_tables import PendingRequest
 from controlplane.storage.tables import ApiKey, Device, Report, Request
 
-WORDS_MAX: Final = 8
-ID_PREFIX_MIN: Final = 6
-"""Shorter words are not compared with ids: a word such as ``cafe`` is usually part of a name."""
-LINE = load_only(
+LINE_COLUMNS = (
     Report.id,
     Report.instance_id,
     Report.request_id,
@@ -46,8 +48,8 @@ LINE = load_only(
     Report.created_at,
     Report.severity,
     Report.headline,
-    raiseload=True,
 )
+LINE = load_only(*LINE_COLUMNS, raiseload=True)
 """Option of a query that loads only these columns of a report, not its content."""
 
 
@@ -55,9 +57,10 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     """Return a page of devices. Devices with problems come first."""
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "overview")
+    matching = (context.visible(Device), *conditions(body, context.now, context.organization_id))
     query = (
         select(Device.position)
-        .where(context.visible(Device), *conditions(body, context.now))
+        .where(*matching)
         .order_by(Device.priority, Device.position)
         .limit(size + 1)
     )
@@ -67,16 +70,61 @@ def overview(context: RequestContext, body: OverviewRequest) -> OverviewReply:
     positions = context.session.scalars(query).all()
     page = _devices(context.session, positions[:size])
     last = page[-1] if len(positions) > size and page else None
+    total = requestable = None
+    if body.count and (last is not None or body.cursor is not None):
+        total, requestable = _count(context.session, matching)
+    elif body.count:
+        total = len(page)
+        requestable = sum(each.priority != Priority.REVOKED for each in page)
     return OverviewReply(
         devices=rows(context.session, page, context.now, context.settings),
         next_cursor=None
         if last is None
         else context.cursors.write(listing, SortKey(last.priority, last.position)),
         can_write=context.caller.can_write,
+        total=total,
+        requestable=requestable,
     )
 
 
-def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
+def healths(context: RequestContext, body: HealthsRequest) -> HealthsReply:
+    """Return a page of devices with their health only, in the order of their first enrollment."""
+    size = body.size or HEALTHS_PAGE_MAX
+    listing = (context.organization_id, "healths")
+    words = words_of(body.search)
+    query = (
+        select(Device.position, Device.instance_id, Device.priority, Device.severity)
+        .where(context.visible(Device), *(matches(word, context.organization_id) for word in words))
+        .order_by(Device.position)
+        .limit(size + 1)
+    )
+    if body.cursor is not None:
+        after, _ = context.cursors.read(listing, body.cursor)
+        query = query.where(Device.position > after)
+    rows = context.session.execute(query).all()
+    page = rows[:size]
+    return HealthsReply(
+        devices=tuple(
+            DeviceHealth(
+                instance_id=each.instance_id, health=health_of(each.priority, each.severity)
+            )
+            for each in page
+        ),
+        next_cursor=context.cursors.write(listing, SortKey(page[-1].position, 0))
+        if len(rows) > size
+        else None,
+    )
+
+
+def _count(session: Session, matching: Collection[ColumnElement[bool]]) -> tuple[int, int]:
+    """Return the number of matching devices, and of those that are not revoked."""
+    query = select(Device.priority == Priority.REVOKED, func.count()).where(*matching)
+    query = query.group_by(Device.priority == Priority.REVOKED)
+    counts = {bool(row[0]): row[1] for row in session.execute(query)}
+    return sum(counts.values()), counts.get(False, 0)
+
+
+def conditions(filters: Filters, now: datetime, organization_id: str) -> list[ColumnElement[bool]]:
     result = [state_is(filters.state, now)] if filters.state else []
     if filters.location is not None:
         result.append(Device.location_id == filters.location)
@@ -88,29 +136,20 @@ def conditions(filters: Filters, now: datetime) -> list[ColumnElement[bool]]:
             if filters.version
             else Device.app_version.is_(None)
         )
-    words = (filters.search or "").split()[:WORDS_MAX]
-    return [*result, *(_contains(word) for word in words)]
+    return [*result, *(matches(word, organization_id) for word in words_of(filters.search))]
 
 
-def state_is(state: str, now: datetime) -> ColumnElement[bool]:
-    """Return the condition for a state.
-
-    A device can be in several states at once, for example broken and offline.
-    """
-    working = select(Request.binding_id).where(is_open(now))
-    is_bound = Device.priority != Priority.REVOKED
-    return {
-        "offline": Device.priority.in_(OFFLINE),
-        "closed": Device.priority == Priority.CLOSED,
-        "maintenance": Device.priority == Priority.MAINTENANCE,
-        "never-seen": Device.priority == Priority.NEVER_SEEN,
-        "broken": and_(is_bound, Device.severity == "bad"),
-        "warned": and_(is_bound, Device.severity == "warn"),
-        "online": Device.priority.in_(ONLINE),
-        "working": Device.binding_id.in_(working),
-        "revoked": Device.priority == Priority.REVOKED,
-        "all": true(),
-    }[state]
+def state_is(state: State, now: datetime) -> ColumnElement[bool]:
+    """Return the condition for a health, or for a condition such as ``busy``."""
+    if state == "online":
+        return Device.priority.in_(ONLINE)
+    if state == "closed":
+        return Device.priority == Priority.CLOSED
+    if state == "maintenance":
+        return Device.priority == Priority.MAINTENANCE
+    if state == "busy":
+        return Device.binding_id.in_(select(Request.binding_id).where(is_open(now)))
+    return has_health(state)
 
 
 def rows(
@@ -134,6 +173,7 @@ def rows(
     return tuple(
         Row(
             device=record,
+            health=health_of(device.priority, device.severity),
             state=_state(device, status),
             maintenance_until=status.until,
             severity=device.severity,
@@ -186,7 +226,7 @@ def _state(device: Device, status: DeviceStatus) -> RowState:
     if device.revoked_at is not None:
         return "revoked"
     if status.state == "offline" and device.last_seen_at <= device.enrolled_at:
-        return "never-seen"
+        return "never-connected"
     return status.state
 
 
@@ -235,29 +275,3 @@ def _pending_requests(
         record = record_of(PendingRequestRecord, row, requested_by=name)
         by_device[row.organization_id, row.instance_id].append(record)
     return by_device
-
-
-def _contains(word: str) -> ColumnElement[bool]:
-    # The columns are joined, so that a word is compared once for each of up to 50,000 devices. A
-    # word contains no space, so it never matches across two columns.
-    text = (
-        Device.legacy_install_id.concat(" ")
-        .concat(Device.location_id)
-        .concat(" ")
-        .concat(Device.platform)
-        .concat(" ")
-        .concat(func.coalesce(Device.app_version, ""))
-    )
-    return or_(text.icontains(word, autoescape=True), *_starts_id(word))
-
-
-def _starts_id(word: str) -> list[ColumnElement[bool]]:
-    """Return the condition for instance ids that start with the word, as a list of one element.
-
-    The list is empty if no id can start with the word. Ids are compared as UUIDs, because databases
-    store them in different formats.
-    """
-    digits = word.replace("-", "").lower()
-    if not ID_PREFIX_MIN <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
-        return []
-    return [Device.instance_id.between(UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")))]

@@ -5,18 +5,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agent.wire.base import Absent, Array, Exact, MaxItems, Tolerant, Uuid
-from agent.wire.operator_operations import Device, DeviceDetailReply
+from agent.presentation.severity import Severity
+from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant, Uuid
+from agent.wire.operator_operations import Device, DeviceDetailReply, ReportSummary
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+from controlplane.devices.priority import Health
 from controlplane.devices.timeline.timeline import Timeline
 from controlplane.operation.storable_text import STORABLE
 
-RowState = Literal["offline", "never-seen", "online", "closed", "maintenance", "revoked"]
-State = RowState | Literal["broken", "warned", "working"]
+RowState = Literal["offline", "never-connected", "online", "closed", "maintenance", "revoked"]
+Condition = Literal["online", "closed", "maintenance", "busy"]
+State = Health | Condition
+"""Every device has exactly one health. It can also be in any of the conditions."""
+PrinterStateName = Literal["broken", "warning", "unknown", "healthy"]
 FilterText = Annotated[PayloadText, *STORABLE]
 PAGE_MAX = 200
 PAGE_DEFAULT = 50
+HEALTHS_PAGE_MAX = 5000
 
 
 class Filters(Exact):
@@ -30,6 +36,9 @@ class Filters(Exact):
 
 
 class OverviewRequest(Filters):
+    """``count`` requests the numbers of all matching devices, not only of this page."""
+
+    count: Absent[bool] = None
     cursor: Absent[Cursor] = None
     size: Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]] = None
 
@@ -78,14 +87,16 @@ class Row(Tolerant):
     """A device with its status.
 
     Attributes:
-        state: ``closed`` and ``maintenance`` mean that the device is not online, and need not be
-            online now.
+        health: as stored (`controlplane.devices.priority`). Lists are counted and filtered by it.
+        state: whether the device is online now. ``closed`` and ``maintenance`` mean that it is not
+            online, and need not be online now.
         maintenance_until: end of the current maintenance window, even if the device is online.
         reports: the newest report of each kind.
         requests: the open requests.
     """
 
     device: Device
+    health: Health
     state: RowState
     maintenance_until: datetime | None
     severity: str | None
@@ -95,9 +106,16 @@ class Row(Tolerant):
 
 
 class OverviewReply(Tolerant):
+    """``total`` and ``requestable`` are null unless requested.
+
+    ``requestable`` is the number of matching devices that are not revoked.
+    """
+
     devices: Array[Row]
     next_cursor: str | None
     can_write: bool
+    total: int | None
+    requestable: int | None
 
 
 class Count(Tolerant):
@@ -105,13 +123,96 @@ class Count(Tolerant):
     count: int
 
 
+class HealthsRequest(Exact):
+    """All words in ``search`` must match, as in `Filters`."""
+
+    search: Absent[FilterText] = None
+    cursor: Absent[Cursor] = None
+    size: Absent[Annotated[int, Field(ge=1, le=HEALTHS_PAGE_MAX)]] = None
+
+
+class DeviceHealth(Tolerant):
+    instance_id: Uuid
+    health: Health
+
+
+class HealthsReply(Tolerant):
+    devices: Array[DeviceHealth]
+    next_cursor: str | None
+
+
+class ListedReport(ReportSummary):
+    """A report with its headline, and the name and the location of its device."""
+
+    instance_id: Uuid
+    name: NonEmptyText
+    location_name: str | None
+    severity: Severity | None
+    headline: str | None
+
+
 class NamedReport(ReportLine):
     name: NonEmptyText
     location_id: NonEmptyText
 
 
+class ReportsRequest(Exact):
+    """Selects reports: all, or those of one device or one kind, created at ``since`` or later."""
+
+    instance_id: Absent[Uuid] = None
+    kind: Absent[Kind] = None
+    since: Absent[Timestamp] = None
+    cursor: Absent[Cursor] = None
+    size: Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]] = None
+
+
+class ReportsReply(Tolerant):
+    reports: Array[ListedReport]
+    next_cursor: str | None
+
+
+class PrintersRequest(Exact):
+    """All words in ``search`` must match the printer, or the device or location that has it."""
+
+    state: Absent[PrinterStateName] = None
+    location: Absent[FilterText] = None
+    search: Absent[FilterText] = None
+    cursor: Absent[Cursor] = None
+    size: Absent[Annotated[int, Field(ge=1, le=PAGE_MAX)]] = None
+
+
+class PrinterRecord(Tolerant):
+    """A printer of a device.
+
+    Attributes:
+        detail: the reason for the state, as the device reported it.
+        since: when the first report with this state arrived.
+        health: health of the device.
+    """
+
+    id: NonEmptyText
+    name: NonEmptyText
+    address: str | None
+    state: PrinterStateName
+    detail: str
+    since: Timestamp
+    device: Device
+    health: Health
+
+
+class PrintersReply(Tolerant):
+    """``states`` has the number of printers in each state that match the other filters.
+
+    It is empty on all pages after the first.
+    """
+
+    printers: Array[PrinterRecord]
+    states: dict[str, int]
+    next_cursor: str | None
+
+
 class SummaryReply(Tolerant):
-    """``states`` has the number of devices in each state. A device can be in several states."""
+    """``states`` has the number of devices in each state. The numbers of the healths add up."""
 
     states: dict[str, int]
     versions: Array[Count]

@@ -14,8 +14,14 @@ from agent.presentation.findings.rule import Finding
 from agent.presentation.headline import headline_of
 from agent.presentation.severity import Severity
 from agent.wire.payloads.by_kind import ReportPayload
+from controlplane.devices.overview.report_contents import (
+    ReportContent,
+    content_of,
+    store_content,
+)
 from controlplane.devices.priority import update_severity
 from controlplane.devices.records import EMPTY, payload_of
+from controlplane.storage.report_tables import ReportText
 from controlplane.storage.tables import Device, Report
 
 log = logging.getLogger("controlplane.devices.overview.summaries")
@@ -27,6 +33,7 @@ REPORTS_A_STEP: Final = 20
 class Summary:
     headline: str
     severity: Severity
+    content: ReportContent | None = None
 
 
 def findings_in(report: Report) -> tuple[Finding, ...]:
@@ -54,15 +61,20 @@ def _summary(read: Callable[[], ReportPayload | None], *, is_empty: bool) -> Sum
     try:
         report = read()
         if report is None and is_empty:
-            return Summary("The device could report nothing.", "bad")
+            return _without_findings("The device could report nothing.", "bad")
         if report is None:
-            return Summary("The report has no content that can be shown.", "muted")
+            return _without_findings("The report has no content that can be shown.", "muted")
         headline = headline_of(report)
+        content = content_of(report, headline.verdict, headline.findings)
     except Exception:
         # Every error is caught: many rules process untrusted content, and any of them may fail.
         log.exception("a report cannot be summarized")
         return Summary("This report cannot be summarized.", "muted")
-    return Summary(headline.verdict[:HEADLINE_MAX], headline.severity)
+    return Summary(headline.verdict[:HEADLINE_MAX], headline.severity, content)
+
+
+def _without_findings(headline: str, severity: Severity) -> Summary:
+    return Summary(headline, severity, content_of(None, headline, ()))
 
 
 def sum_up_old(session: Session) -> int:
@@ -91,3 +103,26 @@ def sum_up_old(session: Session) -> int:
     ):
         update_severity(session, device)
     return len(reports)
+
+
+def store_old_contents(session: Session) -> int:
+    """Store the contents of some newest reports that an older release stored without them.
+
+    Returns the number of reports.
+    """
+    query = (
+        select(ReportText, Device)
+        .join(Device, Device.position == ReportText.device)
+        .where(ReportText.text.is_(None))
+        .limit(REPORTS_A_STEP)
+        .with_for_update(skip_locked=True)
+    )
+    rows = session.execute(query).all()
+    for text, device in rows:
+        position = device.network_report if text.kind == "network" else device.application_report
+        report = session.get(Report, position or 0)
+        summary = None if report is None else _summary(partial(payload_of, report), is_empty=True)
+        text.text = ""
+        if report is not None and summary is not None and summary.content is not None:
+            store_content(session, device, text.kind, summary.content, report.created_at)
+    return len(rows)

@@ -2,10 +2,21 @@
 
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
-from sqlalchemy import Connection, ScalarSelect, Table, func, insert, inspect, select, update
+from sqlalchemy import (
+    Connection,
+    ScalarSelect,
+    Table,
+    func,
+    insert,
+    inspect,
+    literal,
+    select,
+    update,
+)
 
 from agent.wire.vocabulary import Kind
 from controlplane.storage.layout import Base
+from controlplane.storage.report_tables import ReportText
 from controlplane.storage.tables import Device, Report, Schema
 
 SCHEMA_VERSION = 2
@@ -54,6 +65,15 @@ def _fill_columns(connection: Connection) -> None:
     version = update(Schema).values(version=SCHEMA_VERSION)
     for statement in (revoked, newest, version):
         connection.execute(statement)
+    for kind, report in (
+        ("network", Device.network_report),
+        ("application", Device.application_report),
+    ):
+        devices = select(Device.position, literal(kind), Device.organization_id)
+        texts = insert(ReportText).from_select(
+            ["device", "kind", "organization_id"], devices.where(report.is_not(None))
+        )
+        connection.execute(texts)
 
 
 def _newest_report(kind: Kind) -> ScalarSelect[int | None]:

@@ -21,6 +21,8 @@ SECURE_PREFIX: Final = "__Secure-"
 """Prefix of the cookie's name over TLS. Browsers accept a cookie with this prefix over TLS only
 (RFC 6265bis, 4.1.3.1)."""
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+ORIGIN_MAX: Final = 200
+"""Maximum length of an origin in a message."""
 
 
 async def signed_in(core: Core, request: Request, *, writes: bool) -> Caller:
@@ -68,6 +70,12 @@ def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None
     is_foreign = (site is not None and site != "same-origin") or (
         origin is not None and not _is_own(core, request, origin)
     )
+    if is_foreign and site == "same-origin" and origin is not None and origin.isprintable():
+        # The browser states that the page is the service's own, so the service has a wrong address.
+        raise foreign_origin(
+            f"browsers reach this service at {origin[:ORIGIN_MAX]}: start it with --origin"
+            f" {origin[:ORIGIN_MAX]}"
+        )
     if is_foreign or (is_needed and origin is None):
         raise foreign_origin(
             "a call with the session cookie must come from this service's own pages"

@@ -43,7 +43,7 @@ from controlplane.operation.audit_entries import (
 )
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.caller import Caller
-from controlplane.operation.errors import Refusal, forbidden, invalid_field
+from controlplane.operation.errors import Refusal, forbidden, validation_error
 from controlplane.operation.fairness import spread
 from controlplane.storage.account_tables import SignInSession, User
 from controlplane.storage.audit_tables import AuditEntry
@@ -322,7 +322,8 @@ def require_new(password: str, field: str) -> None:
     try:
         require_good(password)
     except ValueError as error:
-        raise invalid_field(field, str(error).removeprefix("a password ")) from None
+        reason = str(error)
+        raise validation_error({field: (reason.removeprefix("a password "),)}, reason) from None
 
 
 def wrong_password(detail: str) -> Refusal:

@@ -31,6 +31,8 @@ FIELDS: Final = (
 _API_KEY: Final = re.compile(PREFIX + r"[\w-]+")
 LIBRARY_LOGGERS: Final = ("uvicorn", "httpx2", "httpcore2")
 """Loggers of libraries that log every call with its full address on level INFO."""
+MIGRATIONS_LOGGER: Final = "alembic"
+"""Logs each step of a migration on level INFO. Users see the steps only with the level debug."""
 
 
 class TextFormatter(logging.Formatter):
@@ -65,3 +67,5 @@ def set_up_logging(level: str, form: Format) -> None:
     root.setLevel(level.upper())
     for name in LIBRARY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+    steps = logging.INFO if level == "debug" else logging.WARNING
+    logging.getLogger(MIGRATIONS_LOGGER).setLevel(steps)

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,12 +25,19 @@ from agent.wire.base import Message
 from agent.wire.codec import encode
 from controlplane.devices.overview.home import summary
 from controlplane.devices.overview.listing import overview
-from controlplane.devices.overview.records import OverviewRequest, SummaryRequest
+from controlplane.devices.overview.printers import printers
+from controlplane.devices.overview.records import (
+    OverviewRequest,
+    PrintersRequest,
+    SummaryRequest,
+)
+from controlplane.devices.overview.report_contents import PrinterState
 from controlplane.devices.priority import Priority, priority_of
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
+from controlplane.storage.report_tables import DevicePrinter, ReportText
 from controlplane.storage.tables import Device, Report
 
 DEVICES: Final = 50_000
@@ -40,7 +48,7 @@ ORGANIZATION: Final = "org-0001"
 FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {},
     {"size": 200},
-    *({"state": state} for state in ("offline", "broken", "online", "working", "revoked")),
+    *({"state": state} for state in ("offline", "broken", "healthy", "online", "busy", "revoked")),
     {"location": "loc-0100"},
     {"platform": "windows"},
     {"version": "0.2.0"},
@@ -48,14 +56,29 @@ FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {"search": "49999"},
     {"search": "nothing loc"},
     {"search": "abcdef12"},
+    {"search": "paper"},
+    {"search": "no-such-word", "count": True},
 )
+PRINTER_FILTERS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"state": "healthy"},
+    {"location": "loc-0100"},
+    {"search": "paper"},
+)
+PRINTERS: Final = 3
+"""Printers of each device."""
 
 
 def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the rows of each device and of its newest report."""
     for position in range(1, DEVICES + 1):
         severity = random.choices(("good", "warn", "bad"), (80, 15, 5))[0]
-        states = (priority_of(severity), Priority.OFFLINE, Priority.NEVER_SEEN, Priority.REVOKED)
+        states = (
+            priority_of(severity),
+            Priority.OFFLINE,
+            Priority.NEVER_CONNECTED,
+            Priority.REVOKED,
+        )
         priority = random.choices(states, (90, 5, 2, 3))[0]
         offline_s = 3600 if priority == Priority.OFFLINE else random.randrange(60)
         seen = NOW - timedelta(seconds=offline_s)
@@ -86,10 +109,38 @@ def devices() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
         )  # fmt: skip
 
 
+def contents() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Yield the text of each report, and its printers."""
+    for position in range(1, DEVICES + 1):
+        made = []
+        for number in range(PRINTERS):
+            state = random.choices(list(PrinterState), (3, 5, 2, 90))[0]
+            reason = "The printer reports: out of paper." if state == PrinterState.WARNING else ""
+            made.append(
+                {
+                    "organization_id": ORGANIZATION, "device": position, "state": state,
+                    "printer_id": f"queue-{number}", "name": f"Receipts {number}", "since": NOW,
+                    "address": f"192.168.1.{number}:9100",
+                    "detail": reason or "Answers on port 9100; matched by its MAC address.",
+                }
+            )  # fmt: skip
+        words = (text for each in made for text in (each["name"], each["detail"]))
+        yield (
+            {
+                "organization_id": ORGANIZATION, "device": position, "kind": "network",
+                "text": " ".join(words).lower() + " debian 12 all 3 printers are reachable.",
+            },
+            made,
+        )  # fmt: skip
+
+
 def fill(session: Session) -> None:
     rows, reports = zip(*devices(), strict=True)
     session.execute(insert(Device), rows)
     session.execute(insert(Report), reports)
+    texts, rows_of_printers = zip(*contents(), strict=True)
+    session.execute(insert(ReportText), texts)
+    session.execute(insert(DevicePrinter), list(chain.from_iterable(rows_of_printers)))
 
 
 def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tuple[float, float]:
@@ -115,6 +166,9 @@ def main() -> int:
             body = OverviewRequest(**filters)
             times = took_ms(database, partial(overview, body=body))
             print(f"{filters or 'all'!s:32} {times[0]:6.1f} {times[1]:6.1f}")
+        for filters in PRINTER_FILTERS:
+            times = took_ms(database, partial(printers, body=PrintersRequest(**filters)))
+            print(f"{f'printers {filters}':32} {times[0]:6.1f} {times[1]:6.1f}")
         times = took_ms(database, partial(summary, _body=SummaryRequest()))
         print(f"{'summary':32} {times[0]:6.1f} {times[1]:6.1f}")
         database.close()

@@ -3,9 +3,9 @@
 
     python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
 
-``ACT`` is play, keyboard, figures, people, consent or pages. ``WIDTH`` is narrow or wide. The
-program prints one JSON object: the browser's content at each step, and under ``seen`` the results
-of `Page.check_view`.
+``ACT`` is play, keyboard, figures, people, consent, settings or pages. ``WIDTH`` is narrow or wide.
+The program prints one JSON object: the browser's content at each step, and under ``seen`` the
+results of `Page.check_view`.
 """
 
 import argparse
@@ -29,13 +29,14 @@ from tests.fakes.console.page import VIEWPORTS, WITHIN_S, Page
 from tests.fakes.console.pages import pages
 from tests.fakes.console.people import people
 from tests.fakes.console.play import play
+from tests.fakes.console.settings import settings
 from tests.scenario.pictures.browser import browser
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("chromium")
-    acts = ("play", "keyboard", "figures", "people", "consent", "pages")
+    acts = ("play", "keyboard", "figures", "people", "consent", "settings", "pages")
     parser.add_argument("act", choices=acts)
     parser.add_argument("width", choices=tuple(VIEWPORTS))
     parser.add_argument("--axe", type=Path)
@@ -66,15 +67,16 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     with service(database) as served:
         url = f"http://127.0.0.1:{served.port}"
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
-            if act == "keyboard":
-                return await keyboard(page, http, url, key)
-            if act == "people":
-                return await people(page, http, url, key, database)
             if act == "figures":
                 return await figures(page, http, url, reader, outsider)
-            if act == "consent":
-                return await consent(page, http, url)
-            return await play(page, http, url, key, reader, database=database)
+            acts = {
+                "keyboard": lambda: keyboard(page, http, url, key),
+                "people": lambda: people(page, http, url, key, database),
+                "settings": lambda: settings(page, http, url, database),
+                "consent": lambda: consent(page, http, url),
+                "play": lambda: play(page, http, url, key, reader, database=database),
+            }
+            return await acts[act]()
 
 
 def _keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:

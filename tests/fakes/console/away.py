@@ -37,8 +37,8 @@ async def show_offline_device(
     await page.check_view("device-away")
     await page.go("#/devices")
     results["waiting"] = await page.until(
-        "document.querySelector('td[data-label=working] .pill')?.textContent === 'waiting' && "
-        "document.querySelector('td[data-label=working]').innerText"
+        "document.querySelector('td[data-label=busy] .pill')?.textContent === 'waiting' && "
+        "document.querySelector('td[data-label=busy]').innerText"
     )
     await page.check_view("devices-waiting")
     await page.go(f"#/device/{device.instance_id}")

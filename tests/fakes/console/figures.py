@@ -12,7 +12,7 @@ from controlplane.sandbox.loading import load
 from controlplane.sandbox.plan import Plan
 from controlplane.storage.database import Database
 from tests.fakes.console.page import Page
-from tests.fakes.console.play import SAVED
+from tests.fakes.console.play import SAVED, set_connected
 
 DAYS: Final = 14
 YESTERDAY: Final = "a[href$='period=yesterday']"
@@ -97,6 +97,7 @@ async def figures(
     )
     await page.check_view("figures-week")
     results["scrolls"] = await _scrolls(page)
+    await _leave(page)
     await _away(page, results)
     await page.go("#/figures/nowhere")
     results["nowhere"] = await page.until("document.querySelector('#view .problem')?.textContent")
@@ -175,24 +176,27 @@ async def _scrolls(page: Page) -> bool:
 
 async def _away(page: Page, results: dict[str, Any]) -> None:
     """Take the browser offline while a period is selected, and then online again."""
-    await _connected(page, is_connected=False)
+    await set_connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
     results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
     await page.click("#save-sales")
     results["unsaved"] = await page.until("document.querySelector('#venue-problem').textContent")
     results["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
-    await _connected(page, is_connected=True)
+    await set_connected(page, is_connected=True)
     await page.go((await page.run("location.hash")).replace("today", "yesterday"))
     await _settled(page, "yesterday")
     results["back"] = await page.until("document.querySelector('#live:not(.bad)')?.textContent")
 
 
-async def _connected(page: Page, *, is_connected: bool) -> None:
-    await page.send_command("Network.enable")
-    await page.send_command(
-        "Network.emulateNetworkConditions",
-        offline=not is_connected, latency=0, downloadThroughput=-1, uploadThroughput=-1,
-    )  # fmt: skip
+async def _leave(page: Page) -> None:
+    """Open another page and return. Charts of the page that was left must not be drawn."""
+    at = await page.run("location.hash")
+    await page.go("#/figures")
+    await page.until("document.querySelector('.venues')")
+    # The observer of the charts is called after the layout of the next frame.
+    await page.run("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
+    await page.go(at)
+    await _settled(page, "last7")
 
 
 async def _settled(page: Page, period: str) -> None:

@@ -51,7 +51,7 @@ async def _list(page: Page, results: dict[str, Any]) -> None:
     await page.until("location.hash.includes('till')")
     results["still in"] = await page.run("document.activeElement.id")
     await page.tab_to("#by-state")
-    for _ in range(5):
+    for _ in range(7):
         await page.press("ArrowDown")
     results["filtered"] = await page.until("location.hash.match(/state=online/)?.[0]")
     await page.until(f"({NAMES}).length === 2")

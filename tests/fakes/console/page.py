@@ -15,7 +15,13 @@ window.wrong = [];
 addEventListener("error", (event) => wrong.push(String(event.message)));
 addEventListener("unhandledrejection", (event) => wrong.push(String(event.reason)));
 addEventListener("securitypolicyviolation", (event) => wrong.push(event.violatedDirective));
+const { setAttribute } = Element.prototype;
+Element.prototype.setAttribute = function (name, value) {
+  if (String(value).includes("NaN")) wrong.push(`${this.localName}: ${name} is ${value}`);
+  setAttribute.call(this, name, value);
+};
 """
+"""Records errors of scripts, and numbers that are none in a drawing."""
 OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main *")].filter(
   (each) =>
   !each.closest(".scroll") &&
@@ -27,6 +33,10 @@ AXE: Final = """axe.run(document, { iframes: false }).then((found) => ({
     at: each.nodes.slice(0, 5).map(
       (node) => node.target.join(" ") + ": " + node.failureSummary) })),
 }))"""
+FRAMES: Final = (
+    "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+)
+"""Waits until the browser has drawn the page twice."""
 KEYS: Final = {
     "Enter": 13, "Tab": 9, "Escape": 27, " ": 32, "ArrowDown": 40, "ArrowUp": 38,
 }  # fmt: skip
@@ -94,6 +104,13 @@ class Page:
         await self.until(f"{element} && !{element}.disabled && {element}.ariaDisabled !== 'true'")
         await self.run(f"{element}.click()")
 
+    async def click_at(self, x: int, y: int) -> None:
+        """Press and release the mouse at a point of the window."""
+        for kind in ("mousePressed", "mouseReleased"):
+            await self.send_command(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
+            )
+
     async def take_key(self) -> None:
         """Open the field for the API key. The page first shows e-mail address and password."""
         await self.until("document.activeElement.id === 'email'")
@@ -143,6 +160,7 @@ class Page:
         """
         for scheme in SCHEMES:
             await self._show(scheme)
+            await self.run(FRAMES)  # a script of the page may apply the scheme after this event
             seen: dict[str, Any] = {"layout": await self.run(OVERFLOWS)}
             if self._pictures is not None:
                 file = self._pictures / f"{name}-{self.width}-{scheme}.png"

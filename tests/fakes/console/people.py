@@ -28,6 +28,7 @@ OVERVIEW: Final = "/console/api/overview"
 SIGN_IN: Final = "/api/auth/sign-in/email"
 PROBLEM: Final = "document.getElementById('sign-in-problem').textContent"
 TITLE: Final = "(document.getElementById('form-title')?.textContent ?? '')"
+MENU: Final = "[document.getElementById('account').open, document.activeElement.localName]"
 VIEW: Final = "document.querySelector('#view').innerText"
 
 
@@ -129,7 +130,7 @@ async def _sign_in(page: Page, results: dict[str, Any], url: str) -> None:
     # The wrong password is selected, so the new input replaces it.
     await page.type(PASSWORD)
     await page.press("Enter")
-    await page.until(f"({TILES}).includes('Online')")
+    await page.until(f"({TILES}).includes('Healthy')")
     results["name"] = await page.until("document.getElementById('account-name').textContent")
     results["kept"] = await page.run(
         "[document.cookie, sessionStorage.length, localStorage.length]"
@@ -148,14 +149,25 @@ async def _profile(page: Page, results: dict[str, Any], http: httpx2.AsyncClient
     results["menu"] = await page.run(
         "document.querySelector('#account > div').innerText.split('\\n')"
     )
+    results["menu box"] = await page.run(
+        "(({ left, right, height }) => [left >= 0, right <= innerWidth, height < innerHeight / 2])"
+        "(document.querySelector('#account > div').getBoundingClientRect())"
+    )
     await page.check_view("account-menu")
+    await page.run("document.activeElement.blur()")
+    await page.press("Escape")
+    results["menu after Escape"] = await page.run(MENU)
+    await page.click("#account summary")
+    results["menu again"] = await page.run(MENU)
+    await page.click_at(20, 300)
+    results["menu after click"] = await page.run(MENU)
+    await page.click("#account summary")
     await page.click("#nav-profile")
     results["who"] = await page.until("document.querySelector('#who .lede')?.textContent")
     results["sessions"] = await page.run("document.getElementById('sessions').innerText")
     await page.click("#new-key")
-    await fill(
-        page, form_name="till of the bar", form_grant="write", form_locations="harbour-street"
-    )
+    await fill(page, form_name="till of the bar", form_grant="write")
+    await page.click("#form-locations input")
     await page.check_view("new-key")
     await page.click("#form-submit")
     secret = await page.until("document.getElementById('secret')?.value")
@@ -219,7 +231,7 @@ async def _join(page: Page, results: dict[str, Any], link: str) -> None:
 
 async def _members(page: Page, results: dict[str, Any]) -> None:
     await sign_in(page, ADA, PASSWORD)
-    await page.until(f"({TILES}).includes('Online')")
+    await page.until(f"({TILES}).includes('Healthy')")
     await page.go("#/members")
     results["members"] = await page.until(
         "document.querySelectorAll('#member-list li').length === 2 && "
@@ -227,7 +239,8 @@ async def _members(page: Page, results: dict[str, Any]) -> None:
     )
     results["buttons"] = await page.run("document.querySelectorAll('#member-list button').length")
     await page.click("[id^=change-]")
-    await fill(page, form_role="viewer", form_locations="harbour-street")
+    await fill(page, form_role="viewer")
+    await page.click("#form-locations input")
     await page.click("#form-submit")
     results["changed"] = await page.until(
         "document.querySelector('#member-list').innerText.includes('at harbour-street') && "

@@ -14,8 +14,17 @@ from tests.unit.controlplane.simulated_device import SimulatedDevice
 HOSTILE: Final = '<img src=x onerror="document.title=1">'
 NAMES: Final = "[...document.querySelectorAll('td.who .name')].map((each) => each.textContent)"
 TILES: Final = "[...document.querySelectorAll('.tile')].map((each) => each.innerText).join('|')"
+RESULTS: Final = "[...document.querySelectorAll('.results tbody tr')].map((each) => each.innerText)"
+PRINTERS: Final = (
+    "[...document.querySelectorAll('#printer-rows tbody tr')].map((each) => each.innerText)"
+)
+OFF: Final = """({
+  buttons: [...document.querySelectorAll('#device-sheet button')].map((each) => each.ariaDisabled),
+  state: getComputedStyle(document.querySelector('.title .pill')).color,
+})"""
+"""Whether the buttons of a device are off, and the colour of its state."""
 CSV: Final = """import("/console/downloads.js").then(({ csv }) => csv([{ state: "online",
-  reports: [],
+  health: "healthy", reports: [],
   requests: [], device: { legacyInstallId: '=1+"1"', locationId: "@home", platform: "linux",
   appVersion: null, lastSeenAt: "2026-11-20T12:00:00Z", instanceId: "-1" } }]))"""
 SAVED: Final = """new Promise((found) => {
@@ -74,10 +83,11 @@ async def play(
     await request_one(page, results, kitchen)
     await report(page, results)
     await what_changed(page, results, bar)
-    await request_many(page, results)
+    await request_many(page, results, bar)
+    await printers(page, results)
     await show_offline_device(page, results, kitchen, database)
     await revoke(page, results, bar)
-    await errors(page, results)
+    await errors(page, results, kitchen)
     await read_only(page, results, reader, kitchen)
     return results
 
@@ -100,11 +110,14 @@ async def check_empty_console(page: Page) -> None:
     await page.go("#/devices")
     await page.until("document.querySelector('#device-rows .empty')")
     await page.check_view("devices-empty")
+    await page.go("#/printers")
+    await page.until("document.querySelector('#printer-rows .empty')")
+    await page.check_view("printers-empty")
 
 
 async def home(page: Page, results: dict[str, Any]) -> None:
     await page.go("#/")
-    results["tiles"] = await page.until(f"({TILES}).includes('3\\nOnline') && {TILES}")
+    results["tiles"] = await page.until(f"({TILES}).includes('2\\nHealthy') && {TILES}")
     results["home"] = await page.run("document.querySelector('#home').innerText")
     results["title"] = await page.run("document.title")
     await page.check_view("home")
@@ -115,9 +128,12 @@ async def find(page: Page, results: dict[str, Any]) -> None:
     results["names"] = await page.until(f"({NAMES}).length === 3 && {NAMES}")
     await page.check_view("devices")
     await page.run("document.getElementById('by-search').focus()")
-    await page.type("kitch")
-    results["found"] = await page.until(f"({NAMES}).length === 1 && {NAMES}")
-    results["address"] = await page.until("location.hash.includes('search') && location.hash")
+    await page.type("paper")
+    results["by finding"] = await page.until(f"({NAMES}).length === 1 && {NAMES}")
+    await page.run("document.getElementById('by-search').value = ''")
+    await page.type("till-kitch")
+    results["address"] = await page.until("location.hash.includes('till') && location.hash")
+    results["found"] = await page.until(f"({NAMES})[0] === 'till-kitchen' && {NAMES}")
     await page.check_view("devices-found")
 
 
@@ -184,7 +200,7 @@ async def what_changed(page: Page, results: dict[str, Any], bar: SimulatedDevice
     await page.check_view("report-application")
 
 
-async def request_many(page: Page, results: dict[str, Any]) -> None:
+async def request_many(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
     await page.go("#/devices")
     await page.until(f"({NAMES}).length === 3")
     await page.run(
@@ -198,7 +214,29 @@ async def request_many(page: Page, results: dict[str, Any]) -> None:
         "document.getElementById('request-result').textContent"
     )
     await page.check_view("request-result")
+    results["live rows"] = await page.run(RESULTS)
+    for command in await bar.commands():
+        await bar.submit(NETWORK, requestId=command["requestId"])
+    results["arrived"] = await page.until(f"({RESULTS})[0].includes('Kitchen') && {RESULTS}")
+    await page.check_view("request-arrived")
     await page.click("#request-close")
+    results["all button"] = await page.run("document.getElementById('request-found').textContent")
+
+
+async def printers(page: Page, results: dict[str, Any]) -> None:
+    await page.click("#nav-printers")
+    results["printers"] = await page.until(f"({PRINTERS}).length === 6 && {PRINTERS}")
+    await page.check_view("printers")
+    await page.run("document.getElementById('printers-group').click()")
+    results["grouped"] = await page.until(
+        "document.querySelector('#printer-rows h2') && document.getElementById('view').innerText"
+    )
+    await page.check_view("printers-grouped")
+    await page.go("#/printers?search=nothing-like-this")
+    results["no printers"] = await page.until(
+        "document.querySelector('#printer-rows .empty')?.textContent"
+    )
+    await page.check_view("printers-none")
 
 
 async def revoke(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> None:
@@ -214,19 +252,52 @@ async def revoke(page: Page, results: dict[str, Any], bar: SimulatedDevice) -> N
     await page.check_view("device-revoked")
 
 
-async def errors(page: Page, results: dict[str, Any]) -> None:
+async def set_connected(page: Page, *, is_connected: bool) -> None:
+    """Connect the browser with the service or disconnect it, and load the view again."""
+    await page.send_command("Network.enable")
+    await page.send_command(
+        "Network.emulateNetworkConditions",
+        offline=not is_connected, latency=0, downloadThroughput=-1, uploadThroughput=-1,
+    )  # fmt: skip
+    await page.run("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+async def errors(page: Page, results: dict[str, Any], kitchen: SimulatedDevice) -> None:
     await page.go("#/device/00000000-0000-4000-8000-000000000000")
     results["unknown"] = await page.until("document.querySelector('#view .problem')?.textContent")
     await page.check_view("device-unknown")
-    await page.send_command("Network.enable")
-    away = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
-    await page.send_command("Network.emulateNetworkConditions", offline=True, **away)
+    await page.go("#/no-such-page")
+    results["no page"] = await page.until(
+        "document.title === 'Not found · Venue control' && "
+        "document.querySelector('#view').innerText"
+    )
+    await page.check_view("page-unknown")
+    await page.click("#view a")
+    await page.until("document.querySelector('#home')")
+    await page.go(f"#/device/{kitchen.instance_id}")
+    await page.until("document.querySelector('#request-network')")
+    await set_connected(page, is_connected=False)
+    results["outage"] = await page.until(
+        "!document.getElementById('outage').hidden && document.getElementById('outage').textContent"
+    )
+    results["off"] = await page.run(OFF)
+    await page.check_view("device-outage")
+    await set_connected(page, is_connected=True)
+    results["on"] = await page.until(f"document.getElementById('outage').hidden && {OFF}")
+    await page.run("window.answering = fetch; window.fetch = () => new Promise(() => {})")
+    await page.go("#/printers")
+    results["loading"] = await page.until(
+        "!document.querySelector('#device-sheet') && document.getElementById('view').innerText"
+    )
+    await page.run("window.fetch = window.answering")
+    await set_connected(page, is_connected=False)
     await page.go("#/devices")
     results["away"] = await page.until(
-        "document.querySelector('#live.bad') && document.querySelector('#live').textContent"
+        "document.querySelector('#live.bad') && !document.querySelector('#device-sheet') && "
+        "document.querySelector('#live').textContent"
     )
     await page.check_view("service-away")
-    await page.send_command("Network.emulateNetworkConditions", offline=False, **away)
+    await set_connected(page, is_connected=True)
     results["back"] = await page.until(
         "document.querySelector('#live').textContent === 'Live' && "
         f"({NAMES}).length === 3 && !document.querySelector('#live.bad')"

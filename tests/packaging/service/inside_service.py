@@ -3,9 +3,12 @@
 Each step prints one line with its result. The first step that fails ends the run.
 """
 
+import http.client
+import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -17,6 +20,7 @@ from typing import Final
 
 import pytest
 
+from tests.fakes.tls_front import make_authority, server_context
 from tests.packaging.inside_systemd import files_of_the_system, print_ok, run, take, timed
 from tests.packaging.local_service import Json, LocalService, until
 from tests.packaging.service.commands_of_doc import documented_commands
@@ -30,10 +34,15 @@ URL: Final = "http://127.0.0.1:8470"
 OPTIONS: Final = Path("/etc/venue-control/serve.conf")
 STATE: Final = Path("/var/lib/venue-control")
 BACKUPS: Final = Path("/var/backups")
+ADMINISTRATOR_HOME: Final = Path("/root")
+"""The directory in which the documented commands are run. Only root can access it."""
+NAME: Final = "localhost"
+PASSWORD: Final = "correct horse battery"
 ELSEWHERE: Final = Path("/opt/venue-control")
 WATCHDOG_S: Final = 5
 SHORT_WATCHDOG: Final = f"[Service]\nWatchdogSec={WATCHDOG_S}\nTimeoutAbortSec=2\n"
 WITHIN_S: Final = 600
+PROXIES: Final = "/etc/nginx/", "/etc/caddy/", "/var/lib/caddy/"
 POSTGRESQL: Final = "/var/lib/postgresql", "/etc/postgresql", "/var/log/postgresql", "/run/"
 
 
@@ -71,6 +80,35 @@ def new_cluster() -> None:
     run("systemctl", "start", "postgresql")
 
 
+def post(
+    url: str, body: Json, origin: str, context: ssl.SSLContext, cookie: str = ""
+) -> http.client.HTTPResponse:
+    """Send a call as a browser does from a page of the service."""
+    headers = {
+        "content-type": "application/json", "origin": origin, "sec-fetch-site": "same-origin",
+        "cookie": cookie,
+    }  # fmt: skip
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30, context=context) as reply:
+        result: http.client.HTTPResponse = reply
+        reply.read()
+    return result
+
+
+def sign_in(url: str, origin: str, context: ssl.SSLContext) -> str:
+    """Sign in at ``url``. Return the session cookie, or "" if the proxy does not answer yet."""
+    body = {"email": "ada@example.com", "password": PASSWORD}
+    try:
+        reply = post(f"{url}/api/auth/sign-in/email", body, origin, context)
+    except urllib.error.HTTPError as error:
+        if error.code == 502:
+            return ""
+        raise
+    except (urllib.error.URLError, OSError):
+        return ""
+    return str(reply.headers["set-cookie"]).partition(";")[0]
+
+
 def workers() -> list[int]:
     """Return the process ids of the unit's workers, without the main process."""
     listed = run("pgrep", "--full", "spawn_main|multiprocessing-fork", expect=None).stdout.split()
@@ -88,8 +126,9 @@ class Verification:
 
     def run_documented_commands(self, name: str) -> None:
         """Run a block of docs/service-install.md unchanged."""
-        for line in self.commands[name]:
-            run("sh", "-c", line)
+        script = "\n".join((f"NAME={NAME}", *self.commands[name]))
+        done = run("env", f"--chdir={ADMINISTRATOR_HOME}", "sh", "-e", "-c", script)
+        assert "could not change directory" not in done.stderr, done.stderr
 
     def exchange_a_report(self) -> None:
         """Request a report from the agent, and wait for the report."""
@@ -140,6 +179,48 @@ class Verification:
             "the service owns the files that root's `keys create` wrote:"
             f" {sorted(p.name for p in STATE.iterdir())}"
         )
+
+    def set_up_the_first_user(self) -> None:
+        password = ADMINISTRATOR_HOME / "password.txt"
+        password.write_text(f"{PASSWORD}\n")
+        self.run_documented_commands("setup")
+        password.unlink()
+        assert "is set up already" in control("setup")
+        assert {path.owner() for path in STATE.rglob("*")} == {USER}
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            sign_in(URL, f"https://{NAME}", ssl.create_default_context())
+        print_ok("`setup` created the owner; without --origin the proxy's origin is refused")
+
+    def sign_in_behind_nginx(self) -> None:
+        folder = Path(f"/etc/letsencrypt/live/{NAME}")
+        folder.mkdir(parents=True)
+        authority = make_authority(folder)
+        server_context(folder, authority, host=NAME)  # writes server.pem: key and certificate
+        for name in ("fullchain.pem", "privkey.pem"):
+            shutil.copy(folder / "server.pem", folder / name)
+        self._sign_in_behind("nginx", lambda: authority.file)
+        shutil.rmtree("/etc/letsencrypt")
+
+    def sign_in_behind_caddy(self) -> None:
+        # For the name `localhost`, Caddy gets no certificate from the internet but makes its own.
+        root = Path("/var/lib/caddy/.local/share/caddy/pki/authorities/local/root.crt")
+        self._sign_in_behind("caddy", lambda: root)
+
+    def _sign_in_behind(self, proxy: str, authority: Callable[[], Path]) -> None:
+        """Run the commands for a proxy, and sign in through it as a browser does."""
+        before = OPTIONS.read_text()
+        self.run_documented_commands(proxy)
+        until(lambda: is_ready() and authority().exists(), WITHIN_S)
+        context = ssl.create_default_context(cafile=str(authority()))
+        origin = f"https://{NAME}"
+        cookie = until(lambda: sign_in(origin, origin, context), WITHIN_S)
+        assert cookie.startswith("__Secure-venue.session_token="), cookie
+        reply = post(f"{origin}/console/api/summary", {}, origin, context, cookie)
+        assert reply.status == 200
+        run("systemctl", "stop", proxy)
+        OPTIONS.write_text(before)
+        run("systemctl", "restart", UNIT)
+        print_ok(f"the commands for {proxy}: signed in through it at {origin}")
 
     def enroll_an_agent(self) -> None:
         agent_home = self.home / "agent"
@@ -367,7 +448,8 @@ class Verification:
 
     def _nothing_is_left(self, before: frozenset[str]) -> None:
         new = files_of_the_system() - before
-        ours = sorted(path for path in new if not path.startswith((*POSTGRESQL, str(BACKUPS))))
+        others = (*POSTGRESQL, *PROXIES, str(BACKUPS))
+        ours = sorted(path for path in new if not path.startswith(others))
         assert not ours, ours[:20]
         run("getent", "passwd", USER, expect=2)
         run("getent", "group", USER, expect=2)
@@ -382,6 +464,9 @@ def main() -> int:
             verification.install_the_package,
             *([verification.refuse_without_rights] if is_whole else []),
             verification.make_a_key_as_root,
+            verification.set_up_the_first_user,
+            verification.sign_in_behind_nginx,
+            verification.sign_in_behind_caddy,
             verification.enroll_an_agent,
             verification.use_the_separate_processes,
             verification.read_the_journal,

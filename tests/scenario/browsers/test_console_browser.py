@@ -26,7 +26,7 @@ from tests.prerequisites import axe, browser
 pytestmark = pytest.mark.needs("browser", "axe")
 ACTS: Final = {
     "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
-    "consented": "consent",
+    "consented": "consent", "installed": "settings",
 }  # fmt: skip
 """The act, a scripted session in the browser, that each fixture plays."""
 IN_MEDIUM: Final = {("play", "narrow")}
@@ -35,8 +35,9 @@ PLAYED: Final = {
     "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
     "report-application", "request-dialog", "request-result", "revoke", "device-revoked",
-    "device-unknown", "device-away", "devices-waiting", "service-away", "devices-read-only",
-    "device-read-only",
+    "request-arrived", "printers", "printers-grouped", "printers-none", "printers-empty",
+    "device-unknown", "page-unknown", "device-outage", "device-away", "devices-waiting",
+    "service-away", "devices-read-only", "device-read-only",
 }  # fmt: skip
 COUNTED: Final = {"figures", "figures-all", "figures-week"}
 PEOPLE: Final = {
@@ -44,8 +45,14 @@ PEOPLE: Final = {
     "inviting", "members", "join", "members-two", "audit", "support", "linking", "session-ended",
 }  # fmt: skip
 CONSENTED: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
+SETTINGS: Final = {
+    "add-device-empty", "add-device-waiting", "add-device-arrived", "opening-hours", "maintenance",
+    "locations", "join-refused", "docs-facade", "docs-facade-operation", "docs-retail",
+    "docs-retail-operation",
+}  # fmt: skip
 STATES: Final = {
     "play": PLAYED, "figures": COUNTED, "people": PEOPLE, "consent": CONSENTED,
+    "settings": SETTINGS,
 }  # fmt: skip
 GRAVE: Final = {"serious", "critical"}
 
@@ -88,7 +95,9 @@ def test_wrong_key_is_refused_with_a_message(visited: dict[str, Any]) -> None:
 def test_overview_starts_with_problems(visited: dict[str, Any]) -> None:
     tiles = dict(reversed(tile.split("\n")) for tile in visited["tiles"].split("|"))
     assert tiles["Broken"] == "1"
-    assert tiles["Online"] == "3"
+    assert tiles == {
+        "Healthy": "2", "Warning": "0", "Broken": "1", "Offline": "0", "Never connected": "0",
+    }  # fmt: skip
     assert "till-bar" in visited["home"]
     assert "Kitchen printer has moved" in visited["home"]
     assert visited["title"] == "Overview · Venue control"
@@ -97,7 +106,8 @@ def test_overview_starts_with_problems(visited: dict[str, Any]) -> None:
 def test_devices_are_sorted_by_severity_and_filtered_by_name(visited: dict[str, Any]) -> None:
     assert visited["names"] == ["till-bar", "till-kitchen", HOSTILE]
     assert visited["found"] == ["till-kitchen"]
-    assert visited["address"] == "#/devices?search=kitch"
+    assert visited["by finding"] == ["till-bar"]
+    assert visited["address"] == "#/devices?search=till-kitch"
 
 
 def test_request_is_displayed_from_creation_to_report(visited: dict[str, Any]) -> None:
@@ -128,6 +138,18 @@ def test_a_report_is_saved_as_a_table(visited: dict[str, Any]) -> None:
 
 def test_reports_are_requested_from_many_devices_at_once(visited: dict[str, Any]) -> None:
     assert visited["many"] == "Reports requested from 3 devices."
+    assert [row.split()[-1] for row in visited["live rows"]] == ["queued"] * 3
+    assert "Kitchen printer has moved" in visited["arrived"][0]
+    assert [row.split()[-1] for row in visited["arrived"][1:]] == ["queued"] * 2
+    assert visited["all button"] == "Request reports from all 3"
+
+
+def test_printers_of_all_devices_are_listed_broken_first(visited: dict[str, Any]) -> None:
+    names = [row.split("\n")[0] for row in visited["printers"]]
+    assert names[:4] == ["Kitchen printer", "Office laser", "Kitchen printer", "Office laser"]
+    assert "Moved to 192.168.1.61" in visited["printers"][0]
+    assert "harbour-street 4 of 6 broken" in visited["grouped"]
+    assert visited["no printers"] == "No printers match."
 
 
 def test_a_request_waits_until_its_device_is_online(visited: dict[str, Any]) -> None:
@@ -151,8 +173,19 @@ def test_revocation_dialog_names_the_device(visited: dict[str, Any]) -> None:
 
 def test_errors_are_displayed_until_they_are_over(visited: dict[str, Any]) -> None:
     assert visited["unknown"] == "There is no such device."
+    assert visited["no page"].startswith("Not found")
+    assert "Back to the overview" in visited["no page"]
     assert visited["away"] == "The service does not answer."
     assert visited["back"] is True
+
+
+def test_during_an_outage_states_are_old_and_buttons_are_off(visited: dict[str, Any]) -> None:
+    assert visited["outage"].startswith("The service does not answer. You see the state of ")
+    assert set(visited["off"]["buttons"]) == {"true"}
+    assert visited["off"]["state"] == "rgb(95, 102, 109)"  # as a state without a severity
+    assert visited["loading"] == "Loading …"
+    assert set(visited["on"]["buttons"]) == {None}
+    assert visited["on"]["state"] != visited["off"]["state"]
 
 
 def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
@@ -162,8 +195,8 @@ def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
 def test_csv_text_is_not_a_formula(visited: dict[str, Any]) -> None:
     _, row = visited["csv"].split("\r\n", 1)
     assert row == (
-        "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"2026-11-20T12:00:00Z\","
-        "\"\",\"\",\"\",\"\",\"'-1\"\r\n"
+        "\"'=1+\"\"1\"\"\",\"'@home\",\"linux\",\"\",\"online\",\"healthy\","
+        "\"2026-11-20T12:00:00Z\",\"\",\"\",\"\",\"\",\"'-1\"\r\n"
     )  # fmt: skip
 
 
@@ -314,7 +347,16 @@ def test_user_signs_in_and_no_script_can_read_the_session(people: dict[str, Any]
     assert people["refused"] == "The e-mail address or the password is wrong."
     assert people["name"] == "Ada Berzina"
     assert people["kept"] == ["", 0, 0]
-    assert people["menu"] == ["Your profile", "Members", "Audit log", "Support", "Sign out"]
+    assert people["menu"] == [
+        "Your profile", "Members", "Locations", "Audit log", "Support", "Sign out",
+    ]  # fmt: skip
+
+
+def test_account_menu_closes_by_escape_and_by_a_click_elsewhere(people: dict[str, Any]) -> None:
+    assert people["menu box"] == [True, True, True]
+    assert people["menu after Escape"] == [False, "summary"]
+    assert people["menu again"][0] is True
+    assert people["menu after click"][0] is False
 
 
 def test_profile_lists_user_locations_and_browsers(people: dict[str, Any]) -> None:
@@ -346,7 +388,7 @@ def test_only_owners_can_open_members(people: dict[str, Any]) -> None:
 
 def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str, Any]) -> None:
     ada, bob = people["members"]
-    assert "The last owner cannot be changed." in ada
+    assert "You are the last owner, so your role cannot be changed." in ada
     assert "Manager at every location" in bob
     assert people["buttons"] == 2
     assert "Viewer at harbour-street" in people["changed"]
@@ -425,6 +467,56 @@ def test_user_refuses_consent(consented: dict[str, Any]) -> None:
 def test_consent_page_is_not_framed_and_repeats_no_wrong_address(consented: dict[str, Any]) -> None:
     assert consented["framed"] is False
     assert "evil" not in consented["wrong address"]
+
+
+# ---------------------------------------------------------------------------- first run, settings
+
+
+@pytest.fixture
+def installed(width: str) -> dict[str, Any]:
+    return act("settings", width)
+
+
+def test_the_empty_console_guides_to_the_first_device(installed: dict[str, Any]) -> None:
+    assert installed["guide"] == "#/add-device"
+    command = installed["command"]
+    assert command.startswith("sudo apt-get install --yes ./venue-agent_*.deb && echo vck_")
+    assert command.endswith("--location 'loc-0001' --api-key-file -")
+    assert installed["waiting"].startswith("Waiting for the device.")
+    assert "till-bar" in installed["arrived"]
+    assert installed["device"] == "till-bar"
+    assert installed["link"] == "Add a device"
+    assert installed["link on home"] is True
+
+
+def test_settings_of_a_location_are_changed_and_wrong_values_explained(
+    installed: dict[str, Any],
+) -> None:
+    assert installed["location"].startswith("Old harbour\n\nloc-0001 · 1 device")
+    assert installed["wrong hours"] == (
+        "The opening hours cannot be used: '9 to 5' does not have the form \"Mon-Fri 08:00-22:00\"."
+    )
+    assert installed["wrong end"] == "The end must be in the future, and after the start."
+    assert "Open Mon-Fri 08:00-22:00" in installed["changed"]
+    assert "until Dec 1, 2099, 6:00:00 AM GMT+2: new cables" in installed["changed"]
+
+
+def test_locations_are_chosen_by_name_and_a_short_password_is_explained(
+    installed: dict[str, Any],
+) -> None:
+    assert installed["choices"] == ["Quay"]
+    assert "Viewer at Quay" in installed["invited"]
+    assert installed["short password"] == "A password must have 12 to 256 characters."
+    assert installed["wrong"] == []
+
+
+def test_the_documents_are_readable_within_the_content_security_policy(
+    installed: dict[str, Any],
+) -> None:
+    assert installed["facade title"].startswith("Venue control\n v1")
+    assert installed["facade operations"] >= 26
+    assert installed["retail title"].startswith("Venue control: retail API")
+    assert installed["facade wrong"] == installed["retail wrong"] == []
 
 
 # ----------------------------------------------------------------------- every state of the page

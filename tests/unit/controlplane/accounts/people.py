@@ -7,10 +7,12 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+from sqlalchemy.orm import Session
 
 from controlplane.accounts import users
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.passwords import hasher
+from controlplane.merchant.locations import name_location
 from controlplane.storage.account_tables import Role, User
 from tests.unit.controlplane.running_service import RunningService
 
@@ -55,6 +57,18 @@ def make_user(
         return user
 
     return UserAccount(service.database.write(work).id, email)
+
+
+def make_locations(
+    service: RunningService, *ids: str, organization_id: str = DEFAULT_ORGANIZATION
+) -> None:
+    """Add locations to the organization, because only existing locations can be given to users."""
+
+    def work(session: Session) -> None:
+        for each in ids:
+            name_location(session, (organization_id, each), f"Venue {each}", service.clock())
+
+    service.database.write(work)
 
 
 def change(

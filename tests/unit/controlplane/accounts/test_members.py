@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.accounts.members import invitations, operations
 from controlplane.accounts.profile import PREFIX as PROFILE
 from controlplane.accounts.users import find_user, memberships
@@ -13,6 +14,7 @@ from tests.unit.controlplane.accounts.people import (
     OVERVIEW,
     PASSWORD,
     Browser,
+    make_locations,
     make_user,
     remove,
 )
@@ -29,6 +31,8 @@ async def signed_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
     make_user(service, email, **member)
+    organization_id = member.get("organization_id", DEFAULT_ORGANIZATION)
+    make_locations(service, "loc-0001", "loc-1", organization_id=organization_id)
     browser = Browser(service)
     assert (await browser.sign_in(email)).status_code == 200
     return browser
@@ -274,6 +278,20 @@ async def test_a_short_password_is_refused(service: RunningService) -> None:
     code = await invited(await signed_in(service))
     reply = await Browser(service).post(JOIN, join_body(code, password="short"))
     assert (reply.status_code, reply.json()["code"]) == (400, "validation_error")
+    assert reply.json()["detail"] == "a password must have 12 to 256 characters"
+
+
+async def test_a_location_that_does_not_exist_is_refused_by_its_id(service: RunningService) -> None:
+    browser = await signed_in(service)
+    nowhere = {"locations": ["loc-0001", "loc-9"]}
+    reply = await browser.post(f"{MEMBERS}/invite", INVITED | nowhere)
+    assert (reply.status_code, reply.json()["detail"]) == (404, "there is no location loc-9")
+    bob = make_user(service, "bob@example.com", role="viewer", locations=["loc-old"])
+    change = {"userId": str(bob.id), "role": "manager"}
+    assert (await browser.post(f"{MEMBERS}/change", change | nowhere)).status_code == 404
+    # The locations that a member has already can stay.
+    kept = {"locations": ["loc-0001", "loc-old"]}
+    assert (await browser.post(f"{MEMBERS}/change", change | kept)).status_code == 200
 
 
 @pytest.mark.parametrize(

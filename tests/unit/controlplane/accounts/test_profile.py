@@ -7,10 +7,18 @@ import pytest
 from sqlalchemy import select
 
 from controlplane.accounts import profile
+from controlplane.accounts.key_store import revoke_unused
 from controlplane.storage.tables import ApiKey
 from controlplane.web.background import poll_changes
-from tests.unit.controlplane.accounts.people import OVERVIEW, Browser, make_user, remove
+from tests.unit.controlplane.accounts.people import (
+    OVERVIEW,
+    Browser,
+    make_locations,
+    make_user,
+    remove,
+)
 from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
 
 PATHS = tuple(each.path for each in profile.profile_operations())
 WRITING = tuple(each.path for each in profile.profile_operations() if each.writes)
@@ -22,6 +30,7 @@ async def signed_in(
     service: RunningService, email: str = "ada@example.com", **member: Any
 ) -> Browser:
     make_user(service, email, **member)
+    make_locations(service, "loc-0001", "loc-1", "loc-2")
     browser = Browser(service)
     assert (await browser.sign_in(email)).status_code == 200
     return browser
@@ -139,6 +148,46 @@ async def test_a_viewer_makes_keys_that_read_and_ends_sessions(service: RunningS
     this = (await browser.post(PROFILE)).json()["sessions"][0]["id"]
     assert (await browser.post(f"{PROFILE}/end-session", {"sessionId": this})).status_code == 200
     assert (await browser.post(PROFILE)).status_code == 401
+
+
+async def test_a_key_for_a_location_that_does_not_exist_is_refused(service: RunningService) -> None:
+    browser = await signed_in(service)
+    reply = await browser.post(f"{PROFILE}/create-key", NEW_KEY | {"locations": ["loc-9"]})
+    assert (reply.status_code, reply.json()["detail"]) == (404, "there is no location loc-9")
+
+
+async def test_a_key_that_expires_unused_is_revoked_after_an_hour_unless_it_was_used(
+    service: RunningService,
+) -> None:
+    browser = await signed_in(service)
+    used, unused = [await made_key(browser, expiresUnused=True) for _ in range(2)]
+    kept = await made_key(browser)
+    headers = {"authorization": f"Bearer {used['secret']}"}
+    assert (await Browser(service).post(OVERVIEW, **headers)).status_code == 200
+    await poll_changes(service.core)
+    service.clock.advance(3600)
+    assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 0
+    service.clock.advance(61)
+    assert service.database.write(lambda s: revoke_unused(s, service.clock())) == 1
+    listed = {each["id"] for each in (await browser.post(PROFILE)).json()["keys"]}
+    assert listed == {used["key"]["id"], kept["key"]["id"]}
+    state = await browser.post(f"{PROFILE}/key-devices", {"keyId": unused["key"]["id"]})
+    assert state.json() == {"isRevoked": True, "devices": []}
+
+
+async def test_the_devices_of_a_new_key_are_listed_when_they_enroll(
+    service: RunningService,
+) -> None:
+    browser = await signed_in(service)
+    made = await made_key(browser, locations=["loc-1"], expiresUnused=True)
+    body = {"keyId": made["key"]["id"]}
+    path = f"{PROFILE}/key-devices"
+    assert (await browser.post(path, body)).json() == {"isRevoked": False, "devices": []}
+    device = await SimulatedDevice(service.http, made["secret"], "loc-1").enrolled()
+    (listed,) = (await browser.post(path, body)).json()["devices"]
+    assert (listed["instanceId"], listed["locationId"]) == (device.instance_id, "loc-1")
+    stranger = await signed_in(service, "eve@example.com")
+    assert (await stranger.post(path, body)).status_code == 404
 
 
 async def test_a_key_is_limited_to_the_locations_of_its_creator(service: RunningService) -> None:

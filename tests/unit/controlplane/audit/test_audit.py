@@ -20,6 +20,7 @@ from tests.unit.controlplane.accounts.people import (
     PASSWORD,
     SIGN_OUT,
     Browser,
+    make_locations,
     make_user,
 )
 from tests.unit.controlplane.running_service import RunningService
@@ -40,6 +41,7 @@ def operations(service: RunningService) -> list[str]:
 
 async def owner(service: RunningService, **member: Any) -> Browser:
     make_user(service, **member)
+    make_locations(service, "loc-0001")
     browser = Browser(service)
     assert (await browser.sign_in()).status_code == 200
     return browser

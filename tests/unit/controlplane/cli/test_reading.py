@@ -91,9 +91,53 @@ def test_reports_of_all_devices_are_listed_newest_first(capsys: pytest.CaptureFi
     assert [record["kind"] for record in records] == ["network", "application", "network"]
     assert records == sorted(records, key=lambda record: str(record["createdAt"]), reverse=True)
     lines = run_command(capsys, "reports", "--kind", "application").splitlines()
-    assert lines[0].split() == ["report", "device", "location", "kind", "outcome", "received"]
+    assert lines[0].split() == [
+        *("report", "device", "location", "kind", "outcome", "received", "headline")
+    ]
     assert lines[1].split()[:3] == [records[1]["reportId"], "bar-till", "loc-0001"]
+    assert "The print queue kitchen is stuck" in lines[1]
+    assert records[1]["headline"] in lines[1]
     assert len(lines) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("--health broken", [NAMES[0]]),
+        ("--health healthy --health offline", [*NAMES[1:]]),
+        ("--search laser", [NAMES[0]]),
+        ("--search KITCHEN-TILL", [NAMES[1]]),
+        ("--search laser --health healthy", []),
+    ],
+)
+def test_devices_are_filtered_by_health_and_by_their_reports(
+    capsys: pytest.CaptureFixture[str], words: str, names: list[str]
+) -> None:
+    here = ("devices", "--location", "loc-0001", "--json")
+    records = json.loads(run_command(capsys, *here, *words.split()))
+    assert [record["legacyInstallId"] for record in records] == names
+    assert {record["health"] for record in records} <= {"broken", "healthy"}
+
+
+def test_printers_of_all_devices_are_listed_broken_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = run_command(capsys, "printers").splitlines()
+    assert lines[0].split() == ["printer", "state", "since", "device", "location", "reason"]
+    assert {" ".join(line.split()[:2]) for line in lines[1:]} == {
+        "Bar receipts", "Kitchen printer", "Office laser",
+    }  # fmt: skip
+    records = json.loads(run_command(capsys, "printers", "--state", "broken", "--json"))
+    assert len(records) == 3
+    # Only the second report has an unreachable bar printer.
+    newest, _, oldest = json.loads(run_command(capsys, "reports", "--json"))
+    since = {record["name"]: record["since"] for record in records}
+    assert since["Bar receipts"] == newest["createdAt"]
+    assert since["Office laser"] == oldest["createdAt"]
+    assert json.loads(run_command(capsys, "printers", "--search", "no-such", "--json")) == []
+    text = run_command(capsys, "printers", "--search", "laser", "--csv")
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert (row["name"], row["device"], row["state"]) == ("Office laser", "bar-till", "broken")
 
 
 def test_a_device_without_reports_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,6 +204,7 @@ def test_changes_since_the_previous_report_are_printed(capsys: pytest.CaptureFix
     "words",
     [
         "devices",
+        "printers",
         "reports",
         "device bar-till",
         "report --latest bar-till network",
@@ -185,6 +230,7 @@ def test_no_help_is_wider_than_80_columns(
         "device",
         "request",
         "reports",
+        "printers",
         "report",
         "changes",
         "revoke",

@@ -21,6 +21,7 @@ from tests.unit.controlplane.permissions.rows import (
     CONSOLE_CALLS,
     DEVICE_CALLS,
     LIST,
+    LOCATION_CALLS,
     MEMBER_CALLS,
     NOTHING,
     OPERATOR_CALLS,
@@ -38,7 +39,15 @@ from tests.unit.controlplane.permissions.rows import (
 )
 
 PUBLIC_PREFIXES: Final = ("/.well-known/", "/api/auth/", "/api/v1/auth/")
-PUBLIC: Final = {"/", "/healthz", "/readyz", "/openapi.json", retail.DOCUMENT, "/console/sign-in"}
+PUBLIC: Final = {
+    "/",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+    "/docs",
+    retail.DOCUMENT,
+    "/console/sign-in",
+}
 """Paths that need no credential, or exchange one credential for another.
 
 Other tests cover these paths.
@@ -84,11 +93,7 @@ def all_calls() -> Iterator[Call]:
                 path.rpartition("/")[2], f"console {group}", rule, path, body, mark,
                 is_stream=path.endswith("/changes"), writes=group == "writes",
             )  # fmt: skip
-    for path, whose in MEMBER_CALLS.items():
-        for rule, body in whose:
-            writes = path.count("/") > MEMBERS.count("/")
-            name = path.removeprefix(CONSOLE)
-            yield Call(name, "members, audit log", rule, path, body, writes=writes)
+    yield from _administration()
     for path, output in (PROFILE_CALLS | PROFILE_LAST).items():
         for operations, rule, body in output:
             name, writes = path.removeprefix(CONSOLE), rule != NOTHING or path in PROFILE_LAST
@@ -104,6 +109,16 @@ def all_calls() -> Iterator[Call]:
         rule, body, mark = RETAIL_CALLS[each.method, each.path]
         group = "retail writes" if each.writes else "retail reads"
         yield Call(each.name, group, rule, each.path, body, mark, each.method, writes=each.writes)
+
+
+def _administration() -> Iterator[Call]:
+    """Return the calls that change members and locations, and those that list members."""
+    groups = {"members, audit log": MEMBER_CALLS, "location settings": LOCATION_CALLS}
+    for group, calls in groups.items():
+        for path, rows in calls.items():
+            for rule, body in rows:
+                writes = path.count("/") > MEMBERS.count("/")
+                yield Call(path.removeprefix(CONSOLE), group, rule, path, body, writes=writes)
 
 
 def _facade_calls() -> Iterator[Call]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from agent.wire import routes
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
+from controlplane.devices.locations.operations import PREFIX as LOCATION_SETTINGS
 from controlplane.retail import routes as retail
 from controlplane.support import routes as support
 from controlplane.web.accounts.sign_in import CHANGE_PASSWORD
@@ -29,8 +30,9 @@ from tests.unit.controlplane.permissions.world import (
 
 Json = Any
 NEW_KEY: Final = {"name": "test", "canWrite": False, "locations": []}
-THING, SELLS, NAME = (
+THING, PLACE, SELLS, NAME = (
     "an object of a location",
+    "a location",
     "a location with sales",
     "a location id that need not exist",
 )
@@ -143,7 +145,11 @@ OPERATOR_CALLS: Final = {
 CONSOLE_CALLS: Final = {
     CONSOLE + "overview": (("reads", LIST, lambda c, p: {"size": 200}, _instance),),
     CONSOLE + "summary": (("reads", LIST, _nothing, location_of),),
+    CONSOLE + "healths": (("reads", LIST, _nothing, _instance),),
+    CONSOLE + "printers": (("reads", LIST, _nothing, _instance),),
+    CONSOLE + "reports": (("reads", LIST, _nothing, lambda c, p: c.spot(p).report_id),),
     CONSOLE + "venues": (("reads", LIST, _nothing, location_of),),
+    LOCATION_SETTINGS: (("reads", LIST, _nothing, location_of),),
     CONSOLE + "device": (("reads", THING, lambda c, p: {"instanceId": _instance(c, p)}, None),),
     CONSOLE + "changes": (
         (
@@ -173,20 +179,50 @@ CONSOLE_CALLS: Final = {
         ("writes", THING, _thing("pendingRequestId", "pending_request_id"), None),
     ),
 }
+MAINTENANCE: Final = {"instanceId": None, "since": None, "until": "2100-01-01", "reason": ""}
+
+
+def _setting(**values: Json) -> Body:
+    return lambda case, target: {"locationId": location_of(case, target)} | values
+
+
+LOCATION_CALLS: Final = {
+    f"{LOCATION_SETTINGS}/add": (
+        (
+            "the organization",
+            lambda _c, _p: {"locationId": None, "name": "Quay", "timeZone": "Europe/Riga"},
+        ),
+    ),
+    f"{LOCATION_SETTINGS}/name": ((PLACE, _setting(name="Quay")),),
+    f"{LOCATION_SETTINGS}/hours": (
+        (PLACE, _setting(timeZone="Europe/Riga", openingHours=["Mon-Fri 08:00-22:00"])),
+    ),
+    f"{LOCATION_SETTINGS}/maintenance": (
+        (PLACE, _setting(**MAINTENANCE)),
+        (PLACE, lambda c, p: _setting(**MAINTENANCE)(c, p) | {"instanceId": _instance(c, p)}),
+    ),
+    f"{LOCATION_SETTINGS}/end-maintenance": ((PLACE, _setting(instanceId=None)),),
+    f"{LOCATION_SETTINGS}/name-organization": (
+        ("the organization", lambda _c, _p: {"name": "Harbour"}),
+    ),
+}
 PROFILE_CALLS: Final = {
     PROFILE: (("profile", NOTHING, _nothing),),
     f"{PROFILE}/end-session": (
         ("profile", OWN, lambda c, p: {"sessionId": str(c.belongings(p).session_id)}),
     ),
     f"{PROFILE}/create-key": (
-        ("profile", NAME, lambda c, p: NEW_KEY | {"locations": [location_of(c, p)]}),
+        ("profile", PLACE, lambda c, p: NEW_KEY | {"locations": [location_of(c, p)]}),
         (
             "profile: a key that writes",
-            NAME,
+            PLACE,
             lambda c, p: NEW_KEY | {"canWrite": True, "locations": [location_of(c, p)]},
         ),
     ),
     f"{PROFILE}/revoke-key": (
+        ("profile", OWN, lambda c, p: {"keyId": str(c.belongings(p).key_id)}),
+    ),
+    f"{PROFILE}/key-devices": (
         ("profile", OWN, lambda c, p: {"keyId": str(c.belongings(p).key_id)}),
     ),
     f"{PROFILE}/choose-organization": (

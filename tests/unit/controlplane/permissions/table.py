@@ -30,6 +30,7 @@ OPERATIONS: Final = """\
 | console reads | yes | yes | yes | yes | yes | yes | 401 | 401 | 401 | 401 |
 | console writes | 403 | yes | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
 | profile | 403 | 403 | 403 | yes | yes | yes | 401 | 401 | 401 | 401 |
+| location settings | 403 | 403 | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
 | profile: a key that writes | 403 | 403 | 403 | yes | yes | 403 | 401 | 401 | 401 | 401 |
 | members, audit log | 403 | 403 | 403 | yes | 403 | 403 | 401 | 401 | 401 | 401 |
 | tools that read | yes | yes | yes | 401 | 401 | 401 | yes | 401 | 401 | 401 |
@@ -46,6 +47,7 @@ LOCATIONS: Final = """\
 |---|---|---|---|---|---|---|
 | nothing | yes | – | – | yes | – | – |
 | an object of a location | yes | yes | 404 | yes | 403 | 404 |
+| a location | yes | yes | 404 | yes | 403 | 403 |
 | a location with sales | yes | yes | 404 | yes | 403 | 403 |
 | a location id that need not exist | yes | yes | yes | yes | 403 | 403 |
 | a list of objects of locations | shown | shown | hidden | shown | hidden | hidden |

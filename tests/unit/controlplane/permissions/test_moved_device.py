@@ -8,6 +8,23 @@ from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.running_service import RunningService
 
 
+async def test_printers_and_words_of_reports_at_another_location_are_hidden(
+    service: RunningService,
+) -> None:
+    device = service.device()
+    device.binding_id = (await device.enroll(locationId="loc-1")).json()["bindingId"]
+    await device.submit(to_plain(small_venue()), outcome="completed")
+    key = service.make_key(locations=("loc-2",))
+    await device.enroll(locationId="loc-2")
+    for call, body, field in (
+        ("printers", {}, "printers"),
+        ("overview", {"search": "laser"}, "devices"),
+        ("healths", {"search": "laser"}, "devices"),
+    ):
+        reply = await service.post(PREFIX + call, json.dumps(body), api_key=key)
+        assert reply.json()[field] == []
+
+
 async def test_changes_at_another_location_are_hidden(service: RunningService) -> None:
     device = service.device()
     for location in ("loc-2", "loc-1"):

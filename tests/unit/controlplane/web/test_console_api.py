@@ -21,10 +21,12 @@ from controlplane.accounts.key_store import revoke_key
 from controlplane.devices.liveness import update_liveness
 from controlplane.devices.overview import console_feeds, polling, summaries
 from controlplane.devices.overview.console_feeds import ConsoleFeeds, Snapshot
-from controlplane.devices.overview.listing import WORDS_MAX, conditions
+from controlplane.devices.overview.listing import conditions
 from controlplane.devices.overview.polling import ConsolePoller
 from controlplane.devices.overview.records import OverviewRequest, Row
+from controlplane.devices.overview.searching import WORDS_MAX
 from controlplane.devices.overview.summaries import Summary, summary_of
+from controlplane.devices.priority import HEALTHS
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.errors import Refusal, unavailable
 from controlplane.storage.tables import Device
@@ -100,12 +102,13 @@ async def test_devices_with_problems_are_listed_first(service: RunningService) -
 @pytest.mark.parametrize(
     ("filters", "expected"),
     [
-        ({"state": "offline"}, ["gone", "never"]),
-        ({"state": "never-seen"}, ["never"]),
+        ({"state": "offline"}, ["gone"]),
+        ({"state": "never-connected"}, ["never"]),
         ({"state": "broken"}, ["broken"]),
-        ({"state": "warned"}, []),
+        ({"state": "warning"}, []),
+        ({"state": "healthy"}, ["well"]),
         ({"state": "online"}, ["broken", "well"]),
-        ({"state": "working"}, []),
+        ({"state": "busy"}, []),
         ({"state": "revoked"}, ["revoked"]),
         ({"location": "loc-0002"}, ["gone", "broken"]),
         ({"platform": "windows"}, ["never"]),
@@ -116,6 +119,9 @@ async def test_devices_with_problems_are_listed_first(service: RunningService) -
         ({"search": "%"}, []),
         ({"search": "_"}, []),
         ({"search": "0.2"}, ["well"]),
+        ({"search": "Kitchen moved"}, ["broken"]),
+        ({"search": "laser"}, ["broken"]),
+        ({"search": "offline"}, ["gone"]),
         ({"state": "online", "location": "loc-0002"}, ["broken"]),
     ],
     ids=str,
@@ -140,9 +146,9 @@ async def test_requests_of_another_organization_are_hidden(
     other = service.device(service.make_key(organization_id="org-0002"))
     other.instance_id = own.instance_id
     await (await other.enrolled()).create_request()
-    assert await listed(service, state="working") == []
+    assert await listed(service, state="busy") == []
     await own.create_request()
-    assert await listed(service, state="working") == ["till"]
+    assert await listed(service, state="busy") == ["till"]
 
 
 async def test_the_summary_counts_what_the_filters_find(service: RunningService) -> None:
@@ -152,7 +158,8 @@ async def test_the_summary_counts_what_the_filters_find(service: RunningService)
     for state, count in result["states"].items():
         expected = await listed(service, **({} if state == "all" else {"state": state}))
         assert len(expected) == count, state
-    assert result["states"]["working"] == 1
+    assert result["states"]["busy"] == 1
+    assert sum(result["states"][each] for each in HEALTHS) == result["states"]["all"] == 5
     assert {(each["value"], each["count"]) for each in result["versions"]} == {
         ("0.1.0", 3),
         ("0.2.0", 1),
@@ -201,7 +208,7 @@ async def test_a_returning_device_is_sorted_among_the_online_devices(
 ) -> None:
     made = await venue(service)
     await made["gone"].heartbeat()
-    assert await listed(service, state="offline") == ["never"]
+    assert await listed(service, state="offline") == []
     assert await listed(service, state="online") == ["broken", "gone", "well"]
 
 
@@ -252,8 +259,10 @@ def test_any_search_text_is_accepted_or_refused(words: str) -> None:
             parse_body(OverviewRequest, body)
         return
     filters = parse_body(OverviewRequest, body)
-    text = str(select(Device.position).where(*conditions(filters, datetime.now(UTC))))
-    assert text.count("LIKE") == min(len(words.split()), WORDS_MAX)
+    query = select(Device.position).where(*conditions(filters, datetime.now(UTC), "org-0001"))
+    # A word is compared with the columns of the device, the names of locations, and the texts of
+    # the newest reports.
+    assert str(query).count("LIKE") == 3 * min(len(words.split()), WORDS_MAX)
 
 
 def test_a_report_that_cannot_be_summarized_is_still_listed(
@@ -362,8 +371,8 @@ async def test_an_offline_device_is_streamed(
     service.clock.advance(service.core.settings.online_window_s + 1)
     await mark_offline(service.core)
     row = await stream.row_where(legacyInstallId="till")
-    assert row["state"] == "never-seen"
-    assert await listed(service, state="never-seen") == ["till"]
+    assert row["state"] == "never-connected"
+    assert await listed(service, state="never-connected") == ["till"]
 
 
 async def test_changes_of_another_process_are_streamed(

@@ -91,6 +91,18 @@ def test_the_first_installation_writes_a_configuration_and_starts(
     assert not service.was_written_before
 
 
+def test_the_key_is_read_from_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = FakeService(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("key-1\r\n"))
+    assert install(service, InstallOptions(URL, LOCATION, Path("-"))) == 0
+    assert service.paths.api_key.read_text() == "key-1\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(ConfigError, match="standard input is empty"):
+        install(FakeService(tmp_path / "other"), InstallOptions(URL, LOCATION, Path("-")))
+
+
 def test_a_second_installation_changes_nothing(
     tmp_path: Path, options: InstallOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,84 @@
+"""The service's own lists of devices, printers and reports, which the contract does not have.
+
+Another service of the contract refuses these calls with 404.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+from uuid import UUID
+
+from agent.wire.operator_operations import Device
+from controlplane.client.operations import OperationsClient
+from controlplane.client.refusals import NotFoundError
+from controlplane.devices.overview.records import (
+    HEALTHS_PAGE_MAX,
+    PAGE_MAX,
+    HealthsReply,
+    HealthsRequest,
+    ListedReport,
+    PrinterRecord,
+    PrintersReply,
+    PrintersRequest,
+    PrinterStateName,
+    ReportsReply,
+    ReportsRequest,
+)
+from controlplane.devices.priority import Health
+
+HEALTHS = "/console/api/healths"
+PRINTERS = "/console/api/printers"
+REPORTS = "/console/api/reports"
+
+Reply = TypeVar("Reply", HealthsReply, PrintersReply, ReportsReply)
+
+
+class ListedDevice(Device):
+    """A device with its health. None if the service does not report it."""
+
+    health: Health | None
+
+
+def healths(client: OperationsClient, search: str = "") -> dict[UUID, Health] | None:
+    """Return the health of each device that matches a search, or None if the service has none."""
+
+    def page(cursor: str | None) -> HealthsReply:
+        body = HealthsRequest(search=search or None, cursor=cursor, size=HEALTHS_PAGE_MAX)
+        return client.post(HEALTHS, body, HealthsReply)
+
+    try:
+        return {each.instance_id: each.health for reply in _pages(page) for each in reply.devices}
+    except NotFoundError:
+        return None
+
+
+def printers(
+    client: OperationsClient, state: PrinterStateName | None, search: str
+) -> list[PrinterRecord]:
+    def page(cursor: str | None) -> PrintersReply:
+        body = PrintersRequest(state=state, search=search or None, cursor=cursor, size=PAGE_MAX)
+        return client.post(PRINTERS, body, PrintersReply)
+
+    return [each for reply in _pages(page) for each in reply.printers]
+
+
+def reports(client: OperationsClient, wanted: ReportsRequest) -> list[ListedReport] | None:
+    """Return the reports, newest first, or None if the service has no such list."""
+
+    def page(cursor: str | None) -> ReportsReply:
+        body = wanted.model_copy(update={"cursor": cursor, "size": PAGE_MAX})
+        return client.post(REPORTS, body, ReportsReply)
+
+    try:
+        return [each for reply in _pages(page) for each in reply.reports]
+    except NotFoundError:
+        return None
+
+
+def _pages(page: Callable[[str | None], Reply]) -> Iterator[Reply]:
+    cursor = None
+    while True:
+        reply = page(cursor)
+        yield reply
+        cursor = reply.next_cursor
+        if cursor is None:
+            return

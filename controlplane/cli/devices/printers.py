@@ -1,0 +1,69 @@
+"""``venue-control printers``: the printers of all devices, broken ones first."""
+
+import argparse
+from collections import Counter
+from datetime import UTC
+from typing import Final
+
+from agent.presentation.terminal.blocks import STYLES
+from controlplane.cli.connection import client_of
+from controlplane.cli.devices import fleet
+from controlplane.cli.devices.filters import Filters, place_of
+from controlplane.cli.screen.cells import age, status
+from controlplane.cli.screen.output import CsvColumns, print_as
+from controlplane.client.errors import CommandError
+from controlplane.client.refusals import NotFoundError
+from controlplane.devices.overview.records import PrinterRecord
+
+CSV: Final[CsvColumns[PrinterRecord]] = {
+    "name": lambda each: each.name,
+    "state": lambda each: each.state,
+    "since": lambda each: f"{each.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+    "address": lambda each: each.address,
+    "reason": lambda each: each.detail,
+    "device": lambda each: each.device.legacy_install_id,
+    "instanceId": lambda each: each.device.instance_id,
+    "health": lambda each: each.health,
+    "locationId": lambda each: each.device.location_id,
+    "locationName": lambda each: each.device.location_name,
+}
+
+
+def list_all(options: argparse.Namespace) -> int:
+    with client_of(options) as client:
+        try:
+            printers = fleet.printers(client, options.printer_state, options.search)
+        except NotFoundError as error:
+            raise CommandError("this service has no list of printers") from error
+    options.search = ""  # the service has applied it
+    filters = Filters(options)
+    printers = [each for each in printers if filters.admits(each.device)]
+    if print_as(options, printers, CSV):
+        return 0
+    _print(printers)
+    return 0
+
+
+def _print(printers: list[PrinterRecord]) -> None:
+    from controlplane.cli.screen import tables  # rich is slow to import
+
+    tables.print_rows_and_sentences(
+        ("printer", "state", "since", "device", "location", "reason"),
+        [
+            (
+                each.name,
+                status(each.state),
+                age(each.since),
+                each.device.legacy_install_id,
+                place_of(each.device),
+            )
+            for each in printers
+        ],
+        [tables.text_of(each.detail, STYLES["muted"]) for each in printers],
+        "No printers match.",
+    )
+    if printers:
+        counts = Counter(each.state for each in printers)
+        noun = "printer" if len(printers) == 1 else "printers"
+        states = ", ".join(f"{count} {state}" for state, count in counts.items())
+        tables.print_note(f"{len(printers)} {noun}: {states}")

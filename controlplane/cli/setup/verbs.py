@@ -1,0 +1,246 @@
+"""``venue-control setup``: creates what a new service needs, in one dialog and one transaction.
+
+The user enters each value that is not an option. What exists is kept, so the command can be
+repeated.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from agent.wire.addresses import join_host_port
+from controlplane.accounts import key_store, users
+from controlplane.accounts.names import known_locations
+from controlplane.audit.command_line import note_new_key
+from controlplane.cli.arguments.serve import DEFAULT_PORT
+from controlplane.cli.chosen_database import (
+    add_audit_entry,
+    chosen_database,
+    in_database,
+    service_options,
+)
+from controlplane.cli.keys import require_locations
+from controlplane.cli.locations import require_name
+from controlplane.cli.screen.output import print_secret
+from controlplane.cli.setup import dialog
+from controlplane.cli.users import new_password
+from controlplane.client.errors import UsageError
+from controlplane.clock import system_clock
+from controlplane.devices.locations.locations import set_location
+from controlplane.devices.locations.opening_hours import require_zone
+from controlplane.merchant.locations import name_location, name_organization, valid_zone
+from controlplane.operation.audit_entries import Operation, Subject, granted, user_subject
+from controlplane.storage.merchant.merchant_tables import Organization
+from controlplane.storage.tables import ApiKey
+
+KEY_NAME: Final = "first key"
+LOCATION: Final = "loc-0001"
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """What an organization has already.
+
+    Attributes:
+        name: the name of the organization, or None if it has none.
+        owners: e-mail addresses of the owners of every location.
+        locations: names of the locations by id.
+        keys: descriptions of the valid API keys.
+    """
+
+    name: str | None
+    owners: tuple[str, ...]
+    locations: dict[str, str | None]
+    keys: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.name and self.owners and self.locations and self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is created. None, or an empty text, means that this part exists."""
+
+    organization: str | None
+    email: str | None
+    name: str
+    password_hash: str
+    location: tuple[str, str, str] | None
+    """Id, name and time zone."""
+
+
+def run(options: argparse.Namespace) -> int:
+    read = partial(_read, organization_id=options.organization)
+    existing = in_database(options, read, may_create=True)
+    if existing.is_complete:
+        print(f"{options.organization} is set up already: nothing was changed.")
+        _print_existing(existing)
+    else:
+        try:
+            plan = _plan(options, existing)
+        except EOFError:
+            raise UsageError("the input ended: nothing was created") from None
+        secret = in_database(options, lambda session: _create(session, options, plan))
+        _print_existing(in_database(options, read))
+        if secret is not None:
+            print_secret(secret, "This is the first key. Save it: it is shown only once.")
+    _print_next(options)
+    return 0
+
+
+def _read(session: Session, organization_id: str) -> Existing:
+    organization = session.get(Organization, organization_id)
+    keys = select(ApiKey).where(
+        ApiKey.organization_id == organization_id, ApiKey.revoked_at.is_(None)
+    )
+    return Existing(
+        None if organization is None else organization.name,
+        tuple(
+            each.user.email
+            for each in users.members(session, organization_id)
+            if each.membership.role == "owner" and not each.membership.locations
+        ),
+        known_locations(session, organization_id),
+        tuple(f"{key.name or 'unnamed'} (…{key.hint})" for key in session.scalars(keys)),
+    )
+
+
+def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
+    """Return what to create, from the options and the answers of the user. Raises UsageError."""
+    needed = {
+        "--organization-name": not existing.name and not options.organization_name,
+        "--email": not existing.owners and not options.email,
+        "--password-file": not existing.owners and options.password_file is None,
+        "--location-name": not existing.locations and not options.location_name,
+    }
+    missing = [name for name, is_missing in needed.items() if is_missing]
+    if missing and not dialog.is_possible():
+        raise UsageError(
+            f"there is no terminal for questions, so these options are needed: {' '.join(missing)}",
+            "`venue-control setup --help` describes them.",
+        )
+    organization = email = location = None
+    name = password_hash = ""
+    if not existing.name:
+        organization = _value(options.organization_name, "Name of your business", require_name)
+    if not existing.owners:
+        email = _value(options.email, "Your e-mail address", _email)
+        name = require_name(options.name or email)
+        if needed["--email"] and not options.name:
+            name = dialog.ask("Your name", require_name)
+        is_typed = options.password_file is None
+        password_hash = dialog.repeat(lambda: new_password(options)) if is_typed else (
+            new_password(options)
+        )  # fmt: skip
+    if not existing.locations:
+        require_locations([options.location])
+        named = _value(options.location_name, "Name of the first location", require_name)
+        needs_zone = needed["--location-name"] and options.zone is None
+        zone = (
+            dialog.ask("Its time zone", _zone, system_zone())
+            if needs_zone
+            else _zone(options.zone or system_zone())
+        )
+        location = (options.location, named, zone)
+    return Plan(organization, email, name, password_hash, location)
+
+
+def _value(given: str | None, question: str, parse: dialog.Parse[str]) -> str:
+    return parse(given) if given else dialog.ask(question, parse)
+
+
+def _email(text: str) -> str:
+    try:
+        return users.require_email(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _zone(text: str) -> str:
+    try:
+        require_zone(text)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return text
+
+
+def system_zone() -> str:
+    """Return the time zone of this machine, or UTC if its name is unknown."""
+    named = os.environ.get("TZ") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    return valid_zone(named) or "UTC"
+
+
+def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | None:
+    """Create the parts of the plan. Return the new API key, or None if there is one already."""
+    organization_id, now = options.organization, system_clock()
+
+    def note(operation: Operation, subject: Subject, detail: str = "") -> None:
+        add_audit_entry(session, operation, subject, detail, organization_id=organization_id)
+
+    if plan.organization is not None:
+        name_organization(session, organization_id, plan.organization, now)
+        note("organization.name", Subject("organization", organization_id), plan.organization)
+    if plan.email is not None:
+        if users.find_user(session, plan.email) is not None:
+            raise UsageError(
+                f"{plan.email} has an account already",
+                "Add it with `venue-control users add --known`, or use another address.",
+            )
+        user = users.add_user(
+            session, email=plan.email, name=plan.name, password_hash=plan.password_hash, now=now
+        )
+        users.set_membership(
+            session, user.id, organization_id, role="owner", locations=(), now=now
+        )  # fmt: skip
+        note("member.add", user_subject(user), granted("owner", ()))
+    if plan.location is not None:
+        location_id, name, zone = plan.location
+        name_location(session, (organization_id, location_id), name, now)
+        set_location(session, (organization_id, location_id), zone, None, now)
+        note("location.name", Subject("location", location_id), name)
+        note("location.hours", Subject("location", location_id), f"always open ({zone})")
+    if _read(session, organization_id).keys:
+        return None
+    key = key_store.new_key(name=KEY_NAME, locations=())
+    key_store.add_keys(session, [key], can_write=True, organization_id=organization_id, now=now)
+    note_new_key(session, key.id, now)
+    return key.secret
+
+
+def _print_existing(existing: Existing) -> None:
+    locations = [f"{name or 'no name'} ({each})" for each, name in existing.locations.items()]
+    for title, values in (
+        ("organization", (existing.name or "",)),
+        ("owner", existing.owners),
+        ("location", locations),
+        ("key", existing.keys),
+    ):
+        print(f"{title:13} {_shortened(values)}")
+
+
+def _shortened(values: tuple[str, ...] | list[str], most: int = 3) -> str:
+    more = f" and {len(values) - most} more" if len(values) > most else ""
+    return ", ".join(values[:most]) + more
+
+
+def _print_next(options: argparse.Namespace) -> None:
+    """Print the next command, or the address of the console if the service is installed."""
+    is_service = chosen_database(options.database).is_the_services
+    if is_service:
+        serve = service_options()
+        address = serve.origin or f"http://{join_host_port(serve.host, serve.port)}"
+        sys.stderr.write(f"Next: open {address} in a browser and sign in.\n")
+    else:
+        named = f" --database {shlex.quote(options.database)}" if options.database else ""
+        sys.stderr.write(
+            f"Next: venue-control serve{named}\n"
+            f"Then open http://127.0.0.1:{DEFAULT_PORT} in a browser and sign in.\n"
+        )

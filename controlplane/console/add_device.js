@@ -1,0 +1,163 @@
+// The guide to a new device: it creates a key and one command, and waits until the device enrolls.
+
+import { callConsole } from "./facade.js";
+import { element, replace } from "./elements.js";
+import { fetchLocations, zoneField } from "./locations.js";
+import { copyText, fieldOf } from "./forms.js";
+import { membership } from "./signing_in.js";
+
+const at = (id) => document.getElementById(id);
+const WAIT_MS = 2000;
+const SLOW_MS = 60000;
+const NEW = "+";
+const LOOPBACK = ["127.0.0.1", "[::1]", "localhost"];
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+const install = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
+// `before` is what the user does first. `command` gets the options of `service install` and the key.
+const SYSTEMS = {
+  debian: {
+    name: "Debian or Ubuntu",
+    before: "Copy the agent's package (venue-agent_…_amd64.deb) to the device. Open a terminal in its folder and run:",
+    command: (options, key) => `sudo apt-get install --yes ./venue-agent_*.deb && echo ${key} | ${install("venue-agent", options)}`,
+  },
+  linux: {
+    name: "Another Linux with systemd",
+    before: "Copy the agent's wheel (venue_agent-….whl) to the device. Open a terminal in its folder and run:",
+    command: (options, key) => "sudo python3 -m venv /opt/venue-agent && sudo /opt/venue-agent/bin/pip install ./venue_agent-*.whl"
+      + ` && echo ${key} | ${install("/opt/venue-agent/bin/venue-agent", options)}`,
+  },
+  macos: {
+    name: "macOS",
+    before: "Copy the agent's package (venue-agent-….pkg) to the device. Open a terminal in its folder and run:",
+    command: (options, key) => `sudo installer -pkg ./venue-agent-*.pkg -target / && echo ${key} | ${install("/usr/local/bin/venue-agent", options)}`,
+  },
+  windows: {
+    name: "Windows",
+    before: "Unpack the agent's zip file to C:\\Program Files\\venue-agent. Open PowerShell as administrator and run:",
+    command: (options, key) => `'${key}' | & 'C:\\Program Files\\venue-agent\\venue-agent.exe' service install ${options} --api-key-file -`,
+    quoted: (text) => `'${text.replaceAll("'", "''")}'`,
+  },
+};
+// The key and its command while the page is open. `devices` are the devices that enrolled with the key.
+let made = null;
+
+export const canAdd = () => Boolean(membership()) && membership().role !== "viewer";
+export const addDeviceLink = () => canAdd() ? element("a", { class: "button", id: "add-a-device", href: "#/add-device" }, "Add a device") : null;
+export const reloadMs = () => made && !made.devices.length && !made.isRevoked ? WAIT_MS : SLOW_MS;
+
+export async function fetchAddDevice() {
+  const [data, state] = await Promise.all([
+    fetchLocations(), made ? callConsole("profile/key-devices", { keyId: made.key.id }) : null,
+  ]);
+  if (made && state) Object.assign(made, state);
+  return data;
+}
+
+export function showAddDevice(data, view, hooks) {
+  if (!at("add-device")) {
+    made = null;
+    build(data, view, hooks);
+  }
+  replace(at("arrival"), ...arrival());
+}
+
+function build(data, view, hooks) {
+  const problem = whyNot();
+  const venues = data.locations.map((each) => [each.locationId, each.name ? `${each.name} (${each.locationId})` : each.locationId]);
+  if (data.canAdd) venues.push([NEW, "A new location …"]);
+  const zone = zoneField();
+  const form = element("form", { onsubmit: (event) => create(event, hooks) },
+    fieldOf({ name: "location", label: "Location", options: venues }),
+    element("div", { id: "new-location", hidden: true },
+      fieldOf({ name: "name", label: "Name of the new location", maxlength: 128, autocomplete: "off" }), fieldOf(zone)),
+    fieldOf({ name: "system", label: "System of the device", options: Object.entries(SYSTEMS).map(([id, { name }]) => [id, name]) }),
+    element("p", { class: "problem", role: "alert", id: "add-problem" }),
+    element("button", { class: "primary", id: "create-command" }, "Create the command"));
+  const showNew = () => {
+    const isNew = at("form-location").value === NEW;
+    at("new-location").hidden = !isNew;
+    at("form-name").required = isNew;
+  };
+  form.addEventListener("change", showNew);
+  view.replaceChildren(element("div", { class: "sheet", id: "add-device" },
+    element("h1", {}, "Add a device"),
+    element("p", { class: "lede" }, "The agent runs on a till, a kiosk or a PC. It checks the machine, its printers and its network."),
+    problem ? element("p", { class: "problem" }, problem) : element("ol", { class: "steps" },
+      element("li", {}, element("h2", {}, "Choose the location and the system"), form),
+      element("li", { id: "command-step", hidden: true }, element("h2", {}, "Run the command on the device"), element("div", { id: "command-box" })),
+      element("li", { id: "arrival-step", hidden: true }, element("h2", {}, "Wait for the device"), element("div", { id: "arrival", role: "status" })))));
+  if (problem) view.firstChild.append(element("div", { id: "arrival", hidden: true }));
+  else showNew();
+}
+
+function whyNot() {
+  if (!membership()) return "An API key cannot create keys for devices. Sign in with your e-mail address and password.";
+  if (!canAdd()) return "Your role can only read. Ask an owner or a manager to add a device.";
+  const { protocol, hostname } = location;
+  if (protocol === "https:" || LOOPBACK.includes(hostname)) return "";
+  return `This console was opened over plain HTTP (${location.host}), which agents refuse. Set up TLS first, and open the console by its https address.`;
+}
+
+async function create(event, hooks) {
+  event.preventDefault();
+  const form = event.target;
+  const values = Object.fromEntries(new FormData(form));
+  at("create-command").disabled = true;
+  at("add-problem").textContent = "";
+  try {
+    const locationId = values.location === NEW ? await addLocation(form, values) : values.location;
+    const system = SYSTEMS[values.system];
+    const { key, secret } = await callConsole("profile/create-key", {
+      name: `new device at ${locationId}`, canWrite: true, locations: [locationId], expiresUnused: true,
+    });
+    const options = `--base-url ${location.origin} --location ${(system.quoted || quoted)(locationId)}`;
+    made = { key, devices: [], isRevoked: false };
+    const place = form.elements.location.selectedOptions[0].textContent;
+    replace(at("command-box"), ...command(system, system.command(options, secret), place));
+    at("command-step").hidden = at("arrival-step").hidden = false;
+    replace(at("arrival"), ...arrival());
+    at("copy-command").focus();
+    hooks.refresh();
+  } catch (error) {
+    if (error.status === 401) return hooks.left();
+    at("add-problem").textContent = error.message;
+  } finally {
+    if (at("create-command")) at("create-command").disabled = false;
+  }
+}
+
+// The new location becomes an entry of the list, so that a second command does not add it again.
+async function addLocation(form, { name, zone }) {
+  const { locationId } = await callConsole("locations/add", { locationId: null, name, timeZone: zone });
+  const entry = element("option", { value: locationId }, `${name.trim()} (${locationId})`);
+  form.elements.location.prepend(entry);
+  entry.selected = true;
+  form.dispatchEvent(new Event("change"));
+  return locationId;
+}
+
+function command({ before }, text, place) {
+  const status = element("span", { role: "status", class: "sub" });
+  const code = element("code", { id: "command", tabindex: "0" }, text);
+  const isLocal = LOOPBACK.includes(location.hostname);
+  return [
+    element("p", {}, before),
+    element("div", { class: "command" }, code,
+      element("button", { type: "button", id: "copy-command", onclick: () => copyText(text, code, status) }, "Copy")), status,
+    element("p", { class: "sub" }, `The command contains an API key for ${place}. The key expires if no device uses it within an hour. It belongs to you, and ends with your membership.`),
+    isLocal ? element("p", { class: "sub" }, `The address ${location.origin} works on this machine only.`) : null,
+  ].filter(Boolean);
+}
+
+function arrival() {
+  if (!made) return [];
+  if (made.devices.length) {
+    return [
+      element("ul", { class: "cards" }, ...made.devices.map((device) => element("li", {}, element("span", { class: "pill good" }, "enrolled"), " ",
+        element("a", { class: "name", href: `#/device/${device.instanceId}` }, device.name), element("p", { class: "sub" }, device.locationId)))),
+      element("p", { class: "sub" }, "Open the device to request its first report. To add another device, create a new command."),
+    ];
+  }
+  if (made.isRevoked) return [element("p", { class: "problem" }, "The key has expired unused. Create a new command.")];
+  return [element("p", { class: "waiting" }, element("span", { class: "spinner" }), "Waiting for the device. It appears here when the command has finished.")];
+}

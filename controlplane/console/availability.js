@@ -1,0 +1,54 @@
+// Marks the view while the service does not answer: a message has the time of the content, states lose their colours,
+// and buttons are off.
+
+import { element } from "./elements.js";
+
+const at = (id) => document.getElementById(id);
+let isDown = false;
+
+// A refusal with one of these statuses is about the call itself. Every other failure is an outage.
+export const isOutage = ({ status }) => ![400, 401, 403, 404].includes(status);
+
+// `loadedAt` is the time of the visible content in milliseconds, or 0 if no content is visible.
+export function showOutage(message, loadedAt) {
+  isDown = true;
+  document.body.classList.add("outage");
+  at("outage").hidden = !loadedAt;
+  const content = `${message} You see the state of ${new Date(loadedAt).toLocaleTimeString()}. This page updates itself when the service answers again.`;
+  if (at("outage").textContent !== content) at("outage").textContent = content;
+  updateButtons();
+}
+
+export function endOutage() {
+  if (!isDown) return;
+  isDown = false;
+  document.body.classList.remove("outage");
+  at("outage").hidden = true;
+  at("outage").textContent = "";
+  updateButtons();
+}
+
+// Call this after each change of the view.
+export function updateButtons() {
+  for (const button of at("view").querySelectorAll("[data-off]")) {
+    delete button.dataset.off;
+    button.ariaDisabled = null;
+  }
+  if (!isDown) return;
+  for (const button of at("view").querySelectorAll("button:not([aria-disabled])")) {
+    button.dataset.off = "";
+    button.ariaDisabled = "true";
+  }
+}
+
+// Ignores clicks on buttons that are off.
+export function prepareOutages() {
+  at("view").addEventListener("click", (event) => {
+    if (event.target.closest("button[data-off]")) event.stopPropagation();
+  }, { capture: true });
+}
+
+export const outagePage = (message) => element("div", { class: "sheet" },
+  element("h1", {}, "Not available"),
+  element("p", { class: "problem", role: "alert" }, message),
+  element("p", { class: "lede" }, "This page appears when the service answers again."));

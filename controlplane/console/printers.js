@@ -1,0 +1,109 @@
+// The printers of all devices, broken ones first, as one list or grouped by location.
+
+import { callConsole } from "./facade.js";
+import { element, pill, plural, replace, when, zone } from "./elements.js";
+import { nameOf, placeOf } from "./device_names.js";
+
+const PAGES_MAX = 100;
+const PAGE_SIZE = 100;
+const STATES = [["broken", "Broken"], ["warning", "Warning"], ["unknown", "Unknown"], ["healthy", "Healthy"]];
+export const FILTERS = ["search", "state", "location", "group"];
+const at = (id) => document.getElementById(id);
+
+export async function fetchPrinters(filters, pages) {
+  const { group, ...wanted } = filters;
+  const body = { ...wanted, size: PAGE_SIZE };
+  const [summary, first] = await Promise.all([callConsole("summary"), callConsole("printers", body)]);
+  let { printers, nextCursor } = first;
+  for (let page = 1; page < Math.min(pages, PAGES_MAX) && nextCursor; page += 1) {
+    const more = await callConsole("printers", { ...body, cursor: nextCursor });
+    printers = printers.concat(more.printers);
+    nextCursor = more.nextCursor;
+  }
+  return { printers, states: first.states, locations: summary.locations, hasMore: Boolean(nextCursor), filters };
+}
+
+export function showPrinters(data, view, actions) {
+  const { printers, states, hasMore, filters } = data;
+  if (!at("printer-rows")) build(view, actions);
+  const total = Object.values(states).reduce((sum, count) => sum + count, 0);
+  at("printer-count").textContent = plural(total, "printer");
+  fill("state", [["", `All states (${total.toLocaleString()})`], ...STATES.map(([state, text]) => [state, `${text} (${states[state].toLocaleString()})`])], filters.state);
+  fill("location", [["", "All locations"], ...data.locations.map(({ value }) => [value, value])], filters.location);
+  if (at("printers-search") !== document.activeElement) at("printers-search").value = filters.search || "";
+  at("printers-group").checked = filters.group === "location";
+  replace(at("printer-rows"),
+    ...(printers.length ? tables(printers, filters.group === "location") : [element("p", { class: "empty" }, emptyText(filters))]),
+    hasMore ? element("button", { class: "more", id: "more-printers", type: "button" }, "Show more") : null,
+    element("p", { class: "zone" }, `By the newest network report of each device. Times are in the time zone of this browser, ${zone()}.`));
+}
+
+function build(view, actions) {
+  const field = (name, label, made) => element("label", { class: `by by-${name}` }, element("span", {}, label), made);
+  view.replaceChildren(element("div", { class: "sheet" },
+    element("div", { class: "title" }, element("h1", {}, "Printers"), element("span", { class: "count", id: "printer-count", role: "status" })),
+    element("form", { class: "filters", id: "printer-filters", role: "search" },
+      field("search", "Find", element("input", { id: "printers-search", type: "search", autocomplete: "off", spellcheck: "false", maxlength: "200", placeholder: "Printer, problem, device or location" })),
+      field("state", "State", element("select", { id: "printers-state" })),
+      field("location", "Location", element("select", { id: "printers-location" })),
+      element("label", { class: "check" }, element("input", { id: "printers-group", type: "checkbox" }), " Group by location")),
+    element("div", { id: "printer-rows" })));
+  let typing = 0;
+  at("printer-filters").addEventListener("submit", (event) => event.preventDefault());
+  at("printer-filters").addEventListener("input", (event) => {
+    clearTimeout(typing);
+    typing = setTimeout(() => actions.filter(chosen()), event.target.id === "printers-search" ? 250 : 0);
+  });
+  at("printer-rows").addEventListener("click", (event) => { if (event.target.id === "more-printers") actions.more(); });
+}
+
+function chosen() {
+  const filters = { search: at("printers-search").value.trim(), state: at("printers-state").value, location: at("printers-location").value, group: at("printers-group").checked ? "location" : "" };
+  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
+}
+
+function fill(name, choices, wanted = "") {
+  const select = at(`printers-${name}`);
+  if (select === document.activeElement) return;
+  const all = choices.some(([value]) => value === wanted) ? choices : [...choices, [wanted, wanted]];
+  replace(select, ...all.map(([value, text]) => element("option", { value }, text)));
+  select.value = wanted;
+}
+
+const emptyText = ({ group, ...filters }) => Object.keys(filters).length
+  ? "No printers match."
+  : "No printers yet. A network report lists the printers of its device.";
+
+function tables(printers, isGrouped) {
+  if (!isGrouped) return [table(printers, true)];
+  const groups = new Map();
+  for (const each of printers) {
+    const place = placeOf(each.device);
+    if (!groups.has(place)) groups.set(place, []);
+    groups.get(place).push(each);
+  }
+  return [...groups].map(([place, rows]) => element("section", {}, element("h2", {}, place, " ", element("span", { class: "count" }, counted(rows))), table(rows, false)));
+}
+
+const counted = (rows) => {
+  const broken = rows.filter(({ state }) => state === "broken").length;
+  return broken ? `${broken} of ${rows.length} broken` : plural(rows.length, "printer");
+};
+
+function table(printers, hasLocation) {
+  const heads = ["Printer", "State", "Since", "Device", ...(hasLocation ? ["Location"] : []), "Reason"];
+  return element("table", { class: "devices" },
+    element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, ...printers.map((each) => entry(each, hasLocation))));
+}
+
+function entry({ name, address, state, since, detail, device, health }, hasLocation) {
+  return element("tr", {},
+    element("td", { class: "who" }, element("span", { class: "name" }, name), element("span", { class: "sub" }, address || "no address")),
+    element("td", {}, pill(state)),
+    element("td", { class: "when", "data-label": "since" }, when(since)),
+    element("td", { class: "who", "data-label": "device" }, element("a", { href: `#/device/${device.instanceId}` }, nameOf(device)),
+      health === "offline" ? element("span", { class: "sub" }, "device offline") : null),
+    hasLocation ? element("td", { "data-label": "location" }, placeOf(device)) : null,
+    element("td", { class: "headline" }, detail));
+}

@@ -1,0 +1,271 @@
+"""Operations with which signed-in owners and managers change the settings of locations."""
+
+import itertools
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from functools import partial
+from typing import Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from sqlalchemy import func, select
+
+from controlplane.accounts.messages import EmptyRequest
+from controlplane.accounts.names import known_locations, names_of_organizations, require_known
+from controlplane.devices.locations import messages
+from controlplane.devices.locations.locations import (
+    add_maintenance,
+    end_maintenance,
+    parse_time,
+    set_location,
+    zones,
+)
+from controlplane.devices.locations.opening_hours import read_hours
+from controlplane.devices.locations.status import Maintenance
+from controlplane.merchant.locations import name_location, name_organization
+from controlplane.operation.audit_entries import Event, Operation, Subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import (
+    conflict,
+    foreign_location,
+    invalid_field,
+    manager_required,
+    not_found,
+    read_only_key,
+)
+from controlplane.operation.operation import Procedure, procedure
+from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
+from controlplane.storage.tables import Device
+
+PREFIX: Final = "/console/api/locations"
+_write = partial(procedure, writes=True, requires_session=True)
+
+
+def location_operations() -> tuple[Procedure, ...]:
+    return (
+        procedure(PREFIX, locations),
+        _write(f"{PREFIX}/add", add),
+        _write(f"{PREFIX}/name", name),
+        _write(f"{PREFIX}/hours", set_hours),
+        _write(f"{PREFIX}/maintenance", start_maintenance),
+        _write(f"{PREFIX}/end-maintenance", finish_maintenance),
+        _write(f"{PREFIX}/name-organization", rename_organization),
+    )
+
+
+def locations(context: RequestContext, _body: EmptyRequest) -> messages.LocationsReply:
+    """Return the locations that the caller may see, with their settings."""
+    session, organization_id, caller = context.session, context.organization_id, context.caller
+    known = known_locations(session, organization_id)
+    names = {each: name for each, name in known.items() if caller.may_visit(each)}
+    at = [(organization_id, each) for each in names]
+    clocks = zones(session, at)
+    hours = {
+        row.location_id: row.opening_hours
+        for row in session.scalars(select(LocationHours).filter_by(organization_id=organization_id))
+    }
+    windows = _windows(context, names)
+    count = select(Device.location_id, func.count()).where(
+        Device.organization_id == organization_id, Device.revoked_at.is_(None)
+    )
+    counts = {row[0]: row[1] for row in session.execute(count.group_by(Device.location_id))}
+    records = [
+        messages.LocationRecord(
+            location_id=each,
+            name=name,
+            time_zone=clocks.get((organization_id, each)),
+            opening_hours=None if hours.get(each) is None else tuple(hours[each] or ()),
+            maintenance=tuple(windows.get(each, ())),
+            device_count=counts.get(each, 0),
+        )
+        for each, name in names.items()
+    ]
+    may_write = caller.kind == "session" and caller.can_write
+    url = context.settings.notify_url
+    return messages.LocationsReply(
+        organization_name=names_of_organizations(session, (organization_id,)).get(organization_id),
+        locations=tuple(sorted(records, key=lambda each: (each.name or each.location_id).lower())),
+        can_write=may_write,
+        can_add=may_write and not caller.locations,
+        alerts_to=None if url is None else urlsplit(url).hostname,
+    )
+
+
+def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.LocationAddReply:
+    """Add a location, which is always open."""
+    _require_whole(context)
+    known = known_locations(context.session, context.organization_id)
+    location_id = body.location_id or _unused_id(known)
+    if location_id in known:
+        raise conflict("existing_entity_conflict", f"there is a location {location_id} already")
+    at = _at(context, location_id)
+    name_location(context.session, at, body.name, context.now)
+    try:
+        set_location(context.session, at, body.time_zone, None, context.now)
+    except ValueError as error:
+        raise invalid_field("timeZone", str(error)) from None
+    _note(context, "location.name", location_id, body.name)
+    _note(context, "location.hours", location_id, f"always open ({body.time_zone})")
+    return messages.LocationAddReply(location_id=location_id, name=body.name)
+
+
+def name(context: RequestContext, body: messages.LocationNameRequest) -> messages.Named:
+    """Name a location."""
+    _require_existing(context, body.location_id)
+    name_location(context.session, _at(context, body.location_id), body.name, context.now)
+    _note(context, "location.name", body.location_id, body.name)
+    return messages.Named(name=body.name)
+
+
+def set_hours(context: RequestContext, body: messages.LocationHoursRequest) -> messages.Changed:
+    """Set the time zone and the opening hours of a location."""
+    _require_existing(context, body.location_id)
+    for field, lines in (("timeZone", ()), ("openingHours", body.opening_hours or ())):
+        try:
+            read_hours(body.time_zone, lines)
+        except ValueError as error:
+            raise invalid_field(field, str(error)) from None
+    at = _at(context, body.location_id)
+    is_zone_changed = set_location(
+        context.session, at, body.time_zone, body.opening_hours, context.now
+    )
+    described = "always open" if body.opening_hours is None else ", ".join(body.opening_hours)
+    _note(context, "location.hours", body.location_id, f"{described} ({body.time_zone})")
+    return messages.Changed(recalculates=is_zone_changed)
+
+
+def start_maintenance(
+    context: RequestContext, body: messages.MaintenanceRequest
+) -> messages.MaintenanceRecord:
+    """Add a maintenance window for a location or for one of its devices."""
+    _require_existing(context, body.location_id)
+    device = _device(context, body.location_id, body.instance_id)
+    at = _at(context, body.location_id)
+    zone = zones(context.session, {at}).get(at, "UTC")
+    since = context.now if body.since is None else _parse("since", body.since, zone)
+    window = Maintenance(body.instance_id, since, _parse("until", body.until, zone))
+    if window.until <= max(context.now, since):
+        raise invalid_field("until", "must be in the future, and after the start")
+    add_maintenance(context.session, at, window, body.reason)
+    until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
+    _note(context, "maintenance.add", body.location_id, f"{until} {body.reason}".strip(), device)
+    return messages.MaintenanceRecord(
+        instance_id=body.instance_id,
+        device_name=None if device is None else device.legacy_install_id,
+        since=window.since,
+        until=window.until,
+        reason=body.reason,
+    )
+
+
+def finish_maintenance(
+    context: RequestContext, body: messages.MaintenanceEndRequest
+) -> messages.MaintenanceEnded:
+    """End the current maintenance windows, and cancel the planned ones.
+
+    Without a device, this applies to the windows of the whole location.
+    """
+    _require_existing(context, body.location_id)
+    device = _device(context, body.location_id, body.instance_id)
+    at = _at(context, body.location_id)
+    ended = end_maintenance(context.session, at, body.instance_id, context.now)
+    if ended:
+        _note(context, "maintenance.end", body.location_id, "", device)
+    return messages.MaintenanceEnded(ended=ended)
+
+
+def rename_organization(
+    context: RequestContext, body: messages.OrganizationNameRequest
+) -> messages.Named:
+    """Name the organization of the session."""
+    _require_whole(context)
+    organization_id = context.organization_id
+    name_organization(context.session, organization_id, body.name, context.now)
+    context.note(
+        Event("organization.name", Subject("organization", organization_id), body.name)
+    )  # fmt: skip
+    return messages.Named(name=body.name)
+
+
+def _require_whole(context: RequestContext) -> None:
+    if not context.caller.can_write or context.caller.locations:
+        raise manager_required()
+
+
+def _require_existing(context: RequestContext, location_id: str) -> None:
+    if not context.caller.can_write:
+        raise read_only_key()
+    if not context.caller.may_visit(location_id):
+        raise foreign_location()
+    require_known(context, [location_id])
+
+
+def _unused_id(known: Collection[str]) -> str:
+    """Return the first unused id after the number of locations: ``loc-0001`` and so on."""
+    ids = (f"loc-{number:04}" for number in itertools.count(len(known) + 1))
+    return next(each for each in ids if each not in known)
+
+
+def _device(context: RequestContext, location_id: str, instance_id: UUID | None) -> Device | None:
+    if instance_id is None:
+        return None
+    device = context.device(instance_id)
+    if device.location_id != location_id:
+        raise not_found("device")
+    return device
+
+
+def _parse(field: str, text: str, zone: str) -> datetime:
+    try:
+        return parse_time(text, zone)
+    except ValueError as error:
+        raise invalid_field(field, str(error)) from None
+
+
+def _at(context: RequestContext, location_id: str) -> tuple[str, str]:
+    return context.organization_id, location_id
+
+
+def _note(
+    context: RequestContext,
+    operation: Operation,
+    location_id: str,
+    detail: str,
+    device: Device | None = None,
+) -> None:
+    of_device = "" if device is None else f"device {device.instance_id}"
+    context.note(Event(operation, Subject("location", location_id, of_device), detail))
+
+
+def _windows(
+    context: RequestContext, ids: Collection[str]
+) -> dict[str, list[messages.MaintenanceRecord]]:
+    """Return the current and planned maintenance windows by location, the earliest first."""
+    query = select(MaintenanceWindow).where(
+        MaintenanceWindow.organization_id == context.organization_id,
+        MaintenanceWindow.until > context.now,
+    )
+    rows = [
+        row
+        for row in context.session.scalars(query.order_by(MaintenanceWindow.since))
+        if row.location_id in ids
+    ]
+    names = _device_names(context, (row.instance_id for row in rows if row.instance_id))
+    windows: dict[str, list[messages.MaintenanceRecord]] = {}
+    for row in rows:
+        record = messages.MaintenanceRecord(
+            instance_id=row.instance_id,
+            device_name=None if row.instance_id is None else names.get(row.instance_id),
+            since=row.since,
+            until=row.until,
+            reason=row.reason,
+        )
+        windows.setdefault(row.location_id, []).append(record)
+    return windows
+
+
+def _device_names(context: RequestContext, ids: Iterable[UUID]) -> dict[UUID, str]:
+    query = select(Device.instance_id, Device.legacy_install_id).where(
+        context.visible(Device), Device.instance_id.in_(set(ids))
+    )
+    return {row[0]: row[1] for row in context.session.execute(query)}

@@ -1,0 +1,155 @@
+"""What the newest reports of a device say, stored so that lists can search and sort by it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from agent.presentation.findings.printers import complaints_of
+from agent.presentation.findings.rule import Finding
+from agent.presentation.findings.snapshot_facts import all_fields
+from agent.presentation.plain_text import plain
+from agent.presentation.printer_status import STATUS_SEVERITIES, printer_name, status_of
+from agent.wire.payloads.by_kind import ReportPayload
+from agent.wire.payloads.network import NetworkPayload, Printer
+from agent.wire.vocabulary import Kind
+from controlplane.storage.report_tables import DevicePrinter, ReportText
+from controlplane.storage.statements import change_rows
+from controlplane.storage.tables import Device
+
+TEXT_MAX: Final = 2000
+"""Maximum length of the text by which a report is searched. A search reads the texts of all
+devices, so they are short."""
+VALUE_MAX: Final = 64
+"""Longer values of a snapshot are no names or versions."""
+
+
+class PrinterState(IntEnum):
+    """The state of a printer, and its order in lists. The numbers are stored in the database."""
+
+    BROKEN = 0
+    WARNING = 1
+    UNKNOWN = 2
+    HEALTHY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PrinterContent:
+    """A printer in a report. The fields are columns of `DevicePrinter`."""
+
+    printer_id: str
+    name: str
+    address: str | None
+    state: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContent:
+    """The part of a report that is stored for lists.
+
+    ``text`` is in lower case. ``printers`` is None if the report does not list printers.
+    """
+
+    text: str
+    printers: tuple[PrinterContent, ...] | None = None
+
+
+def content_of(
+    payload: ReportPayload | None, headline: str, findings: tuple[Finding, ...]
+) -> ReportContent:
+    words = dict.fromkeys((headline, *(each for one in findings for each in one.sentences)))
+    if payload is None:
+        return ReportContent(_joined(words))
+    if not isinstance(payload, NetworkPayload):
+        values = (field.value for _, field in all_fields(payload) if field.status == "available")
+        names = (each for each in values if isinstance(each, str) and len(each) <= VALUE_MAX)
+        return ReportContent(_joined((*words, *names)))
+    printers = None
+    if payload.printers is not None:
+        ids = {printer.id: _printer(printer) for printer in payload.printers}
+        printers = tuple(ids.values())
+    texts = (*words, *_texts(printers or ()))
+    if payload.network_map is not None:
+        system = payload.network_map.os
+        texts = (*texts, system.platform, system.version or "")
+    return ReportContent(_joined(texts), printers)
+
+
+def store_content(
+    session: Session, device: Device, kind: Kind, content: ReportContent, at: datetime
+) -> None:
+    """Store the content of the newest report of a kind, which arrived at ``at``."""
+    text = session.get(ReportText, (device.position, kind))
+    if text is None:
+        text = ReportText(device=device.position, kind=kind, organization_id=device.organization_id)
+        session.add(text)
+    text.text = content.text
+    if content.printers is not None:
+        _store_printers(session, device, content.printers, at)
+
+
+def forget_contents(session: Session, device: Device) -> None:
+    """Delete the contents of a device that moves: its reports belong to its previous location."""
+    forget_printers(session, device)
+    change_rows(session, delete(ReportText).where(ReportText.device == device.position))
+
+
+def forget_printers(session: Session, device: Device) -> None:
+    """Delete the printers of a device that is revoked."""
+    change_rows(session, delete(DevicePrinter).where(DevicePrinter.device == device.position))
+
+
+def _store_printers(
+    session: Session, device: Device, printers: tuple[PrinterContent, ...], at: datetime
+) -> None:
+    query = select(DevicePrinter).where(DevicePrinter.device == device.position)
+    rows = {row.printer_id: row for row in session.scalars(query)}
+    for each in printers:
+        row = rows.pop(each.printer_id, None)
+        if row is None:
+            row = DevicePrinter(
+                organization_id=device.organization_id,
+                device=device.position,
+                printer_id=each.printer_id,
+                state=each.state,
+                since=at,
+            )
+            session.add(row)
+        if row.state != each.state:
+            row.state, row.since = each.state, at
+        row.name, row.address, row.detail = each.name, each.address, each.detail
+    for row in rows.values():
+        session.delete(row)
+
+
+def _printer(printer: Printer) -> PrinterContent:
+    return PrinterContent(
+        printer_id=printer.id,
+        name=printer_name(printer),
+        address=printer.address and plain(printer.address),
+        state=_state(printer),
+        detail=plain(printer.reason or ""),
+    )
+
+
+def _state(printer: Printer) -> PrinterState:
+    status = status_of(printer)
+    if STATUS_SEVERITIES[status] == "bad":
+        return PrinterState.BROKEN
+    if complaints_of(printer):
+        return PrinterState.WARNING
+    return PrinterState.UNKNOWN if status == "unknown" else PrinterState.HEALTHY
+
+
+def _texts(printers: tuple[PrinterContent, ...]) -> Iterator[str]:
+    for printer in printers:
+        yield from (printer.name, printer.address or "", printer.detail)
+
+
+def _joined(words: Iterable[str]) -> str:
+    return " ".join(filter(None, words)).lower()[:TEXT_MAX]

@@ -1,0 +1,68 @@
+"""The search of devices: by their names and locations, and by what their newest reports say."""
+
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, func, or_, select
+
+from controlplane.devices.priority import HEALTHS, has_health
+from controlplane.storage.merchant.merchant_tables import Location
+from controlplane.storage.report_tables import ReportText
+from controlplane.storage.tables import Device
+
+WORDS_MAX: Final = 8
+ID_PREFIX_MIN: Final = 6
+"""Shorter words are not compared with ids: a word such as ``cafe`` is usually part of a name."""
+
+
+def words_of(search: str | None) -> list[str]:
+    return (search or "").split()[:WORDS_MAX]
+
+
+def matches(word: str, organization_id: str) -> ColumnElement[bool]:
+    """Return the condition for devices of the organization that match a word of a search."""
+    texts = select(ReportText.device).where(
+        ReportText.organization_id == organization_id,
+        ReportText.text.contains(word.lower(), autoescape=True),
+    )
+    return or_(has_word(word, organization_id), Device.position.in_(texts))
+
+
+def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
+    """Return the condition for devices with this word in their name, location, version or id."""
+    # The columns are joined, so that a word is compared once for each of up to 50,000 devices. A
+    # word contains no space, so it never matches across two columns.
+    text = (
+        Device.legacy_install_id.concat(" ")
+        .concat(Device.location_id)
+        .concat(" ")
+        .concat(Device.platform)
+        .concat(" ")
+        .concat(func.coalesce(Device.app_version, ""))
+    )
+    locations = select(Location.id).where(
+        Location.organization_id == organization_id,
+        Location.name.icontains(word, autoescape=True),
+    )
+    return or_(
+        text.icontains(word, autoescape=True),
+        Device.location_id.in_(locations),
+        *_starts_id(word),
+        *_is_health(word.lower()),
+    )
+
+
+def _is_health(word: str) -> list[ColumnElement[bool]]:
+    return [has_health(word)] if word in HEALTHS else []
+
+
+def _starts_id(word: str) -> list[ColumnElement[bool]]:
+    """Return the condition for instance ids that start with the word, as a list of one element.
+
+    The list is empty if no id can start with the word. Ids are compared as UUIDs, because databases
+    store them in different formats.
+    """
+    digits = word.replace("-", "").lower()
+    if not ID_PREFIX_MIN <= len(digits) <= 32 or set(digits) - set("0123456789abcdef"):
+        return []
+    return [Device.instance_id.between(UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f")))]

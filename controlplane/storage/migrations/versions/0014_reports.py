@@ -1,0 +1,68 @@
+"""Adds what the newest reports say about printers, the texts by which devices are searched, and
+the time at which an unused API key expires.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0014"
+down_revision = "0013"
+
+
+def upgrade() -> None:
+    _add_report_texts()
+    _add_device_printers()
+    _add_expiry_of_unused_keys()
+
+
+def _add_report_texts() -> None:
+    """Add the texts of the newest reports. The running service reads these reports."""
+    op.create_table(
+        "report_texts",
+        sa.Column("device", sa.BigInteger(), primary_key=True, autoincrement=False),
+        sa.Column("kind", sa.Text(), primary_key=True),
+        sa.Column("organization_id", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=True),
+    )
+    op.create_index("report_texts_by_organization", "report_texts", ["organization_id"])
+    missing = sa.text("text IS NULL")
+    op.create_index(
+        "report_texts_missing",
+        "report_texts",
+        ["device"],
+        sqlite_where=missing,
+        postgresql_where=missing,
+    )
+    op.execute(
+        "INSERT INTO report_texts (device, kind, organization_id)"
+        " SELECT position, 'network', organization_id FROM devices WHERE network_report IS NOT NULL"
+    )
+    op.execute(
+        "INSERT INTO report_texts (device, kind, organization_id) SELECT position, 'application',"
+        " organization_id FROM devices WHERE application_report IS NOT NULL"
+    )
+
+
+def _add_device_printers() -> None:
+    position = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    op.create_table(
+        "device_printers",
+        sa.Column("position", position, primary_key=True, autoincrement=True),
+        sa.Column("organization_id", sa.Text(), nullable=False),
+        sa.Column("device", sa.BigInteger(), nullable=False),
+        sa.Column("printer_id", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("address", sa.Text(), nullable=True),
+        sa.Column("state", sa.Integer(), nullable=False),
+        sa.Column("detail", sa.Text(), nullable=False),
+        sa.Column("since", sa.DateTime(timezone=True), nullable=False),
+    )
+    op.create_index(
+        "device_printers_by_state", "device_printers", ["organization_id", "state", "position"]
+    )
+    op.create_index("device_printers_by_device", "device_printers", ["device"])
+
+
+def _add_expiry_of_unused_keys() -> None:
+    expiry = sa.Column("unused_until", sa.DateTime(timezone=True), nullable=True)
+    op.add_column("api_keys", expiry)

@@ -1,0 +1,262 @@
+"""What the newest reports say: health, the printers of all devices, the search, and old reports."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
+
+from agent.wire import routes
+from agent.wire.codec import encode
+from controlplane.devices.liveness import update_liveness
+from controlplane.devices.locations.locations import add_maintenance
+from controlplane.devices.locations.status import Maintenance
+from controlplane.devices.overview.report_contents import TEXT_MAX, content_of
+from controlplane.devices.overview.summaries import store_old_contents
+from controlplane.devices.priority import HEALTHS, SEVERITIES, Priority, has_health, health_of
+from controlplane.merchant.locations import name_location
+from controlplane.storage.report_tables import DevicePrinter, ReportText
+from controlplane.storage.tables import Device
+from tests.fixtures.payloads import application_snapshot, small_venue
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.simulated_device import SimulatedDevice
+
+VENUE = json.loads(encode(small_venue()))
+SNAPSHOT = json.loads(encode(application_snapshot()))
+
+
+def with_printers(**reasons: str) -> Any:
+    """Return a report whose printers are reachable, with these reasons by printer id."""
+    report = json.loads(json.dumps(VENUE))
+    for printer in report["printers"]:
+        reason = reasons.get(printer["id"], "")
+        printer |= {"status": "reachable", "matchedEndpoint": None, "reason": reason}
+    return report
+
+
+async def ask(service: RunningService, call: str, key: str | None = None, **body: Any) -> Any:
+    reply = await service.post(f"/console/api/{call}", json.dumps(body), api_key=key)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+async def enroll(service: RunningService, name: str, location: str = "loc-0001") -> SimulatedDevice:
+    device = service.device(location_id=location)
+    reply = await device.enroll(legacyInstallId=name)
+    device.binding_id = reply.json()["bindingId"]
+    return device
+
+
+async def printers(service: RunningService, key: str | None = None, **filters: Any) -> list[Any]:
+    """Return device, printer and state, in pages of two."""
+    rows, cursor = list[Any](), dict[str, str]()
+    while True:
+        page = await ask(service, "printers", key, size=2, **filters, **cursor)
+        rows += [
+            (each["device"]["legacyInstallId"], each["id"], each["state"])
+            for each in page["printers"]
+        ]
+        if page["nextCursor"] is None:
+            return rows
+        cursor = {"cursor": page["nextCursor"]}
+
+
+async def listed(service: RunningService, search: str) -> list[str]:
+    page = await ask(service, "overview", search=search)
+    return [row["device"]["legacyInstallId"] for row in page["devices"]]
+
+
+async def test_every_device_has_exactly_one_health(service: RunningService) -> None:
+    await enroll(service, "till")
+
+    def work(session: Session) -> None:
+        for priority in Priority:
+            for severity in (None, *SEVERITIES):
+                session.execute(update(Device).values(priority=priority, severity=severity))
+                healths = [
+                    each
+                    for each in HEALTHS
+                    if session.scalar(select(Device.position).where(has_health(each)))
+                ]
+                assert healths == [health_of(priority, severity)]
+
+    service.database.write(work)
+
+
+async def test_a_device_that_never_connected_stays_so_while_its_location_is_closed(
+    service: RunningService,
+) -> None:
+    device = await enroll(service, "till")
+    now = service.clock()
+
+    def work(session: Session) -> None:
+        row = session.scalars(select(Device)).one()
+        at = (row.organization_id, row.location_id)
+        add_maintenance(session, at, Maintenance(None, now, now + timedelta(days=1)), "works")
+
+    service.database.write(work)
+    service.clock.advance(service.core.settings.online_window_s + 1)
+    await sweep(service)
+    (row,) = (await ask(service, "overview"))["devices"]
+    assert (row["health"], row["state"]) == ("never-connected", "maintenance")
+    await device.heartbeat()
+    service.clock.advance(service.core.settings.online_window_s + 1)
+    await sweep(service)
+    (row,) = (await ask(service, "overview"))["devices"]
+    assert (row["health"], row["state"]) == ("healthy", "maintenance")
+
+
+async def sweep(service: RunningService) -> None:
+    now, window = service.clock(), service.core.settings.offline_window
+    await service.core.write(lambda session: update_liveness(session, now, window))
+
+
+async def test_printers_are_listed_broken_first_with_their_counts(service: RunningService) -> None:
+    bar, office = await enroll(service, "bar"), await enroll(service, "office", "loc-0002")
+    await bar.submit(with_printers(bar="The printer reports: out of paper."))
+    await office.submit(VENUE)
+    assert await printers(service) == [
+        ("office", "kitchen", "broken"),
+        ("office", "office", "broken"),
+        ("bar", "bar", "warning"),
+        ("bar", "kitchen", "healthy"),
+        ("bar", "office", "healthy"),
+        ("office", "bar", "healthy"),
+    ]
+    states = (await ask(service, "printers"))["states"]
+    assert states == {"broken": 2, "warning": 1, "unknown": 0, "healthy": 3}
+    for state, count in states.items():
+        assert len(await printers(service, state=state)) == count
+    assert {row[0] for row in await printers(service, location="loc-0002")} == {"office"}
+    assert await printers(service, search="paper") == [("bar", "bar", "warning")]
+    assert len(await printers(service, search="office 9100")) == 2
+    restricted = service.make_key(can_write=False, locations=["loc-0002"])
+    assert {row[0] for row in await printers(service, restricted)} == {"office"}
+    states = (await ask(service, "printers", restricted))["states"]
+    assert sum(states.values()) == 3
+
+
+async def test_the_state_of_a_printer_is_as_old_as_the_first_report_with_it(
+    service: RunningService,
+) -> None:
+    till = await enroll(service, "till")
+    times = []
+    for report in (VENUE, VENUE, with_printers(), None):
+        service.clock.advance(60)
+        await till.submit(report)
+        (kitchen,) = (await ask(service, "printers", search="kitchen"))["printers"]
+        times.append((kitchen["state"], kitchen["since"]))
+    broken, still_broken, healthy, not_checked = times
+    assert broken == still_broken
+    # A report without content says nothing about printers.
+    assert healthy == not_checked
+    assert (broken[0], healthy[0]) == ("broken", "healthy")
+    assert broken[1] < healthy[1]
+
+
+async def test_a_printer_that_was_removed_and_those_of_a_revoked_device_are_not_listed(
+    service: RunningService,
+) -> None:
+    till = await enroll(service, "till")
+    await till.submit(VENUE)
+    fewer = VENUE | {"printers": VENUE["printers"][:1]}
+    await till.submit(fewer)
+    assert await printers(service) == [("till", "bar", "healthy")]
+    await till.call(routes.REVOKE, instanceId=till.instance_id)
+    assert await printers(service) == []
+
+
+async def test_the_search_reads_locations_and_newest_reports(service: RunningService) -> None:
+    bar = await enroll(service, "bar")
+    await enroll(service, "empty")
+    await bar.submit(VENUE)
+    await bar.submit(SNAPSHOT, kind="application")
+    at = ("org-0001", "loc-0001")
+    now = service.clock()
+    service.database.write(lambda session: name_location(session, at, "Harbour Street", now))
+    for search, names in (
+        ("MOVED", ["bar"]),
+        ("192.168.1.61:9100", ["bar"]),
+        ("stuck paper", ["bar"]),
+        ("harbour", ["bar", "empty"]),
+        ("harbour laser", ["bar"]),
+        ("debian", ["bar"]),
+        ("100%", []),
+    ):
+        assert await listed(service, search) == names, search
+    await bar.submit(VENUE | {"printers": [], "networkMap": None})
+    assert await listed(service, "moved") == []
+
+
+async def test_reports_of_an_older_release_are_read_once(service: RunningService) -> None:
+    bar = await enroll(service, "bar")
+    await bar.submit(VENUE)
+    await bar.submit(SNAPSHOT, kind="application")
+    before = await printers(service)
+
+    def forget(session: Session) -> None:
+        session.execute(delete(DevicePrinter))
+        session.execute(update(ReportText).values(text=None))
+
+    service.database.write(forget)
+    assert await listed(service, "laser") == []
+    assert service.database.write(store_old_contents) == 2
+    assert service.database.write(store_old_contents) == 0
+    assert await listed(service, "laser") == ["bar"]
+    assert await printers(service) == before
+
+
+async def test_reports_of_the_fleet_are_listed_with_their_headlines(
+    service: RunningService,
+) -> None:
+    bar, office = await enroll(service, "bar"), await enroll(service, "office", "loc-0002")
+    await bar.submit(VENUE)
+    service.clock.advance(60)
+    await office.submit(SNAPSHOT, kind="application")
+    first = await ask(service, "reports", size=1)
+    second = await ask(service, "reports", size=1, cursor=first["nextCursor"])
+    assert second["nextCursor"] is None
+    newest, oldest = *first["reports"], *second["reports"]
+    assert (newest["name"], newest["kind"]) == ("office", "application")
+    assert oldest["headline"].startswith("Kitchen printer has moved")
+    for filters, names in (
+        ({"kind": "network"}, ["bar"]),
+        ({"instanceId": office.instance_id}, ["office"]),
+        ({"since": newest["createdAt"]}, ["office"]),
+    ):
+        reports = (await ask(service, "reports", **filters))["reports"]
+        assert [each["name"] for each in reports] == names
+
+
+async def test_healths_are_listed_page_by_page(service: RunningService) -> None:
+    bar, office = await enroll(service, "bar"), await enroll(service, "office")
+    await bar.submit(VENUE)
+    first = await ask(service, "healths", size=1)
+    second = await ask(service, "healths", size=1, cursor=first["nextCursor"])
+    assert second["nextCursor"] is None
+    assert [
+        (each["instanceId"], each["health"]) for each in first["devices"] + second["devices"]
+    ] == [
+        (bar.instance_id, "broken"),
+        (office.instance_id, "healthy"),
+    ]
+    (only,) = (await ask(service, "healths", search="laser"))["devices"]
+    assert only["instanceId"] == bar.instance_id
+
+
+async def test_a_count_includes_the_devices_of_other_pages(service: RunningService) -> None:
+    bar, *_ = [await enroll(service, name) for name in ("bar", "kitchen", "office")]
+    await bar.call(routes.REVOKE, instanceId=bar.instance_id)
+    for size in (1, 50):
+        page = await ask(service, "overview", size=size, count=True)
+        assert (page["total"], page["requestable"]) == (3, 2)
+    assert (await ask(service, "overview"))["total"] is None
+
+
+def test_the_text_of_a_report_is_limited() -> None:
+    name = "a long name of a printer " * 40
+    (printer, *_) = small_venue().printers or ()
+    many = tuple(printer.model_copy(update={"id": f"p{n}", "name": name}) for n in range(64))
+    payload = small_venue().model_copy(update={"printers": many})
+    assert len(content_of(payload, "headline", ()).text) == TEXT_MAX
