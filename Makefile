@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # With this variable, each of the hundreds of processes that the tests start would compile the sources
 # again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help environment demo quick test test-all affected check lint types imports format test-crash test-liar test-demo screenshots bench-network clean
+.PHONY: help environment demo quick test test-all affected check lint types imports format test-crash test-liar test-venues test-demo screenshots bench-network clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-21s %s\n", $$1, $$2}'
@@ -192,6 +192,9 @@ test-crash: $(STAMP) ## kill the agent at every failpoint, for both kinds of rep
 
 test-liar: $(STAMP) ## send 50,000 forged mDNS packets to a network with ten printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
+
+test-venues: $(STAMP) ## compare the verdicts in 5,000 generated venues with what CUPS would do (6 minutes)
+	@VENUES=5000 $(BIN)/python -m pytest -n0 -s tests/unit/collectors/network/matching/test_venues.py $(ARGS)
 
 test-demo: $(STAMP) ## kill the demo at every moment, with every signal (some minutes)
 	@DEMO_KILLS=full $(BIN)/python -m pytest -n0 -s tests/scenario/demo $(ARGS)

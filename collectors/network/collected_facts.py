@@ -29,10 +29,17 @@ class CollectedFacts:
     macs: dict[str, str] = field(default_factory=dict)
     attempts: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
     """The results of all connections to each print port that was tried more than once, oldest
-    first."""
+    first, and to those of printers outside of the scanned networks that did not answer."""
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False
+
+    def add_silent(self, targets: Sequence[Target]) -> None:
+        """Add the ports of ``targets`` whose address did not answer at all."""
+        answered = {host.address for host in self.scan.hosts}
+        for target in targets:
+            for port in () if target.address in answered else target.ports or ():
+                self.attempts[target.address, port] = ("no-answer",)
 
     def add_attempt(
         self, targets: Sequence[Target], before: Mapping[str, ScannedHost], findings: ScanFindings

@@ -62,11 +62,13 @@ from collectors.network.scan.targets import (
     select_targets,
 )
 from collectors.network.sources import Sources
-from collectors.shared.addresses import ipv4_host
+from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
 
 MDNS_MAX_S = 10.0
-NAMES_MAX_S = 2.0
+NAMES_MAX_S = 11.0
+"""The system's resolver waits five seconds for each name server, and tries twice (resolv.conf(5)).
+Print systems wait as long."""
 _DISCOVERY_SHARE = 0.8
 _RESERVE_S = 0.3
 _GRACE_S = 0.2
@@ -247,21 +249,26 @@ class _Collection:
         collected, job = self._collected, self._job
         if collected.known is None or not self._may_leave_machine:
             return
+        from collectors.network.progress import destinations_in
+
         tried = {(h.address, port) for h in collected.scan.hosts for port in h.tried_ports}
         if job.printers_only:
             ports = (*USUAL_PORTS, *(printer.port for printer in collected.known if printer.port))
             tried |= {(t.address, port) for t in collected.scan.unanswered for port in ports}
         targets, limitations = printer_targets(
-            collected.known,
+            destinations_in(collected),
             tried=tried,
             own=collected.local.own_addresses,
             exclude=job.exclude,
+            networks=[network_of(a) for i in self._interfaces for a in i.addresses],
         )
         collected.limitations += limitations
         if targets:
             connect = partial(self._run_scan, targets, (), discoveries)
             findings = self._guarded("scan", connect, lambda _: ScanFindings())
             collected.scan = merge(collected.scan, findings, targets)
+            if findings.state.state == "succeeded":
+                collected.add_silent(targets)
 
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Connect again to print ports that failed: another till may have been using them."""

@@ -140,7 +140,8 @@ class KnownPrinter:
     printer had when it last answered. ``is_file_missing``: the device is plugged in, but the device
     file that the queue prints to is missing. ``suspended`` is the device's folder in sysfs if the
     kernel has suspended the device. ``stuck_jobs`` is the number of stuck jobs in its queue
-    (``print_jobs.py``).
+    (``print_jobs.py``). ``dns_sd_type`` is the type of the DNS-SD service, such as ``_ipp._tcp``.
+    ``lookup_s`` is the time in seconds that the system's resolver took for ``host``.
     """
 
     id: str
@@ -156,6 +157,7 @@ class KnownPrinter:
     mac_address: str | None = None
     serial: str | None = None
     dns_sd_name: str | None = None
+    dns_sd_type: str | None = None
     make_model: str | None = None
     present: bool | None = None
     presence_reason: str | None = None
@@ -168,6 +170,11 @@ class KnownPrinter:
     is_rejecting: bool = False
     stuck_jobs: int = 0
     is_on_wsd_port: bool = False
+    lookup_s: float = 0.0
+
+
+SLOW_LOOKUP_S = 2.0
+"""A lookup of a host name that takes longer is reported as a problem of the name servers."""
 
 
 def is_resolved_by_mdns(printer: KnownPrinter) -> bool:

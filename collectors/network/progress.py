@@ -7,15 +7,21 @@ from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Una
 from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
+from collectors.network.matching.cases import located_addresses
 from collectors.network.matching.causes import machine_causes
-from collectors.network.matching.devices import sure_macs
-from collectors.network.matching.locate import located_addresses
+from collectors.network.matching.destination import with_destinations
 from collectors.network.matching.machine import find_machine_symptoms
 from collectors.network.matching.match import match
+from collectors.network.matching.recognise import known_macs
 from collectors.network.matching.symptoms import NOTHING_WRONG
 from collectors.network.mdns.announced import Announced, LinkLayer, announced, wanted_by
 from collectors.network.network_map import assemble_endpoints, assemble_hosts, worth_keeping
-from collectors.network.observations import Enrichment, Observations, PrinterMatches
+from collectors.network.observations import (
+    Enrichment,
+    KnownPrinter,
+    Observations,
+    PrinterMatches,
+)
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it had finished"
@@ -65,9 +71,7 @@ def printer_addresses_in(collected: CollectedFacts) -> set[str]:
     for printer in known:
         learned = printer.learned
         addresses.update(printer.addresses)
-        macs = tuple(sure_macs(printer))
-        if learned is not None and learned.mac_address:
-            macs = (*macs, learned.mac_address)
+        macs = known_macs(printer)
         addresses.update(address for address, mac in collected.macs.items() if mac.endswith(macs))
         if learned is not None and learned.address and not printer.addresses:
             addresses.add(learned.address)
@@ -89,6 +93,12 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
         key: Queues(ports[key].queues if key in ports else (), tuple(own.get(key, ())))
         for key in (*ports, *own)
     }
+
+
+def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
+    """Return this machine's printers at the addresses to which their names lead."""
+    observed = observed_in(collected, announced_in(collected))
+    return with_destinations(collected.known or (), observed)
 
 
 def answers_in(collected: CollectedFacts) -> Enrichment:

@@ -13,7 +13,7 @@ from typing import Any
 
 from collectors.network.matching.reasons import listed
 from collectors.network.matching.symptoms import Condition, MachineSymptoms, Symptoms
-from collectors.network.observations import is_resolved_by_mdns
+from collectors.network.observations import SLOW_LOOKUP_S, is_resolved_by_mdns
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,19 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "move one of them, so that both are in the same network",
         ),
         Cause(
+            "already-set-up",
+            lambda s, _: bool(s.left and s.set_up_as),
+            "{s.seen}; it is already set up there as {s.set_up_as}; {s.left}",
+            "a device with the printer's identity answers at another address, and another queue"
+            " prints there",
+            "print with that queue and remove this one",
+        ),
+        Cause(
             "address-changed",
             lambda s, _: bool(s.left),
             "{s.seen}; {s.left}",
-            "a device with the printer's MAC, UUID or serial number answers at another address",
+            "a device with the printer's MAC, or with two of its serial number, UUID and host name,"
+            " answers at another address",
             "set the printer up with its new address, or give it a fixed one",
         ),
         Cause(
@@ -139,11 +148,39 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "was it renamed or removed there?",
         ),
         Cause(
+            "renamed",
+            lambda s, _: bool(s.device_at) and bool(s.printer.dns_sd_name),
+            "{s.seen}; the device that had this name is at {s.device_at}",
+            "no device announces the queue's name and service, but the printer was recognised",
+            "was it renamed? Set the printer up again, or restore its name",
+        ),
+        Cause(
+            "name-lost",
+            lambda s, _: bool(s.device_at),
+            "{s.seen}; the device is at {s.device_at}",
+            "its host name has no address, but the printer was recognised at another address",
+            "correct the name in the router or name server, or set the printer up by its address",
+        ),
+        Cause(
+            "name-servers-silent",
+            lambda s, _: s.in_vain == "name server",
+            "{s.seen}",
+            "the name servers of this machine do not answer",
+            "correct the name servers of this machine or of the router's DHCP",
+        ),
+        Cause(
             "name-unresolved",
             lambda s, _: s.in_vain == "host name",
             "{s.seen}",
-            "neither the name server nor mDNS has an address for its host name",
+            "the name servers have no address for its host name",
             "correct the name in the router or name server, or set the printer up by its address",
+        ),
+        Cause(
+            "service-changed",
+            lambda s, _: s.in_vain == "service",
+            "{s.seen}",
+            "a device announces the queue's name, but not its type of service or not its UUID",
+            "enable AirPrint (IPP) in its settings, or set the printer up again",
         ),
         Cause(
             "off",
@@ -342,6 +379,15 @@ _GROUPS: dict[str, tuple[Cause, ...]] = {
             "printers are set up in a Wi-Fi network, and its whole range was tried",
             "switch off client isolation (AP isolation, guest network), or use the cable",
             is_there=lambda m: bool(m.isolated_on),
+        ),
+        Cause(
+            "slow-name-servers",
+            lambda s, _: s.printer.lookup_s >= SLOW_LOOKUP_S,
+            "the name servers took {m.slow_lookup_s:.0f} seconds to find a printer by its name",
+            "the lookup of a printer's name took two seconds or more, for example because the"
+            " first name server does not answer",
+            "remove the name server that does not answer from this machine or the router's DHCP",
+            is_there=lambda m: m.slow_lookup_s > 0,
         ),
         Cause(
             "multicast-filtered",

@@ -1,40 +1,39 @@
-"""Groups observations into devices, and finds the device of a printer by evidence."""
+"""Groups observations into devices, and finds devices by their MAC, UUID, serial number or name."""
 
 import ipaddress
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import combinations
 
-from collectors.network.matching.identity import (
-    mac_in_address,
-    mac_in_hostname,
-    mac_in_uuid,
-    mac_tail_in_hostname,
+from collectors.network.matching.identity import mac_in_address
+from collectors.network.matching.models import is_other_model, is_same_plain_model, plain_model
+from collectors.network.observations import (
+    HostObservation,
+    MdnsService,
+    Observations,
+    PortObservation,
 )
-from collectors.network.matching.models import is_same_plain_model, plain_model
-from collectors.network.observations import KnownPrinter, Observations, PortObservation
 from collectors.shared.addresses import PRINT_PORTS, RAW_PRINT_PORTS, numeric_order
 
-By = Literal["UUID", "MAC", "serial number", "DNS-SD name", "address", "host name", "name"]
-
-IDENTITIES: tuple[By, ...] = ("UUID", "MAC", "serial number")
-"""Evidence that stays the same when a device gets another address."""
-
-NAMES: tuple[By, ...] = ("DNS-SD name", "name")
-"""Weak evidence, because any device may use any name."""
+_INTERFACES_MAX = 4
+_NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
     """One device. ``addresses`` has its IPv4 addresses first, then the IPv6 addresses that are
-    certainly its own."""
+    certainly its own. ``is_alive``: it answered a connection, or something about it was announced.
+    ``is_there``: it is alive, or it answered ARP during the scan.
+    """
 
     addresses: tuple[str, ...]
     mac_addresses: tuple[str, ...]
     hostnames: tuple[str, ...]
     observations: tuple[PortObservation, ...]
+    is_alive: bool = True
+    is_there: bool = True
 
     @property
     def address(self) -> str:
@@ -53,105 +52,97 @@ class Device:
         return tuple(serial for each in self.observations for serial in each.serials)
 
     @property
+    def instances(self) -> tuple[str, ...]:
+        return tuple(name for each in self.observations for name in each.instances)
+
+    @property
     def print_ports(self) -> tuple[PortObservation, ...]:
         return tuple(each for each in self.observations if each.port in PRINT_PORTS)
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """The devices that the strongest evidence points to, and the kind of that evidence."""
-
-    devices: tuple[Device, ...]
-    by: By
 
 
 def group_devices(observed: Observations) -> tuple[Device, ...]:
     """Group the observations into devices. Each IPv4 address is a device, with these exceptions.
 
-    An IPv6 address belongs to the IPv4 address with the same MAC or host name, if there is exactly
-    one such IPv4 address. Several IPv4 addresses with the same host name and the same UUID are one
-    device, for example with cable and Wi-Fi. Addresses with only the same MAC stay separate
-    devices, because the MAC may be that of proxy ARP. Only MACs from the scan are used: the
-    neighbour table may still have the MAC of a device that had the address before.
+    An IPv6 address belongs to the IPv4 address with its MAC or host name, if there is exactly one
+    such IPv4 address. IPv4 addresses with one host name, or with one UUID and serial number, are
+    one device, for example with cable and Wi-Fi, unless another identity or the model differs.
+    Addresses with only the same MAC stay separate devices, because a repeater or proxy ARP may
+    answer with its own MAC. Only MACs from the scan are used: the neighbour table may still have
+    the MAC of an earlier device.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for each in observed.ports.values():
         observations[each.address].append(each)
-    macs = {a: h.scanned.mac_address for a, h in observed.hosts.items() if h.scanned}
-    marks = {
-        address: _Marks(
-            mac_address=macs.get(address),
-            hostnames=next((each.hostnames for each in observations[address]), ()),
-            uuids=tuple(uuid for each in observations[address] for uuid in each.uuids),
-        )
-        for address in sorted({*macs, *observations}, key=numeric_order)
+    scanned = {a for a, host in observed.hosts.items() if host.scanned}
+    single = {
+        address: _device((address,), observed.hosts.get(address), observations.get(address, ()))
+        for address in sorted({*scanned, *observations}, key=numeric_order)
     }
-    owners, first = _owners(marks), _first_addresses(marks)
+    names = _names(observed)
+    for address, device in single.items():
+        names[address] |= {f"{uuid} {n}" for uuid in device.uuids for n in device.serials}
+        if ":" in address:  # the services of a host are listed at its IPv4 addresses
+            names[address] |= {name.lower() for name in device.hostnames}
+    first = _first_addresses(single, names)
+    owners = _owners(single, names, first)
     members: dict[str, list[str]] = {}
-    for address in marks:
+    for address in single:
         owner = owners.get(address, address)
         members.setdefault(first.get(owner, owner), []).append(address)
-    return tuple(_device(group, marks, observations) for group in members.values())
+    return tuple(_joined([single[address] for address in group]) for group in members.values())
 
 
 class DeviceIndex:
-    """Finds devices by each kind of evidence."""
+    """Finds devices by their addresses and by each kind of identity."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
-        self._devices = tuple(devices)
-        self._models: dict[str, list[Device]] = defaultdict(list)
-        for device in devices:
-            for model in set(map(plain_model, device.models)):
-                self._models[model].append(device)
-        self._stores: dict[By, dict[str, list[Device]]] = {}
-        for by, keys in _DEVICE_KEYS:
+        self.devices = tuple(devices)
+        self._at = {address: device for device in devices for address in device.addresses}
+        self._stores: dict[str, dict[str, list[Device]]] = {}
+        for kind in ("mac_addresses", "uuids", "serials", "hostnames", "instances"):
             store: dict[str, list[Device]] = defaultdict(list)
             for device in devices:
-                for key in dict.fromkeys(keys(device)):
-                    store[key].append(device)
-            self._stores[by] = store
+                for value in dict.fromkeys(_keys(kind, device)):
+                    store[value].append(device)
+            self._stores[kind] = store
 
-    def find(self, printer: KnownPrinter, skip: Collection[By] = ()) -> Match | None:
-        """Return the devices to which the strongest evidence points.
+    def at(self, address: str) -> Device | None:
+        return self._at.get(address)
 
-        Evidence of the kinds in ``skip`` is not used. Returns None if no evidence points to a
-        device.
+    def having(self, kind: str, value: str | None) -> tuple[Device, ...]:
+        """Return the devices with a value. ``kind`` is an attribute of `Device`.
+
+        A host name is compared with and without ``.local``, an instance name also in the form of a
+        queue name, and a value of three bytes with the end of a MAC.
         """
-        for by in BY:
-            if by in skip:
-                continue
-            store = self._stores[by]
-            hits = [device for key in evidence_of(printer, by) for device in store.get(key, ())]
-            if hits:
-                return Match(tuple(dict.fromkeys(hits)), by)
-        return None
+        store = self._stores[kind]
+        return tuple(store.get(value.lower() if kind in _NAMES else value, ())) if value else ()
 
-    def evidence(self, printer: KnownPrinter, by: By, device: Device) -> set[str]:
-        """Return the values of one kind of evidence that a printer and a device share."""
-        store = self._stores[by]
-        return {key for key in evidence_of(printer, by) if device in store.get(key, ())}
+    def is_shared(self, mac_address: str, left: str = "") -> bool:
+        """Return whether several devices have a MAC, so that it identifies none of them.
+
+        A device at the address ``left`` counts only if it answers: its entry in the neighbour table
+        may be older than the move of the printer that had this address.
+        """
+        devices = self.having("mac_addresses", mac_address)
+        there = (d.is_alive or (d.is_there and left not in d.addresses) for d in devices)
+        return sum(there) > 1
 
     def printers(self) -> Iterator[Device]:
-        """Yield the devices that are certainly printers, because of a model or a raw print port."""
-        for device in self._devices:
-            ports = device.print_ports
+        """Yield the devices that are certainly printers, because of a model or a raw print port.
+
+        A device that was seen only by IPv6 may be one of the others.
+        """
+        for device in self.devices:
+            ports = device.print_ports if ":" not in device.address else ()
             if any(e.models or (e.port in RAW_PRINT_PORTS and e.contact) for e in ports):
                 yield device
 
     def of_model(self, model: str | None) -> Iterator[Device]:
-        """Yield the devices of this model. A device that gives several names of the model is
-        yielded several times."""
         wanted = plain_model(model)
-        for known, devices in self._models.items():
-            if is_same_plain_model(wanted, known):
-                yield from devices
-
-    @property
-    def devices(self) -> tuple[Device, ...]:
-        return self._devices
-
-    def at(self, address: str) -> Device | None:
-        return next(iter(self._stores["address"].get(address, ())), None)
+        for device in self.devices if wanted else ():
+            if any(is_same_plain_model(wanted, plain_model(each)) for each in device.models):
+                yield device
 
 
 def service_names(name: str) -> tuple[str, ...]:
@@ -164,150 +155,131 @@ def service_names(name: str) -> tuple[str, ...]:
     return (lower, _NOT_IN_QUEUE_NAMES.sub("_", lower).strip("_"))
 
 
-def evidence_of(printer: KnownPrinter, by: By) -> tuple[str, ...]:
-    """Return a printer's values of one kind of evidence, as `DeviceIndex` compares them."""
-    return tuple(dict.fromkeys(_PRINTER_KEYS[by](printer)))
+def host_names(name: str) -> tuple[str, ...]:
+    """Return a host name in the two forms that are compared: with and without ``.local``."""
+    plain = name.lower().rstrip(".")
+    return (plain, plain.removesuffix(".local"))
 
 
-def sure_macs(printer: KnownPrinter) -> Iterator[str]:
-    """Yield the MACs in a printer's setup: its own MAC, and a MAC in its host name or IPv6 address.
+def is_one_device(one: Device, other: Device) -> bool:
+    """Return whether nothing shows that two addresses belong to different devices.
 
-    Some host names contain only the last three bytes of a MAC. Then these three are yielded.
+    The interfaces of one device accept connections to the same ports.
     """
-    host = printer.host
-    in_host = (mac_in_hostname(host), mac_in_address(host), mac_tail_in_hostname(host))
-    yield from filter(None, (printer.mac_address, *in_host))
+    pairs = ((one.uuids, other.uuids), (one.serials, other.serials))
+    if any(a and b and not set(a) & set(b) for a, b in pairs):
+        return False
+    opened = [
+        {e.port for e in device.observations if e.contact == "open"} for device in (one, other)
+    ]
+    if opened[0] != opened[1] and all(opened):
+        return False
+    return not any(is_other_model(a, b) for a in one.models for b in other.models)
 
 
-_IN_UUID = "in a UUID: "
-_NOT_IN_QUEUE_NAMES = re.compile(r"[^a-z0-9]+")
+_NAMES = ("hostnames", "instances")
 
 
-def _device_macs(device: Device) -> Iterator[str]:
-    yield from device.mac_addresses
-    yield from (_IN_UUID + mac for uuid in device.uuids if (mac := mac_in_uuid(uuid)))
-    for name in device.hostnames:
-        if mac := mac_in_hostname(name):
-            yield mac
-    # Some printers have only the last three bytes of the MAC in their host name. Such a host name
-    # is compared with these bytes.
-    yield from {mac[-8:] for mac in device.mac_addresses}
-
-
-def _printer_macs(printer: KnownPrinter) -> Iterator[str]:
-    for mac in sure_macs(printer):
-        yield from (mac, _IN_UUID + mac)
-    yield from _learned(printer, "mac_address")
-    # The last 12 digits of two UUIDs may be equal by chance or because of the firmware. So these
-    # digits of the printer's UUID are compared only with MACs, not with the UUIDs of devices.
-    yield from filter(None, (mac_in_uuid(printer.uuid),))
-
-
-def instance_names(device: Device) -> Iterator[str]:
-    for observation in device.observations:
-        for instance in observation.instances:
-            yield from service_names(instance)
-
-
-def _names(hostnames: Iterable[str]) -> Iterator[str]:
-    for name in hostnames:
-        plain = name.lower().rstrip(".")
-        yield plain
-        yield plain.removesuffix(".local")
-
-
-def _learned(
-    printer: KnownPrinter, mark: Literal["mac_address", "uuid", "serial"]
-) -> tuple[str, ...]:
-    """Return an identity that a printer had when it last answered, if it is set up by its address.
-
-    It is not used for a printer that is set up by a name: jobs go to that name, whichever device
-    has it now.
-    """
-    learned = printer.learned if printer.addresses else None
-    value: str | None = getattr(learned, mark, None)
-    return (value,) if value else ()
-
-
-_DEVICE_KEYS: tuple[tuple[By, Callable[[Device], Iterable[str]]], ...] = (
-    ("UUID", lambda device: device.uuids),
-    ("MAC", _device_macs),
-    ("serial number", lambda device: device.serials),
-    ("DNS-SD name", instance_names),
-    ("address", lambda device: device.addresses),
-    ("host name", lambda device: _names(device.hostnames)),
-    ("name", instance_names),
-)
-
-_PRINTER_KEYS: dict[By, Callable[[KnownPrinter], Iterable[str]]] = {
-    "UUID": lambda printer: (printer.uuid,) if printer.uuid else _learned(printer, "uuid"),
-    "MAC": _printer_macs,
-    "serial number": lambda printer: (
-        (printer.serial,) if printer.serial else _learned(printer, "serial")
-    ),
-    "address": lambda printer: printer.addresses,
-    "host name": lambda printer: _names((printer.host,)) if printer.host else (),
-    "DNS-SD name": lambda p: service_names(p.dns_sd_name)[:1] if p.dns_sd_name else (),
-    "name": lambda printer: (printer.name.lower(),),
-}
-
-BY: tuple[By, ...] = tuple(_PRINTER_KEYS)
-"""The kinds of evidence, the strongest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    mac_address: str | None
-    hostnames: tuple[str, ...]
-    uuids: tuple[str, ...]
-
-
-def _first_addresses(marks: dict[str, _Marks]) -> dict[str, str]:
-    """Map each IPv4 address to the first address with the same host name and the same UUID."""
-    heads: dict[tuple[str, str], str] = {}
-    first: dict[str, str] = {}
-    for address, own in marks.items():
-        if not _is_ipv6(address):
-            keys = [(name.lower(), uuid) for name in own.hostnames for uuid in own.uuids]
-            first[address] = next((heads[key] for key in keys if key in heads), address)
-            for key in keys:
-                heads.setdefault(key, first[address])
-    return first
-
-
-def _owners(marks: dict[str, _Marks]) -> dict[str, str]:
-    """Map an IPv6 address to the only IPv4 address with its MAC, or else its host name."""
-    by_mark: dict[str, list[str]] = defaultdict(list)
-    for address, own in marks.items():
-        if not _is_ipv6(address):
-            for mark in _mark_keys(own):
-                by_mark[mark].append(address)
-    owners: dict[str, str] = {}
-    for address, own in marks.items():
-        if _is_ipv6(address):
-            candidates = (by_mark.get(mark, []) for mark in _mark_keys(own))
-            only = next((each[0] for each in candidates if len(each) == 1), None)
-            if only is not None:
-                owners[address] = only
-    return owners
-
-
-def _mark_keys(marks: _Marks) -> tuple[str, ...]:
-    mac = (marks.mac_address,) if marks.mac_address else ()
-    return (*mac, *(name.lower() for name in marks.hostnames))
+def _keys(kind: str, device: Device) -> Iterator[str]:
+    for value in getattr(device, kind):
+        if kind == "mac_addresses":
+            yield from (value, value[-8:])
+        elif kind == "instances":
+            yield from service_names(value)
+        elif kind == "hostnames":
+            yield from host_names(value)
+        else:
+            yield value
 
 
 def _device(
-    addresses: Sequence[str],
-    marks: dict[str, _Marks],
-    observations: dict[str, list[PortObservation]],
+    addresses: tuple[str, ...], host: HostObservation | None, seen: Sequence[PortObservation]
 ) -> Device:
-    own = [marks[address] for address in addresses]
+    scanned = host.scanned if host else None
+    is_alive = bool(seen or (scanned and scanned.is_answering))
     return Device(
-        addresses=tuple(addresses),
-        mac_addresses=tuple(dict.fromkeys(each.mac_address for each in own if each.mac_address)),
-        hostnames=tuple(dict.fromkeys(name for each in own for name in each.hostnames)),
-        observations=tuple(each for address in addresses for each in observations.get(address, ())),
+        addresses=addresses,
+        mac_addresses=(scanned.mac_address,) if scanned and scanned.mac_address else (),
+        hostnames=next((each.hostnames for each in seen), ()),
+        observations=tuple(seen),
+        is_alive=is_alive,
+        is_there=is_alive or bool(scanned and scanned.is_confirmed),
+    )
+
+
+def _names(observed: Observations) -> defaultdict[str, set[str]]:
+    """Return the host names of each address in lower case.
+
+    A name that only another host announced counts if it is that host's own name, and the host at
+    the address announces nothing: then both addresses are interfaces of one host.
+    """
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    hearsay: list[tuple[str, MdnsService]] = []
+    for address, host in observed.hosts.items():
+        own = {each.hostname for each in host.services if not each.is_hearsay}
+        hearsay += ((address, each) for each in host.services if not own)
+        if host.hostname not in {each.hostname for each in host.services}:
+            own |= {host.hostname or ""}
+        names[address] |= {name.lower() for name in own if name}
+    announcers = {address: frozenset(own) for address, own in names.items()}
+    for address, service in hearsay:
+        names[address] |= {service.hostname.lower()} & announcers.get(
+            service.announcer, frozenset()
+        )
+    return names
+
+
+def _first_addresses(
+    single: dict[str, Device], names: Mapping[str, Collection[str]]
+) -> dict[str, str]:
+    """Map each IPv4 address to the first address of the same device."""
+    of_name: dict[str, list[str]] = defaultdict(list)
+    for address in single:
+        for name in names[address] if ":" not in address else ():
+            of_name[name].append(address)
+    first: dict[str, str] = {}
+    for addresses in of_name.values():
+        pairs = combinations(addresses, 2) if len(addresses) <= _INTERFACES_MAX else ()
+        if pairs and all(is_one_device(single[a], single[b]) for a, b in pairs):
+            head = min((first.get(a, a) for a in addresses), key=numeric_order)
+            first |= dict.fromkeys(addresses, head)
+    return first
+
+
+def _owners(
+    single: dict[str, Device], names: Mapping[str, Collection[str]], first: Mapping[str, str]
+) -> dict[str, str]:
+    """Map an IPv6 address to the only IPv4 device with its MAC, or else its host name.
+
+    Devices are given by their ``first`` address.
+    """
+    by_mark: dict[str, set[str]] = defaultdict(set)
+    owners: dict[str, str] = {}
+    for address, device in single.items():
+        marks = (*device.mac_addresses, *sorted(names[address]))
+        if not _is_ipv6(address):
+            for mark in marks:
+                by_mark[mark].add(first.get(address, address))
+            continue
+        own = mac_in_address(address)
+        candidates = (by_mark.get(mark, ()) for mark in (*((own,) if own else ()), *marks))
+        for only in next((each for each in candidates if len(each) == 1), ()):
+            owners[address] = only
+    return owners
+
+
+def _joined(devices: Sequence[Device]) -> Device:
+    def distinct(attribute: str) -> tuple[str, ...]:
+        values = (value for each in devices for value in getattr(each, attribute))
+        return tuple(dict.fromkeys(values))
+
+    return Device(
+        addresses=distinct("addresses"),
+        mac_addresses=distinct("mac_addresses"),
+        hostnames=distinct("hostnames"),
+        observations=tuple(seen for each in devices for seen in each.observations),
+        is_alive=any(each.is_alive for each in devices),
+        is_there=any(each.is_there for each in devices),
     )
 
 

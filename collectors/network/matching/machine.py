@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.matching.symptoms import MachineSymptoms
-from collectors.network.observations import KnownPrinter, Observations
+from collectors.network.observations import SLOW_LOOKUP_S, KnownPrinter, Observations
 from collectors.shared.addresses import network_of, parse_networks
 
 _LINK_LOCAL = IPv4Network("169.254.0.0/16")  # RFC 3927
@@ -24,6 +24,7 @@ def find_machine_symptoms(
     ways, shared = _shared(local)
     isolated = next(_isolated(local, known, observed), ("", ""))
     lost = next(_lost_gateways(local), ("", ""))
+    lookup_s = max((each.lookup_s for each in known if each.addresses), default=0.0)
     return MachineSymptoms(
         link_local=_link_local(local),
         ways=ways,
@@ -33,6 +34,7 @@ def find_machine_symptoms(
         unicast_only=tuple(unicast_only),
         lost_gateway=lost[0],
         lost_on=lost[1],
+        slow_lookup_s=lookup_s if lookup_s >= SLOW_LOOKUP_S else 0.0,
     )
 
 

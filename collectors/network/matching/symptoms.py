@@ -17,6 +17,7 @@ from collectors.shared.addresses import RAW_PRINT_PORTS, parse_networks
 
 Status = Literal["reachable", "unreachable", "unknown"]
 OutOfReach = Literal["", "link-local", "wrong mask", "other network"]
+InVain = Literal["", "host name", "name server", "service", "other"]
 
 _DISCARDING = re.compile(r"(?i)\bTM-[A-Z]\d")
 """Matches the models of Epson's receipt printers. Newer models accept connections to port 9100, but
@@ -34,6 +35,8 @@ class MachineSymptoms:
     ``unicast_only`` are the interfaces on which hosts answer mDNS only by unicast.
     ``lost_gateway`` is the gateway of a default route on the interface ``lost_on``, and is outside
     of that interface's networks.
+    ``slow_lookup_s`` is the time in seconds that the name servers took for the name of a printer,
+    if it was long.
     """
 
     link_local: tuple[str, ...] = ()
@@ -44,6 +47,7 @@ class MachineSymptoms:
     unicast_only: tuple[str, ...] = ()
     lost_gateway: str = ""
     lost_on: str = ""
+    slow_lookup_s: float = 0.0
 
 
 NOTHING_WRONG = MachineSymptoms()
@@ -54,12 +58,13 @@ class Symptoms:
     """What was observed of one printer.
 
     ``seen`` describes the observation and the evidence by which the printer was matched. ``left``
-    describes the device that is now at the printer's old address. ``in_vain`` is the kind
-    of evidence that matched no device. ``out_of_reach`` is the reason why this machine cannot print
-    to ``address``. ``attempts`` are the results of all connections to the printer's port, oldest
-    first. ``is_answering``: some port of the address accepts or refuses connections. ``other``
-    describes why the device at the address is not the printer. ``own_reasons`` are the
-    printer-state-reasons that the printer itself reports.
+    describes the device that is now at the printer's old address. ``set_up_as`` are the printers
+    that print to the new one. ``in_vain`` is the kind of name that leads nowhere, and ``device_at``
+    the address of the printer's device in that case. ``out_of_reach`` is the reason why this
+    machine cannot print to ``address``. ``attempts`` are the results of all connections to the
+    printer's port, oldest first. ``is_answering``: some port of the address accepts or refuses
+    connections. ``other`` describes why the device at the address is not the printer.
+    ``own_reasons`` are the printer-state-reasons that the printer itself reports.
     """
 
     printer: KnownPrinter
@@ -69,8 +74,10 @@ class Symptoms:
     port: int | None = None
     attempts: tuple[PortState, ...] = ()
     is_answering: bool = False
-    in_vain: Literal["", "DNS-SD name", "host name", "other"] = ""
+    in_vain: InVain = ""
+    device_at: str = ""
     left: str = ""
+    set_up_as: str = ""
     out_of_reach: OutOfReach = ""
     other: str = ""
     may_have_replaced: bool = False

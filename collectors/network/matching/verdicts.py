@@ -1,18 +1,29 @@
-"""Judges a printer by the device that it was matched with, if any."""
+"""Describes what was observed of a printer and of the device at its destination. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from collectors.contract import LearnedPrinter
-from collectors.network.matching.devices import By, Device, sure_macs
-from collectors.network.matching.models import is_other_model
+from collectors.network.matching.cases import Case
+from collectors.network.matching.devices import Device, DeviceIndex
+from collectors.network.matching.models import plain_model
 from collectors.network.matching.reasons import listed
-from collectors.network.matching.symptoms import Status, Symptoms
-from collectors.network.observations import Evidence, KnownPrinter, PortObservation
-from collectors.shared.addresses import PRINT_PORTS, is_mdns_name
+from collectors.network.matching.recognise import compare, find_alike, name_of
+from collectors.network.matching.symptoms import InVain, Status, Symptoms
+from collectors.network.observations import (
+    SLOW_LOOKUP_S,
+    Evidence,
+    KnownPrinter,
+    PortObservation,
+)
+from collectors.shared.addresses import PRINT_PORTS
 
-_QUEUES_OF_A_SERVER = ("printers/", "classes/")
+HINTS_MAX = 4
+"""If more devices than this have the printer's model, no hint is given."""
+
+_MAYBE = "it may be the same printer"
+
+Key = tuple[str, int]  # an address and a port
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,43 +31,69 @@ class Verdict:
     """The result for one printer.
 
     ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
-    endpoints that belong to the printer. ``taken_by`` is a different device that accepts
-    connections at the printer's address.
+    endpoints that belong to the printer. ``device`` is its device; it is learned at the address
+    ``learned_at``. ``is_certain``: no hint is needed. ``taken_by`` is a different device that
+    accepts connections at the printer's address.
     """
 
     status: Status
     reason: str
-    endpoint: tuple[str, int] | None = None
-    marked: tuple[tuple[str, int], ...] = ()
+    endpoint: Key | None = None
+    marked: tuple[Key, ...] = ()
     device: Device | None = None
-    is_ambiguous: bool = False
+    learned_at: str = ""
+    is_certain: bool = False
     taken_by: Device | None = None
 
 
-def judge_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
-    """Set the status and the description of a port from the results of connections to it."""
+def describe_port(port: Symptoms, *, is_announced: bool, matched_by: str) -> Symptoms:
+    """Describe a port by the results of connections to it."""
     address, number, matched = port.address, port.port, f"matched by {matched_by}"
-    status: Status = "unreachable" if port.contact else "unknown"
     if port.contact == "open":
-        status, seen = "reachable", f"reachable on port {number}, {matched}"
+        seen = f"reachable on port {number}, {matched}"
     elif port.contact == "refused":
         seen = f"{address} refuses connections on port {number} ({matched})"
     elif port.contact and port.is_answering:
         seen = f"{address} is there, but port {number} does not answer ({matched})"
     elif port.contact:
-        seen = (
-            f"no answer from {address} on port {number} or any other port;"
-            " only its MAC was seen lately"
-        )
+        what = "it is only announced by mDNS" if is_announced else "only its MAC was seen lately"
+        seen = f"no answer from {address} on port {number} or any other port; {what}"
     elif is_announced:
         seen = f"announced by mDNS on port {number} of {address}, {matched}; not contacted"
     else:
         seen = f"{address} is there ({matched}), but port {number} was not tried"
-    return replace(port, status=status, seen=seen)
+    return replace(port, seen=seen)
+
+
+def matched_by(case: Case) -> str:
+    """Return the strongest evidence by which a printer was matched with its destination."""
+    printer, device, seen = case.printer, case.device, case.seen
+    if printer.uuid and device and printer.uuid in device.uuids:
+        return "UUID"
+    if case.comparison.by:
+        return case.comparison.by
+    if printer.serial and device and printer.serial in device.serials:
+        return "serial number"
+    if not printer.addresses:
+        return "host name" if printer.host and not printer.dns_sd_name else name_kind(printer)
+    if printer.port is None:
+        return "address"
+    has_queue = seen is not None and printer.queue and printer.queue in seen.queues
+    return "address, port and queue" if has_queue else "address and port"
+
+
+def name_kind(printer: KnownPrinter) -> str:
+    """Return what identifies the device of a printer without an address."""
+    if printer.dns_sd_name:
+        return "DNS-SD name"
+    return "MAC" if printer.mac_address else "UUID"
 
 
 def see_local(printer: KnownPrinter) -> Symptoms:
-    """Judge a printer that is plugged into this machine or paired with it."""
+    """Judge a printer that is plugged into this machine, paired with it, or of another backend."""
+    if printer.backend is not None:
+        seen = f"not checked: CUPS prints to it with the backend {printer.backend}"
+        return Symptoms(printer, "unknown", seen)
     if printer.present is None:
         why = printer.presence_reason or "this system does not report whether it is plugged in"
         if printer.transport == "ble":
@@ -66,112 +103,32 @@ def see_local(printer: KnownPrinter) -> Symptoms:
     return Symptoms(printer, status, printer.presence_reason or "")
 
 
-def see_missing(printer: KnownPrinter) -> Symptoms:
-    """Return the symptoms of a printer that matched no device: what was searched for."""
-    status: Status = "unreachable"
-    if printer.dns_sd_name:
-        seen = f"no device announces the name {printer.dns_sd_name} by mDNS"
-        return Symptoms(printer, status, seen, in_vain="other")
-    if printer.host:
+def see_missing(case: Case) -> Symptoms:
+    """Return the symptoms of a printer whose destination cannot be resolved."""
+    printer, name = case.printer, case.printer.dns_sd_name
+    in_vain: InVain = "other"
+    if case.problem == "host name":
+        is_slow = printer.lookup_s >= SLOW_LOOKUP_S
+        in_vain = "name server" if is_slow else "host name"
         seen = f"no address was found for the name {printer.host}"
-        is_announced = is_mdns_name(printer.host)
-        return Symptoms(printer, status, seen, in_vain="other" if is_announced else "host name")
-    if printer.mac_address or printer.uuid:
-        what = f"MAC {printer.mac_address}" if printer.mac_address else f"UUID {printer.uuid}"
-        return Symptoms(printer, status, f"no device has the {what}", in_vain="other")
-    return Symptoms(printer, "unknown", "its setup has no address, name, MAC or UUID to search for")
-
-
-def difference(
-    printer: KnownPrinter, device: Device, seen: PortObservation | None, by: By
-) -> str | None:
-    """Describe why a device may not be the printer that it was matched with.
-
-    Returns None if nothing contradicts the match. ``by`` is the evidence of the match. A match by
-    MAC is not doubted, because a MAC is unique. A match by UUID is doubted, because some makers
-    give one UUID to all devices with the same firmware.
-    """
-    if by == "MAC":
-        return None
-    printing = device.print_ports
-    answers = [seen] if seen is not None and seen.uuids else printing
-    models = [model for each in printing for model in each.models]
-    differences = (
-        (
-            _is_foreign(printer.uuid, (u for each in answers for u in each.uuids)),
-            "it gives another UUID than the printer that was set up",
-        ),
-        (_has_other_mac(printer, device), "it has another MAC than the printer that was set up"),
-        (
-            _is_foreign(printer.serial, (s for each in printing for s in each.serials)),
-            "it gives another serial number than the printer that was set up",
-        ),
-        (
-            bool(models)
-            and not (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
-            and all(is_other_model(printer.make_model, model) for model in models),
-            f"it is of the model {next(iter(models), '')}, not {printer.make_model}",
-        ),
-    )
-    text = next((text for is_so, text in differences if is_so), None)
-    text = f"{text}, so that it may be another device" if text else None
-    return unlike_learned(printer.learned, device) or text
-
-
-def unlike_learned(learned: LearnedPrinter | None, device: Device) -> str | None:
-    """Describe how a device differs from a printer's learned identity; None if it does not.
-
-    A printer has different MACs on Wi-Fi and on cable. Some makers give one UUID or serial number
-    to many devices. So two equal identities outweigh a different MAC, but one equal identity does
-    not.
-    """
-    if learned is None or is_surely(learned, device):
-        return None
-    marks = ((mark, own, given) for mark, own, given in _marks(learned, device) if own and given)
-    mark, own, given = next((each for each in marks if each[1] not in each[2]), (None, None, ()))
-    if mark is None:
-        return None
-    who = ", ".join((*filter(None, (_name_of(device),)), f"{mark} {given[0]}"))
-    when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
-    return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
-
-
-def is_surely(learned: LearnedPrinter | None, device: Device) -> bool:
-    """Return whether a device is certainly the learned printer.
-
-    The device must have the printer's MAC, or two of these: its serial number, UUID and host name.
-    """
-    if learned is None:
-        return False
-    same = [mark for mark, own, given in _marks(learned, device) if own in given]
-    return "MAC" in same or len(same) + (learned.hostname in device.hostnames) > 1
-
-
-def _marks(
-    learned: LearnedPrinter, device: Device
-) -> tuple[tuple[By, str | None, Sequence[str]], ...]:
-    return (
-        ("MAC", learned.mac_address, device.mac_addresses),
-        ("serial number", learned.serial, device.serials),
-        ("UUID", learned.uuid, device.uuids),
-    )
-
-
-def _name_of(device: Device) -> str | None:
-    labels = (label for each in device.observations for label in each.labels)
-    return next(iter((*device.models, *labels, *device.hostnames)), None)
-
-
-def _has_other_mac(printer: KnownPrinter, device: Device) -> bool:
-    own = tuple(sure_macs(printer))
-    return bool(own and device.mac_addresses) and not any(
-        mac.endswith(own) for mac in device.mac_addresses
-    )
-
-
-def _is_foreign(own: str | None, given: Iterable[str]) -> bool:
-    all_given = set(given)
-    return bool(own and all_given) and own not in all_given
+        if is_slow:
+            seen = f"the name servers did not answer for the name {printer.host}"
+    elif case.problem == "mDNS name":
+        seen = f"no address was found for the name {printer.host}"
+    elif case.problem == "type":
+        kind = printer.dns_sd_type or "a printer"
+        in_vain, seen = "service", f"{name} is announced at {case.announced_at}, but not as {kind}"
+    elif case.problem == "UUID" and name:
+        in_vain = "service"
+        seen = f"{name} at {case.announced_at} has another UUID than the printer that was set up"
+    elif case.problem == "service":
+        seen = f"no device announces the name {name} by mDNS"
+    elif case.problem in ("MAC", "UUID"):
+        seen = f"no device has the {case.problem} {printer.mac_address or printer.uuid}"
+    else:
+        seen = "its setup has no address, name, MAC or UUID to search for"
+        return Symptoms(printer, "unknown", seen)
+    return Symptoms(printer, "unreachable", seen, in_vain=in_vain)
 
 
 def what_is_there(device: Device) -> str | None:
@@ -179,7 +136,7 @@ def what_is_there(device: Device) -> str | None:
 
     Returns None if the device has a print port or no known name.
     """
-    return None if device.print_ports else _name_of(device)
+    return None if device.print_ports else name_of(device)
 
 
 def is_queue_missing(printer: KnownPrinter, seen: PortObservation | None) -> bool:
@@ -212,3 +169,53 @@ def open_instead(device: Device, port: int) -> str:
     """Return a list of the device's other print ports that accept connections."""
     opened = {each.port for each in device.observations if each.contact == "open"}
     return listed([str(each) for each in PRINT_PORTS if each in opened and each != port])
+
+
+class Hints:
+    """Suggests devices that may be a printer that was not found.
+
+    Only devices that no queue uses (``is_free``) are suggested. A hint never changes a status.
+    """
+
+    def __init__(self, index: DeviceIndex, is_free: Callable[[Device], bool]) -> None:
+        self._index = index
+        self._is_free = is_free
+
+    def about(self, printer: KnownPrinter) -> str | None:
+        for search in (self._alike, self._of_its_name, self._of_its_model):
+            if hint := search(printer):
+                return hint
+        return None if plain_model(printer.make_model) else self._only_other()
+
+    def _alike(self, printer: KnownPrinter) -> str | None:
+        """Find a device with one identity of the printer, which is not enough for a match."""
+        devices, by = find_alike(printer, self._index)
+        where = self._only_free(printer, devices)
+        return where and f"a device with its {by} was seen at {where}: {_MAYBE}"
+
+    def _of_its_name(self, printer: KnownPrinter) -> str | None:
+        name = (printer.dns_sd_name or printer.name).lower()
+        where = self._only_free(printer, self._index.having("instances", name))
+        return where and f"a device of its name was seen at {where}: {_MAYBE}"
+
+    def _of_its_model(self, printer: KnownPrinter) -> str | None:
+        same = self._free_addresses(self._index.of_model(printer.make_model))
+        return f"the same model was seen at {listed(same)}" if 0 < len(same) <= HINTS_MAX else None
+
+    def _only_other(self) -> str | None:
+        """Find a printer that no queue uses, if there is exactly one."""
+        free = self._free_addresses(self._index.printers())
+        if len(free) != 1:
+            return None
+        return f"a printer that no queue of this machine uses was seen at {free[0]}"
+
+    def _only_free(self, printer: KnownPrinter, devices: tuple[Device, ...]) -> str | None:
+        """Return the address of the only device, if no queue uses it and it may be the printer."""
+        if len(devices) != 1 or not self._is_free(devices[0]):
+            return None
+        setup = replace(printer, learned=None)
+        is_other = compare(setup, devices[0], self._index).likeness == "different"
+        return None if is_other else devices[0].address
+
+    def _free_addresses(self, devices: Iterable[Device]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.address for each in devices if self._is_free(each)))

@@ -89,6 +89,7 @@ def queue_printer(name: str, info: str, uri: str, make_model: str | None) -> Kno
         mac_address=device.mac_address,
         serial=real_serial(device.serial),
         dns_sd_name=device.dns_sd_name,
+        dns_sd_type=device.dns_sd_type,
         make_model=device.model or clean_text(make_model or "") or None,
         backend=_backend(device, uri) if device.kind == "unknown" else None,
     )

@@ -20,7 +20,7 @@ IPP_OVER_USB_PORT = 60000
 
 _IPP_OVER_USB_PORTS = range(IPP_OVER_USB_PORT, IPP_OVER_USB_PORT + 536)
 _DEFAULT_PORTS = {"ipp": 631, "ipps": 631, "http": 80, "https": 443, "socket": 9100, "lpd": 515}
-_SERVICE_NAME = re.compile(r"(.+)\._[^.]+\._(?:tcp|udp)\.?", re.DOTALL)
+_SERVICE_NAME = re.compile(r"(.+)\.(_[^.]+\._(?:tcp|udp))\.?", re.DOTALL)
 _DNS_ESCAPE = re.compile(r"\\(\d{3}|.)", re.DOTALL)  # RFC 1035, section 5.1
 _USB_NAME = re.compile(r"(.+?)[ _]\(?USB(?:[ _]\d+)?\)?", re.DOTALL)
 """Matches the names of the printers that ipp-usb provides on the loopback interface."""
@@ -51,6 +51,7 @@ class DeviceUri:
     serial: str | None = None
     mac_address: str | None = None
     dns_sd_name: str | None = None
+    dns_sd_type: str | None = None
     model: str | None = None
     is_usb: bool = False
 
@@ -105,6 +106,7 @@ def _dns_sd(parts: SplitResult, scheme: str) -> DeviceUri:
         kind="dns-sd",
         uuid=normal_uuid(_query(parts, "uuid")),
         dns_sd_name=_clean(match[1] if match else full),
+        dns_sd_type=_clean(match[2].lower()) if match else None,
         queue=_clean(unquote(parts.path).strip("/")),
     )
     is_over_usb = scheme == "ippusb" or (device.dns_sd_name or "").endswith(")")

@@ -7,11 +7,12 @@ from collectors.shared.text import decode
 
 OUTPUT_MAX_BYTES = 256 * 1024
 _LINE = re.compile(
-    r"(?:用[于於] (\S+) 的\S+|\S+ \S+ (\S+?)|(\S+) のデバイス)\s?(?::\s|：\s?)\s*"
-    r"((?:[A-Za-z][\w.+-]*:|/)\S.*)"
+    r"(?:用[于於] (?P<zh>\S+) 的\S+|(?P<ja>\S+) のデバイス|(?P<ta>\S+) க்கான சாதனம்"
+    r"|\S+ (?P<ka>\S+)-სთვის|\S+ \S+ (?P<any>\S+?))\s?(?::\s|：\s?)\s*"
+    r"(?P<uri>(?:[A-Za-z][\w.+-]*:|/)\S.*)"
 )
 """Matches a line in all translations of CUPS. It begins with two words and the name of the queue,
-except in Chinese and Japanese."""
+except in Chinese, Japanese, Tamil and Georgian."""
 
 
 def read_lpstat(deadline_s: float) -> dict[str, str] | None:
@@ -37,8 +38,8 @@ def parse_lpstat(text: str) -> dict[str, str]:
     matches = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
     uris: dict[str, str] = {}
     for each in filter(None, matches):
-        name = (each[1] or each[2] or each[3]).partition("/")[0]
-        uris.setdefault(name, _as_uri(each[4].strip()))
+        name = next(filter(None, each.group("zh", "ja", "ta", "ka", "any"))).partition("/")[0]
+        uris.setdefault(name, _as_uri(each["uri"].strip()))
     return uris
 
 

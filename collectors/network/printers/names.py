@@ -5,9 +5,10 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from collectors.network.observations import KnownPrinter
+from collectors.network.observations import SLOW_LOOKUP_S, KnownPrinter
 from collectors.shared.addresses import is_mdns_name
 from collectors.shared.background import in_background
 
@@ -16,6 +17,14 @@ LOOKUPS_AT_ONCE = 8
 ADDRESSES_MAX = 8
 
 Resolve = Callable[[str], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The addresses of a host name, and the time in seconds until the resolver returned them."""
+
+    addresses: tuple[str, ...]
+    took_s: float
 
 
 def with_literal_addresses(printers: Sequence[KnownPrinter]) -> tuple[KnownPrinter, ...]:
@@ -27,42 +36,54 @@ def with_literal_addresses(printers: Sequence[KnownPrinter]) -> tuple[KnownPrint
 
 
 def resolve_hosts(
-    printers: Sequence[KnownPrinter], deadline_s: float, resolve: Resolve | None = None
+    printers: Sequence[KnownPrinter],
+    deadline_s: float,
+    resolve: Resolve | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[KnownPrinter, ...]:
-    """Set ``addresses`` of the printers whose host is a name, with the system's resolver.
+    """Set ``addresses`` and ``lookup_s`` of the printers whose host is a name.
 
-    Names below ``.local`` are not resolved here, because mDNS resolves them. A name without an
-    answer by ``deadline_s`` (``time.monotonic()``) gets no addresses. This function sends queries
-    to the name server, so do not call it for a run that must not use the network.
+    The system's resolver is used, as by print systems: with its order of name servers, its search
+    domains and its time limits. Names below ``.local`` are not resolved here, because mDNS resolves
+    them. A name without an answer by ``deadline_s`` (``time.monotonic()``) gets no addresses, and
+    its lookup counts as slow. This function sends queries to the name server, so do not call it for
+    a run that must not use the network.
     """
+    started_s = clock()
     names = tuple(
         dict.fromkeys(
             e.host for e in printers if e.host and not e.addresses and not is_mdns_name(e.host)
         )
     )[:NAMES_MAX]
-    resolved = _look_up(names, deadline_s, resolve or _system_resolve)
+    resolved = _look_up(names, deadline_s, resolve or _system_resolve, clock)
+    unfinished = Lookup((), max(SLOW_LOOKUP_S, clock() - started_s))
+    lookups = {name: resolved.get(name, unfinished) for name in names}
     return tuple(
-        replace(each, addresses=resolved.get(each.host or "", each.addresses)) for each in printers
+        replace(each, addresses=lookup.addresses, lookup_s=lookup.took_s)
+        if not each.addresses and (lookup := lookups.get(each.host or ""))
+        else each
+        for each in printers
     )
 
 
 def _look_up(
-    names: Sequence[str], deadline_s: float, resolve: Resolve
-) -> dict[str, tuple[str, ...]]:
+    names: Sequence[str], deadline_s: float, resolve: Resolve, clock: Callable[[], float]
+) -> dict[str, Lookup]:
     """Resolve names in daemon threads. The threads are abandoned at the deadline, because the
     system's resolver has no timeout."""
-    resolved: dict[str, tuple[str, ...]] = {}
+    resolved: dict[str, Lookup] = {}
     pending = iter(names)  # each thread takes the next name
 
     def work() -> None:
         for name in pending:
-            try:
-                resolved[name] = resolve(name)[:ADDRESSES_MAX]
-            except (OSError, UnicodeError):
-                resolved[name] = ()
+            started_s = clock()
+            addresses: tuple[str, ...] = ()
+            with suppress(OSError, UnicodeError):
+                addresses = resolve(name)[:ADDRESSES_MAX]
+            resolved[name] = Lookup(addresses, clock() - started_s)
 
     workers = [in_background(work) for _ in range(min(LOOKUPS_AT_ONCE, len(names)))]
-    wait(workers, timeout=max(0.0, deadline_s - time.monotonic()))
+    wait(workers, timeout=max(0.0, deadline_s - clock()))
     return dict(resolved)
 
 

@@ -39,6 +39,7 @@ _STATUS_REASONS = (  # PRINTER_STATUS_*, in the words of IPP's printer-state-rea
 _STOPPED = 0x00000001 | 0x00000080
 _VIRTUAL = re.compile(
     r"(?i)(?:PORTPROMPT|FILE|NUL|XPSPORT|SHRFAX|OneNote|Microsoft|CPW\d+:)"
+    r"|(?:AD_Port|RustDesk)"  # a printer redirected by AnyDesk or RustDesk
     r"|TS\d{3}$"  # a printer redirected by remote desktop
     r"|[^.\\]*PDF[^.\\]*$"  # the port monitors of PDF writers: FOXIT_PDF:, PDFCreator:
     r"|(?:[A-Z]:)?\\[^\\]|.*\\\*\.\w+$"  # the path of a file, or a pattern of file names

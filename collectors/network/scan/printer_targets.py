@@ -18,7 +18,13 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
-from collectors.shared.addresses import PRINT_PORTS, is_loopback, is_private, parse_networks
+from collectors.shared.addresses import (
+    PRINT_PORTS,
+    Network,
+    is_loopback,
+    is_private,
+    parse_networks,
+)
 
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64
@@ -56,10 +62,12 @@ def printer_targets(
     tried: Collection[tuple[str, int]],
     own: Collection[str],
     exclude: Sequence[str],
+    networks: Sequence[Network] = (),
 ) -> tuple[tuple[Target, ...], tuple[str, ...]]:
     """Return the targets to contact, and a limitation for each address that is left out.
 
-    ``tried`` are the addresses and ports that the scan tried. ``own`` are this machine's addresses.
+    ``tried`` are the addresses and ports that the scan tried. ``own`` are this machine's addresses,
+    and ``networks`` their networks: a public IPv6 address in one of them is on the link.
     """
     wanted: dict[str, dict[int, None]] = {}
     limitations: list[str] = []
@@ -67,7 +75,7 @@ def printer_targets(
         for address in printer.addresses if printer.transport == "network" else ():
             if address in own or is_loopback(address):
                 continue
-            if reason := _refusal(address, exclude):
+            if reason := _refusal(address, exclude, networks):
                 limitations.append(f"printer {printer.name}: {address} {reason}")
                 continue
             ports = wanted.setdefault(address, {})
@@ -126,9 +134,10 @@ def _untried(
     return tuple(port for port in ports if (address, port) not in tried)
 
 
-def _refusal(address: str, exclude: Sequence[str]) -> str | None:
+def _refusal(address: str, exclude: Sequence[str], networks: Sequence[Network]) -> str | None:
     parsed = ipaddress.ip_address(address)
-    if not is_private(address):
+    is_on_link = parsed.version == 6 and any(parsed in network for network in networks)
+    if not is_private(address) and not is_on_link:
         return "is no private address and was not contacted"
     if parsed.is_link_local and parsed.version == 6:
         return "is a link-local IPv6 address and cannot be contacted without its interface"

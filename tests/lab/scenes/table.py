@@ -114,6 +114,11 @@ def printer(
     return LanHost(address, mac, ports, hostname=host, services=(service,), ipp=ipp)
 
 
+def _announcing(number: int, service: LanService) -> LanHost:
+    """Return a printer that announces only one service."""
+    return LanHost(f"{NET}.{number}", mac_of(f".{number}"), (80, 515, 9100), services=(service,))
+
+
 def at(number: int, port: int = 631) -> str:
     return f"{NET}.{number}:{port}"
 
@@ -266,25 +271,37 @@ OTHERS_SCENES = (
 
 # ------------------------------------------------------------------ one UUID at two addresses
 
+POOL_MAC = "00:1b:a9:00:00:3f"
+POOL_UUID = "e3248000-80ce-11db-8000-001ba900003f"
 OFFICE = tuple(printer(n, "Office", uuid=uuid_of(14), host="office") for n in (14, 15))
 CELLAR = printer(16, "Cellar", uuid=uuid_of(16), host="cellar")
 RELAY = printer(17, "AirPrint Cellar", uuid=uuid_of(16), host="relay", ports=(22, 631))
 ATTIC_MAC = "00:1b:a9:00:00:18"
 ATTIC_UUID = "e3248000-80ce-11db-8000-001ba9000018"
 ATTIC = printer(18, "Attic", uuid=ATTIC_UUID, host="attic", mac=ATTIC_MAC)
+OLD_ATTIC = printer(18, "Old attic", uuid=ATTIC_UUID, host="attic", mac=ATTIC_MAC)
 SECOND_RELAY = printer(19, "AirPrint Attic", uuid=ATTIC_UUID, host="relay2", ports=(22, 631))
 
 UUID_SCENES = (
     Scene(
         "one printer on cable and Wi-Fi is off, then on",
         Part(
-            {"office": _lost(), "office-wifi": _lost()},
+            {"office": _lost(), "office-wifi": _lost(), "old-office": _lost()},
             queues=(
-                Queue("office", f"dnssd://Old%20name._ipp._tcp.local/?uuid={uuid_of(14)}"),
+                Queue("office", f"dnssd://Office._ipp._tcp.local/?uuid={uuid_of(14)}"),
                 Queue("office-wifi", f"ipp://{NET}.15/ipp/print?uuid={uuid_of(14)}"),
+                Queue("old-office", f"dnssd://Old%20name._ipp._tcp.local/?uuid={uuid_of(14)}"),
             ),
         ),
-        Part({"office": _reachable(at(14)), "office-wifi": _reachable(at(15))}, OFFICE),
+        Part(
+            {
+                "office": _reachable(at(14)),
+                "office-wifi": _reachable(at(15)),
+                # CUPS resolves the instance name. The UUID only excludes other services.
+                "old-office": _lost(includes=("o device announces the name Old name",)),
+            },
+            OFFICE,
+        ),
     ),
     Scene(
         "a relay announces the UUID of the printer behind it: the exact name decides",
@@ -296,13 +313,13 @@ UUID_SCENES = (
         Part({"cellar": _reachable(at(16))}, (CELLAR,)),
     ),
     Scene(
-        "a relay announces the UUID of the printer behind it: the MAC in the UUID decides",
+        "a printer was renamed, and a relay announces its UUID",
         Part(
-            {"attic": _reachable(at(18))},
+            {"attic": Verdict("unreachable", at(18), (f"is at {NET}.18", "was it renamed?"))},
             (ATTIC, SECOND_RELAY),
             queues=(Queue("attic", f"dnssd://Old%20attic._ipp._tcp.local/?uuid={ATTIC_UUID}"),),
         ),
-        Part({"attic": _reachable(at(18))}, (ATTIC,)),
+        Part({"attic": _reachable(at(18))}, (OLD_ATTIC, SECOND_RELAY)),
     ),
 )
 
@@ -388,8 +405,6 @@ _ODD = (
         printer(41, "HP OJ 9010 series [5D3821]"),
         9100,
     ),
-    ("half-mac", "socket://hp4d1c2a.lan", printer(42, "A", mac="00:1b:a9:4d:1c:2a"), 9100),
-    ("brn", "lpd://BRN_020554/BINARY_P1", printer(43, "B", mac="00:80:77:02:05:54"), 515),
     ("implicit", "implicitclass://Receipt%40till1/", printer(44, "Receipt @ till1"), 631),
     (
         "scoped",
@@ -441,6 +456,109 @@ URI_SCENES = (
     ),
 )
 
+# ------------------------------------------------------------------ names that do not resolve
+
+_NAMED = (
+    ("half-mac", "socket://hp4d1c2a.lan", printer(42, "A", mac="00:1b:a9:4d:1c:2a"), 9100),
+    ("brn", "lpd://BRN_020554/BINARY_P1", printer(43, "B", mac="00:80:77:02:05:54"), 515),
+    ("brother", "lpd://BRN807702EF165F/L", printer(71, "D", mac="80:77:02:ef:16:5f"), 515),
+    ("bare", "socket://snug", printer(72, "E", host="snug"), 9100),
+)
+_LOST_NAMES = {
+    "half-mac": Verdict("unreachable", at(42, 9100), (f"the device is at {NET}.42",)),
+    "brn": Verdict("unreachable", at(43, 515), (f"the device is at {NET}.43",)),
+    "brother": Verdict("unreachable", at(71, 515), ("o address was found for the name brn80",)),
+    "bare": _lost(includes=(f"its host name was seen at {NET}.72",)),
+}
+_HOSTS = "".join(f"{host.address} {uri.split('/')[2]}\\n" for _, uri, host, _ in _NAMED)
+
+NAMES_SCENES = (
+    Scene(
+        "jobs go where the print system resolves a host name, not where the printer was seen",
+        Part(
+            _LOST_NAMES,
+            tuple(host for *_, host, _ in _NAMED),
+            queues=tuple(Queue(name, uri) for name, uri, *_ in _NAMED),
+        ),
+        Part(
+            {name: _reachable(f"{host.address}:{port}") for name, _, host, port in _NAMED},
+            tuple(host for *_, host, _ in _NAMED),
+            commands=(f"printf '{_HOSTS}' > /run/hosts && mount --bind /run/hosts /etc/hosts",),
+        ),
+    ),
+    Scene(
+        "mDNS is switched off in a printer that is set up by its name below .local",
+        Part(
+            {
+                "loft": Verdict("unreachable", at(73, 9100), ("brn80770200000", f"{NET}.73")),
+                "den": _lost(includes=("o device announces the name Den",)),
+            },
+            (
+                LanHost(f"{NET}.73", "80:77:02:00:00:01", (80, 515, 631, 9100)),
+                LanHost(f"{NET}.74", mac_of(".74"), (80, 515, 631, 9100)),
+            ),
+            queues=(
+                Queue("loft", "socket://BRN807702000001.local"),
+                Queue("den", "dnssd://Den._ipp._tcp.local/"),
+            ),
+        ),
+        Part(
+            {"loft": _reachable(at(73, 9100)), "den": _reachable(at(74))},
+            (
+                printer(73, "Loft", host="BRN807702000001", mac="80:77:02:00:00:01"),
+                printer(74, "Den"),
+            ),
+        ),
+    ),
+    Scene(
+        "only another service of the printer's name is announced",
+        Part(
+            {
+                "nook": _lost(includes=(f"Nook is announced at {NET}.75, but not as _ipp._tcp",)),
+                "bay": _lost(includes=(f"Bay is announced at {NET}.76, but not as _ipp._tcp",)),
+            },
+            (
+                _announcing(75, LanService("Nook", "_pdl-datastream._tcp", 9100, ("ty=Lab",))),
+                _announcing(76, LanService("Bay", "_http._tcp", 80)),
+            ),
+            queues=(
+                Queue("nook", "dnssd://Nook._ipp._tcp.local/"),
+                Queue("bay", "dnssd://Bay._ipp._tcp.local/"),
+            ),
+        ),
+        Part(
+            {"nook": _reachable(at(75)), "bay": _reachable(at(76))},
+            (printer(75, "Nook"), printer(76, "Bay")),
+        ),
+    ),
+    Scene(
+        "a relay announces the UUID of a printer that is off",
+        Part(
+            {"crypt": _lost(includes=("o device announces the name Crypt",))},
+            (printer(78, "AirPrint Crypt", uuid=uuid_of(77), host="relay4", ports=(22, 631)),),
+            queues=(Queue("crypt", f"dnssd://Crypt._ipp._tcp.local/?uuid={uuid_of(77)}"),),
+        ),
+        Part(
+            {"crypt": _reachable(at(77))},
+            (
+                printer(77, "Crypt", uuid=uuid_of(77)),
+                printer(78, "AirPrint Crypt", uuid=uuid_of(77), host="relay4", ports=(22, 631)),
+            ),
+        ),
+    ),
+    Scene(
+        "one service is announced at two addresses without a UUID, by cable and Wi-Fi",
+        Part(
+            {"dual": _lost()},
+            queues=(Queue("dual", "dnssd://Dual._ipp._tcp.local/"),),
+        ),
+        Part(
+            {"dual": _reachable(at(80))},
+            tuple(printer(number, "Dual", host="dual") for number in (80, 81)),
+        ),
+    ),
+)
+
 # ------------------------------------------------------------------ printers that moved
 
 
@@ -471,14 +589,23 @@ MOVED_SCENES = (
         "the printer has another address, and the queue is set up again",
         Part(
             {"pool": Verdict("unreachable", at(63), ("oved to",))},
-            (printer(63, "Pool", uuid=uuid_of(62)),),
-            queues=(Queue("pool", _with_uuid(62)),),
+            (printer(63, "Pool", uuid=POOL_UUID, mac=POOL_MAC),),
+            queues=(Queue("pool", f"ipp://{NET}.62/ipp/print?uuid={POOL_UUID}"),),
         ),
         Part(
             {"pool": _reachable(at(63))},
-            (printer(63, "Pool", uuid=uuid_of(62)),),
-            queues=(Queue("pool", f"ipp://{NET}.63/ipp/print?uuid={uuid_of(62)}"),),
+            (printer(63, "Pool", uuid=POOL_UUID, mac=POOL_MAC),),
+            queues=(Queue("pool", f"ipp://{NET}.63/ipp/print?uuid={POOL_UUID}"),),
         ),
+    ),
+    Scene(
+        "a device announces the UUID of a printer that is off: it may be a relay",
+        Part(
+            {"sauna": _lost(includes=("is it switched on", f"its UUID was seen at {NET}.70"))},
+            (printer(70, "AirPrint Sauna", uuid=uuid_of(69), host="relay3", ports=(22, 631)),),
+            queues=(Queue("sauna", _with_uuid(69)),),
+        ),
+        Part({"sauna": _reachable(at(69))}, (printer(69, "Sauna", uuid=uuid_of(69)),)),
     ),
     Scene(
         "the name of a driver is evidence only if it contains a model",
@@ -512,5 +639,6 @@ SCENES = (
     *UUID_SCENES,
     *PATH_SCENES,
     *URI_SCENES,
+    *NAMES_SCENES,
     *MOVED_SCENES,
 )

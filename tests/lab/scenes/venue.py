@@ -17,10 +17,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agent.adapters.storage.printer_memory import PrinterMemory
+from agent.adapters.storage.state import StateDirectory
+from agent.rules.learned_printers import Memory
+from collectors.contract import LearnedPrinter
 from tests.lab.namespaces import MOUNT_PROBE, TAP_PROBE, entering
 from tests.lab.spooler import Spooler, queue_command
 from tests.lab.tap.lan import change_plan
@@ -30,6 +35,7 @@ from tests.paths import ROOT
 BACKENDS = ("beh", "bjnp", "cnijbe2", "gutenprint53+usb", "hp", "implicitclass", "smb", "tea4cups")
 SPOOLER_SOCKET = Path("/run/cups/cups.sock")
 USB_DEVICES = Path("/sys/bus/usb/devices")
+STATE = Path("/run/venue-agent")
 TIME_LIMIT_S = 600
 CHECKED = "printers.json"
 """The file with the state of the printers in the first act."""
@@ -68,7 +74,7 @@ class Act:
 
     Queues also exist in all later acts, which may change them by setting up a queue of the same
     name. A shell runs ``commands`` when the queues exist. CUPS commands in them use the spooler of
-    the venue.
+    the venue. ``learned`` replaces the identities of printers that earlier reports stored.
     """
 
     hosts: tuple[LanHost, ...]
@@ -77,6 +83,7 @@ class Act:
     commands: tuple[str, ...] = ()
     has_spooler: bool = True
     filters_multicast: bool = False
+    learned: tuple[LearnedPrinter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +154,14 @@ def _set_up_queue(spooler: Spooler, queue: dict[str, str]) -> None:
     subprocess.run(command, env=spooler.environment, check=True)
 
 
+def _remember(learned: Sequence[LearnedPrinter]) -> None:
+    """Store the identities of printers, as the daemon does after a report."""
+    state = StateDirectory(STATE)
+    state.prepare()
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    PrinterMemory(state).write(Memory(tuple(replace(each, seen_at=now) for each in learned)))
+
+
 def _run_agent(config: Path, *words: str) -> str:
     command = [sys.executable, "-m", "agent", *words, "--json", "--config", str(config)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -158,7 +173,7 @@ def main() -> int:
     SPOOLER_SOCKET.parent.mkdir()
     SPOOLER_SOCKET.parent.chmod(0o755)
     spooler = Spooler(Path("/run/spooler"))
-    os.environ["VENUE_AGENT_DEVICE__STATE_DIR"] = "/run/venue-agent"
+    os.environ["VENUE_AGENT_DEVICE__STATE_DIR"] = str(STATE)
     starting = spooler.set_up(backends=BACKENDS)
     with ExitStack() as running:
         is_started = False
@@ -178,6 +193,8 @@ def main() -> int:
                 _set_up_queue(spooler, queue)
             for command in act["commands"]:
                 subprocess.run(["sh", "-c", command], env=dict(spooler.environment), check=True)
+            if act["learned"]:
+                _remember([LearnedPrinter(**each) for each in act["learned"]])
             report = _run_agent(directory / "config.toml", "collect", "network")
             (directory / f"report-{number}.json").write_text(report)
             if number == 0:

@@ -33,9 +33,11 @@ from collectors.network.observations import (
     SnmpTarget,
     Wanted,
 )
+from collectors.network.scan.printer_targets import printer_targets
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target
 from collectors.network.sources import Sources
+from collectors.shared.addresses import parse_networks
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
 LAN = LocalNetwork(
@@ -434,6 +436,41 @@ def test_printers_in_other_networks_are_contacted() -> None:
     assert world.scanned[1] == (Target("10.50.0.5", "local", None, (9100,)),)
     assert facts.printers is not None
     assert facts.printers[0].status == "reachable"
+
+
+def test_a_printer_is_contacted_where_its_dns_sd_name_leads() -> None:
+    """A router may repeat the announcements of another network."""
+    named = KnownPrinter("q", "Bar", "network", "cups", dns_sd_name="Bar", dns_sd_type="_ipp._tcp")
+    service = MdnsService("Bar", "_ipp._tcp", "bar.local", ("10.50.0.5", "2001:db8::5"), 8631)
+    world = World(
+        hosts=(PRINTER, ScannedHost("10.50.0.5", open_ports=(8631,))),
+        known=(named, replace(named, id="other", dns_sd_name="Office")),
+    )
+    facts = collect(world, browse=lambda *_: MdnsFindings((service,), SourceState("succeeded")))
+    assert world.scanned[1] == (Target("10.50.0.5", "local", None, (8631,)),)
+    assert facts.printers is not None
+    assert [each.status for each in facts.printers] == ["reachable", "unreachable"]
+
+
+def test_an_address_of_a_printer_that_does_not_answer_is_known_as_silent() -> None:
+    known = KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100)
+    facts = collect(World(known=(known,)))
+    assert facts.printers is not None
+    assert facts.printers[0].status == "unreachable"
+    assert "o answer from 10.50.0.5" in (facts.printers[0].reason or "")
+
+
+def test_a_public_ipv6_address_is_contacted_only_in_an_own_network() -> None:
+    known = KnownPrinter("q", "Bar", "network", "config", addresses=("2001:db8::5",), port=9100)
+
+    def targets(*networks: str) -> tuple[tuple[str, ...], int]:
+        wanted, limitations = printer_targets(
+            (known,), tried=(), own=(), exclude=(), networks=parse_networks(networks)
+        )
+        return tuple(each.address for each in wanted), len(limitations)
+
+    assert targets("2001:db8::/64") == (("2001:db8::5",), 0)
+    assert targets("2001:db8:1::/64") == ((), 1)
 
 
 def test_configured_printers_are_scanned_before_the_rest() -> None:

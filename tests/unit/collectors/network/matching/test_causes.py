@@ -71,6 +71,7 @@ class Venue:
     local: tuple[LocalInterface, ...] = (interface(),)
     scanned: tuple[str, ...] = ("192.168.1.0/24",)
     unicast_only: tuple[str, ...] = ()
+    others: tuple[KnownPrinter, ...] = ()
 
     def reason(self) -> str:
         observed = correlate(
@@ -84,7 +85,7 @@ class Venue:
         machine = find_machine_symptoms(
             LocalNetwork(self.local), [self.printer], observed, self.unicast_only
         )
-        (message,) = match([self.printer], observed, machine).printers
+        message = match([self.printer, *self.others], observed, machine).printers[0]
         return "; ".join((message.reason or "", *machine_causes(machine)))
 
 
@@ -100,6 +101,7 @@ REPLACED = replace(REMEMBERED, learned=replace(LEARNED, replaced_at="2026-11-02T
 BY_UUID = queue(f"ipp://{AT}/ipp/print?uuid={UUID}")
 BY_NAME = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
 BY_HOST = queue("socket://kitchen.lan")
+BY_MAC_NAME = queue("socket://BRN001BA9123456.lan")
 TM = queue(model="EPSON TM-m30III")
 SERVED = queue(f"ipp://{AT}/printers/Bar")
 SUSPENDED = UsbPrinter("1-1", "Star", "TSP143", path="/dev/usb/lp0", suspended="/sys/usb/1-1")
@@ -154,6 +156,14 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         Venue(BY_NAME, hosts=(), services=(announced("192.168.2.50"),)),
         Venue(BY_NAME, hosts=(host(opened=(631,)),), services=(announced(),)),
     ),
+    "already-set-up": (
+        Venue(
+            REMEMBERED,
+            hosts=(host("192.168.1.77"),),
+            others=(replace(queue("socket://192.168.1.77"), id="cups:bar", name="bar"),),
+        ),
+        Venue(REMEMBERED, hosts=(host("192.168.1.77"),)),
+    ),
     "address-changed": (Venue(REMEMBERED, hosts=(host("192.168.1.77"),)), Venue(REMEMBERED)),
     "queue-missing": (
         Venue(
@@ -167,7 +177,17 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
             evidence=(Evidence(AT, 631, queue="printers/Bar", state="idle"),),
         ),
     ),
+    "renamed": (
+        Venue(BY_NAME, (host(opened=(631,)),), (announced(name="Bar"),)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
+    ),
+    "name-lost": (Venue(BY_MAC_NAME), Venue(replace(BY_MAC_NAME, addresses=(AT,)))),
+    "name-servers-silent": (Venue(replace(BY_HOST, lookup_s=11.0)), Venue(BY_HOST)),
     "name-unresolved": (Venue(BY_HOST), Venue(replace(BY_HOST, addresses=(AT,)))),
+    "service-changed": (
+        Venue(BY_NAME, services=(replace(announced(), type="_pdl-datastream._tcp", port=9100),)),
+        Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
+    ),
     "off": (Venue(hosts=()), WELL),
     "asleep-or-off": (Venue(hosts=(host(opened=(), silent_ports=(80, 9100)),)), WELL),
     "port-held": (with_attempts("refused", "no-answer", "refused"), with_attempts("open")),
@@ -210,13 +230,22 @@ ROWS: dict[str, tuple[Venue, Venue]] = {
         Venue(local=(interface(), interface("wlan0", "192.168.7.3", gateway="192.168.7.1"))),
     ),
     "client-isolation": (only_gateway(is_wireless=True), only_gateway(is_wireless=False)),
+    "slow-name-servers": (
+        Venue(replace(BY_HOST, addresses=(AT,), lookup_s=5.1)),
+        Venue(replace(BY_HOST, addresses=(AT,), lookup_s=0.1)),
+    ),
     "multicast-filtered": (
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),), unicast_only=("eth0",)),
         Venue(BY_NAME, (host(opened=(631,)),), (announced(),)),
     ),
 }
 
-FIXED_WORDS = {"port-closed": "refuses connections on port", "unplugged": "no USB printer"}
+FIXED_WORDS = {
+    "port-closed": "refuses connections on port",
+    "unplugged": "no USB printer",
+    "name-servers-silent": "the name servers did not answer for the name",
+    "service-changed": "is announced at {x}, but not as _ipp._tcp: enable AirPrint",
+}
 """Fixed words of the reason, for causes whose sentence in the table has no fixed words."""
 
 

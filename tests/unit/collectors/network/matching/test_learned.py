@@ -106,6 +106,7 @@ def test_the_printer_of_another_queue_is_not_a_replacement():
 
 def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
     named = replace(KITCHEN, id="cups:k2", host=None, addresses=(), dns_sd_name="Kitchen")
+    named = replace(named, dns_sd_type="_pdl-datastream._tcp")
     txt = (("rp", "ipp/print"),)
 
     def venue(mac: str) -> Observations:
@@ -223,8 +224,8 @@ def test_the_reason_of_a_queue_by_name_mentions_the_device_that_had_the_name():
     assert "another device answers there" in (printer.reason or "")
     (printer,) = match_again(first, announced("Bar", "192.168.1.77", KITCHEN_MAC), named)
     assert printer.reason == (
-        "No device announces the name Kitchen by mDNS: is it switched on and connected? The device"
-        " that had this name when it last answered is at 192.168.1.77: was it renamed?"
+        "No device announces the name Kitchen by mDNS; the device that had this name is at"
+        " 192.168.1.77 (same MAC): was it renamed? Set the printer up again, or restore its name"
     )
     assert printer.status == "unreachable"
     (printer,) = match_again(first, announced("Kitchen", "192.168.1.77", KITCHEN_MAC), named)

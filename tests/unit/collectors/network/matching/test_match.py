@@ -101,10 +101,9 @@ def test_a_printer_is_matched_by_a_uuid_from_ipp():
     [
         (replace(QUEUE, uuid=UUID), "UUID"),
         (replace(QUEUE, mac_address=MAC), "MAC"),
-        (replace(QUEUE, uuid=UUID.replace("e3", "aa")), "MAC"),  # a different UUID, same MAC in it
         (replace(QUEUE, host="BRN001BA9123456"), "MAC"),
         (replace(QUEUE, host="NPI123456"), "MAC"),
-        (replace(QUEUE, serial="E7812"), "serial number"),
+        (replace(QUEUE, serial="E7812", uuid=UUID), "UUID"),
     ],
 )
 def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by: str):
@@ -120,6 +119,27 @@ def test_a_printer_that_got_another_address_has_moved(printer: KnownPrinter, by:
         f"Moved to 192.168.1.61:631 (same {by}); nothing answers at 192.168.1.50 any more:"
         " set the printer up with its new address, or give it a fixed one"
     )
+
+
+@pytest.mark.parametrize(
+    ("printer", "by"),
+    [
+        # The UUID differs, but the MAC in it is that of the device.
+        (replace(QUEUE, uuid=UUID.replace("e3", "aa")), None),
+        (replace(QUEUE, serial="E7812"), "serial number"),
+    ],
+)
+def test_one_identity_alone_is_only_a_hint(printer: KnownPrinter, by: str | None):
+    observed = correlate(
+        scanned=[host("192.168.1.61", MAC, opened=(631,))],
+        services=[announced("192.168.1.61", uuid=UUID)],
+        evidence=[Evidence("192.168.1.61", 631, serial="E7812")],
+        scanned_networks=LAN,
+    )
+    result = judged(printer, observed)
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    hint = f"A device with its {by} was seen at 192.168.1.61: it may be the same printer"
+    assert (hint in (result.reason or "")) is (by is not None)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +162,7 @@ def test_a_device_with_the_name_of_a_lost_printer_is_a_hint(printer: KnownPrinte
 def test_a_moved_printer_is_matched_although_another_device_has_its_address():
     observed = correlate(
         scanned=[
-            host("192.168.1.50", "aa:aa:aa:aa:aa:aa", opened=(80,)),
+            host("192.168.1.50", "aa:aa:aa:aa:aa:aa", opened=(80,), refused=(631,)),
             host("192.168.1.61", MAC, opened=(631,)),
         ],
         services=[announced("192.168.1.61", uuid=UUID)],
@@ -183,16 +203,23 @@ def test_different_uuid_at_the_address_is_reported():
     )
 
 
-def test_a_printer_is_matched_by_host_name_with_or_without_local():
+def test_mdns_resolves_only_names_below_local():
     observed = correlate(
         scanned=opened("192.168.1.50", 9100),
         services=[announced(host="Till.local")],
         scanned_networks=LAN,
     )
-    for host in ("till.local", "TILL", "till.local."):
+    for host in ("till.local", "TILL.local", "till.local."):
         printer = replace(NAMED, host=host, port=9100)
         result = judged(printer, observed)
         assert result.reason == "Reachable on port 9100, matched by host name"
+    bare = judged(replace(NAMED, host="TILL", port=9100), observed)
+    assert bare.status == "unreachable"
+    assert bare.reason == (
+        "No address was found for the name TILL: correct the name in the router or name server, or"
+        " set the printer up by its address; a device with its host name was seen at 192.168.1.50:"
+        " it may be the same printer"
+    )
 
 
 def test_a_refused_printer_port_is_reported_with_the_open_ports():

@@ -180,7 +180,7 @@ def test_a_hint_never_names_a_device_at_the_address_of_another_queue():
     assert "61" not in (result.reason or "")
 
 
-def test_a_printer_at_the_address_of_another_queue_is_not_matched_to_that_queue():
+def test_a_queue_that_is_set_up_at_the_new_address_of_a_printer_is_reachable():
     kitchen = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}", "kitchen")
     bar = queue("socket://192.168.1.61", "bar")
     result, other_result = judged(
@@ -190,11 +190,11 @@ def test_a_printer_at_the_address_of_another_queue_is_not_matched_to_that_queue(
         services=(service("192.168.1.61", "K", uuid=UUID),),
     )
     assert result.matched_endpoint == "192.168.1.61:631"
-    assert other_result.status == "unknown"
-    assert other_result.reason == (
-        "192.168.1.61 answers on port 9100, but the printer kitchen (same UUID) has this address"
-        " now: give the printer a fixed address, or set it up again if it was replaced"
+    assert result.reason == (
+        "Moved to 192.168.1.61:631 (same UUID); it is already set up there as bar; nothing answers"
+        " at 192.168.1.50 any more: print with that queue and remove this one"
     )
+    assert other_result.status == "reachable"
 
 
 def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
@@ -202,11 +202,7 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     known = queue(f"ipp://192.168.1.50/ipp/print?uuid={UUID}")
     hosts = (scanned("192.168.1.50", None, 631), scanned("192.168.1.61", OTHER_MAC, 631))
     (result,) = judged(known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID),))
-    assert (result.status, result.matched_endpoint) == ("unknown", None)
-    assert result.reason == (
-        "Ambiguous between 192.168.1.50, its configured address, and 192.168.1.61, which has its"
-        " UUID"
-    )
+    assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     bar = queue("socket://192.168.1.61", "bar")
     opened = (hosts[0], scanned("192.168.1.61", OTHER_MAC, 631, 9100))
     services = (service("192.168.1.61", "K", uuid=UUID),)
@@ -216,7 +212,9 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     (result,) = judged(
         known, hosts=hosts, services=(service("192.168.1.61", "K", uuid=UUID), other)
     )
-    assert result.matched_endpoint == "192.168.1.61:631"
+    assert (result.status, result.matched_endpoint) == ("unknown", None)
+    assert "it gives another UUID than the printer that was set up" in (result.reason or "")
+    assert "a device with its UUID was seen at 192.168.1.61" in (result.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -281,7 +279,7 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
         for address in ("192.168.1.50", "192.168.1.51")
     )
     (result,) = judged(
-        queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}"), hosts=hosts, services=services
+        queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}"), hosts=hosts, services=services
     )
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
     by_wifi = queue(f"ipp://192.168.1.51/ipp/print?uuid={UUID}")
@@ -295,7 +293,7 @@ def test_cable_and_wifi_of_one_printer_are_one_device():
 def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
     hosts = (scanned("192.168.1.51", OTHER_MAC, 631), scanned("192.168.1.50", MAC, 631))
     services = tuple(service(each.address, "Kitchen", "kitchen.local", uuid=UUID) for each in hosts)
-    known = queue(f"dnssd://X._ipp._tcp.local/?uuid={UUID}")
+    known = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
     for order in (1, -1):
         (result,) = judged(known, hosts=hosts[::order], services=services[::order])
         assert result.matched_endpoint == "192.168.1.50:631"
@@ -303,18 +301,22 @@ def test_the_order_of_scanned_hosts_does_not_change_the_matched_address():
 
 @pytest.mark.parametrize("mac", [None, MAC])
 def test_a_relay_that_announces_the_uuid_of_a_printer_is_not_the_printer(mac: str | None):
-    """An AirPrint relay announces a name of its own. If the queue's name matches no device, the MAC
-    address in the UUID decides.
-    """
+    """An AirPrint relay announces a name of its own. CUPS resolves the queue's own name only."""
     hosts = (scanned("192.168.1.50", mac, 631), scanned("192.168.1.61", OTHER_MAC, 631))
     services = (
         service("192.168.1.61", "AirPrint Kitchen", "relay.local", uuid=UUID),
         service("192.168.1.50", "Kitchen", "kitchen.local", uuid=UUID),
     )
-    name = "Kitchen" if mac is None else "Renamed"
-    known = queue(f"dnssd://{name}._ipp._tcp.local/?uuid={UUID}")
+    known = queue(f"dnssd://Kitchen._ipp._tcp.local/?uuid={UUID}")
     (result,) = judged(known, hosts=hosts, services=services)
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
+    renamed = queue(f"dnssd://Renamed._ipp._tcp.local/?uuid={UUID}")
+    (result,) = judged(renamed, hosts=hosts, services=services)
+    assert result.status == "unreachable"
+    is_recognised = "the device that had this name is at 192.168.1.50" in (result.reason or "")
+    assert is_recognised is (mac is not None)
+    (result,) = judged(known, hosts=hosts[1:], services=services[:1])
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
 
 
 # ------------------------------------------------------------------ the queue's own path
@@ -359,11 +361,9 @@ def test_stopped_queue_of_a_server_is_reported_from_mdns_and_from_ipp():
 @pytest.mark.parametrize(
     ("uri", "mac", "host", "name"),
     [
-        ("hp:/net/HP_LaserJet_400?zc=HP7FE558", "00:1b:a9:7f:e5:58", "", "X"),
+        ("hp:/net/HP_LaserJet_400?zc=HP7FE558", "00:1b:a9:7f:e5:58", "hp7fe558.local", "X"),
         ("hp:/net/HP_LaserJet_400?zc=kitchen", MAC, "Kitchen.local", "X"),
         ("hp:/net/HP_OJ_9010?zc=HP_OJ_9010_series_5D3821", MAC, "", "HP OJ 9010 series [5D3821]"),
-        ("socket://hp7fe558.lan", "00:1b:a9:7f:e5:58", "", "X"),
-        ("lpd://BRN_020554/BINARY_P1", "00:80:77:02:05:54", "", "X"),
         ("implicitclass://Receipt%40till1/", MAC, "", "Receipt @ till1"),
         ("socket://[v1.fe80::21b:a9ff:fe12:3456+eth0]", MAC, "", "X"),
         (
@@ -381,6 +381,25 @@ def test_a_printer_is_matched_for_each_form_of_device_uri(uri: str, mac: str, ho
         services=(service("192.168.1.50", name, host),),
     )
     assert result.status == "reachable", result.reason
+
+
+@pytest.mark.parametrize(
+    ("uri", "mac"),
+    [
+        ("socket://hp7fe558.lan", "00:1b:a9:7f:e5:58"),
+        ("lpd://BRN_020554/BINARY_P1", "00:80:77:02:05:54"),
+        ("lpd://BRN008077020554/BINARY_P1", "00:80:77:02:05:54"),
+        ("socket://hp7fe558.local", "00:1b:a9:7f:e5:58"),
+    ],
+)
+def test_a_printer_whose_name_does_not_resolve_is_unreachable_wherever_it_is(uri: str, mac: str):
+    hosts = (scanned("192.168.1.50", mac, 515, 631, 9100),)
+    (result,) = judged(queue(uri), hosts=hosts)
+    assert result.status == "unreachable"
+    name = queue(uri).host
+    assert (result.reason or "").startswith(
+        f"No address was found for the name {name}; the device is at 192.168.1.50 (same MAC):"
+    )
 
 
 @pytest.mark.parametrize(

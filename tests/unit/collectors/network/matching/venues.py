@@ -1,305 +1,503 @@
-"""Generates venues whose true state is known.
+"""Generates venues whose true state is known: devices, names, queues, and what changes over time.
 
-The UUIDs and serial numbers of printers may be missing, shared or placeholders. Printers change
-after their queues have been created.
+The truth of a queue is what CUPS would do: resolve the device URI, connect, print. It is computed
+from the venue alone, without the product's matching. `Venue.observed` returns what the collector
+would observe of it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from hypothesis import strategies as st
-
-from collectors.contract import Interface, InterfaceAddress
+from collectors.contract import Interface, InterfaceAddress, LearnedPrinter
 from collectors.network.correlate import correlate
 from collectors.network.host.local_network import LocalInterface, LocalNetwork
+from collectors.network.mdns.announced import LinkLayer, announced, wanted_by
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
 from collectors.network.printers.cups import queue_printer
-from collectors.network.printers.names import with_literal_addresses
-from collectors.network.scan.scan import ScannedHost
+from collectors.network.printers.names import resolve_hosts, with_literal_addresses
+from collectors.network.scan.scan import PortState, ScannedHost
+from collectors.shared.addresses import network_of
 
-SUBNET = "192.168.1"
+LAN, VLAN = "192.168.1", "10.20.0"
+ULA, GUA = "fd00:1", "2001:db8:1"
 SHARED_UUID = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
-PLACEHOLDER_UUID = "00000000-0000-0000-0000-000000000000"
+SHARED_SERIAL = "SN77777B"
 MODELS = ("EPSON TM-T20II", "Star TSP143IIIW", "Brother HL-L2350DW", "EPSON TM-m30")
-NAMES = ("Kitchen", "Bar", "Receipt")
-DRIVERS = (None, "Local Raw Printer", "Generic Text-Only Printer", "{}", "{}, driverless")
+NAMES = ("Kitchen", "Bar", "Receipt", "Office")
+PORTS = (80, 515, 631, 9100)
+SLOW_S = 5.0
 TILL = LocalNetwork(
     interfaces=(
         LocalInterface(
             Interface(
                 name="eth0",
                 mac_address="02:00:00:00:00:01",
-                addresses=(InterfaceAddress(f"{SUBNET}.2", "ipv4", 24),),
+                addresses=(
+                    InterfaceAddress(f"{LAN}.2", "ipv4", 24),
+                    InterfaceAddress(f"{ULA}::2", "ipv6", 64),
+                    InterfaceAddress(f"{GUA}::2", "ipv6", 64),
+                ),
             )
         ),
     )
 )
+NETWORKS = tuple(network_of(a) for a in TILL.interfaces[0].interface.addresses)
 
-QueueKind = Literal["raw", "ipp", "ipp-uuid", "dnssd", "dnssd-uuid", "host"]
+QueueKind = Literal["raw", "lpd", "ipp", "ipp-uuid", "dns", "bare", "local", "dnssd", "implicit"]
+KINDS: tuple[QueueKind, ...] = (
+    *("raw", "lpd", "ipp", "ipp-uuid", "dns", "bare", "local", "dnssd", "implicit"),
+    *("raw", "ipp", "dns", "dnssd"),
+)
+Kind = Literal["printer", "relay", "telephone", "camera", "computer"]
+OPEN: dict[Kind, tuple[int, ...]] = {
+    "printer": PORTS,
+    "relay": (22, 631),
+    "telephone": (),
+    "camera": (80, 554),
+    "computer": (22, 80),
+}
+SERVER_PORTS = (22, 80, 631)
+SCHEMES = {"raw": ("socket", 9100), "lpd": ("lpd", 515), "ipp": ("ipp", 631)}
 
 
-@dataclass(frozen=True)
+@dataclass
+class Link:
+    """An interface of a device."""
+
+    mac: str
+    ipv4: str
+    is_up: bool = True
+
+
+@dataclass
 class Device:
-    """A device of the venue. ``address`` is its current address, None while the device is off."""
+    """A device of the venue.
 
-    number: int
-    home: str
-    address: str | None
-    model: str | None
-    name: str
-    uuid: str | None
-    serial: str | None
-    is_printer: bool = True
-    is_announced: bool = True
-    is_answering_ipp: bool = True
-    is_mac_seen: bool = True
-
-    @property
-    def mac_address(self) -> str:
-        return f"00:1b:a9:00:00:{self.number:02x}"
-
-    @property
-    def reported_uuid(self) -> str | None:
-        """The UUID that is visible on the network, or None for a placeholder."""
-        is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
-        return self.uuid if is_reporting and self.uuid != PLACEHOLDER_UUID else None
-
-    @property
-    def reported_serial(self) -> str | None:
-        """The serial number that is visible on the network, or None for a placeholder."""
-        is_reporting = self.is_printer and self.is_answering_ipp
-        return self.serial if is_reporting and self.serial != "00000000" else None
-
-    @property
-    def reported_model(self) -> str | None:
-        is_reporting = self.is_printer and (self.is_announced or self.is_answering_ipp)
-        return self.model if is_reporting else None
-
-
-@dataclass(frozen=True)
-class Queue:
-    """A queue of this machine. It was created while its device had the address ``home`` and its
-    first name.
+    ``links`` are its interfaces. ``services`` maps a DNS-SD type to a port. ``announces_both``: one
+    interface announces the addresses of all. ``is_hidden``: behind a Wi-Fi repeater that puts its
+    own MAC in place of the device's. ``relayed`` is the printer whose UUID a relay announces.
+    ``path`` is that of its queue; a computer that shares its printer has a name in it.
     """
 
-    kind: QueueKind
-    device: Device
+    number: int
+    kind: Kind
+    links: list[Link]
+    host: str
+    instance: str
+    is_on: bool = True
+    is_gone: bool = False
+    ports: tuple[int, ...] = ()
+    services: dict[str, int] = field(default_factory=dict)
+    uuid: str | None = None
+    serial: str | None = None
+    model: str | None = None
+    has_mdns: bool = True
+    answers_ipp: bool = True
+    announces_both: bool = False
+    is_hidden: bool = False
+    ipv6: tuple[str, ...] = ()
+    relayed: "Device | None" = None
+    path: str = "ipp/print"
+
+    @property
+    def addresses(self) -> list[str]:
+        up = [link.ipv4 for link in self.links if link.is_up]
+        return [*up, *(self.ipv6 if up else ())]
+
+    @property
+    def is_server(self) -> bool:
+        return self.path.startswith("printers/")
+
+    @property
+    def is_in_vlan(self) -> bool:
+        return self.links[0].ipv4.startswith(f"{VLAN}.")
+
+
+@dataclass
+class Queue:
+    """A queue of this machine, as it was set up for its ``device``."""
+
     name: str
-    driver: str | None
+    kind: QueueKind
+    uri: str
+    device: Device
+    target: str
+    port: int
+    service: str = ""
+    uuid: str | None = None
+    path: str = ""
 
-    @property
-    def uuid(self) -> str | None:
-        is_in_uri = self.kind in ("ipp-uuid", "dnssd-uuid")
-        return self.device.uuid if is_in_uri and self.device.uuid != PLACEHOLDER_UUID else None
-
-    @property
-    def model(self) -> str | None:
-        """The model that the queue's driver names, None if it names none."""
-        return self.device.model if self.driver and self.device.model in self.driver else None
-
-    @property
-    def address(self) -> str | None:
-        return self.device.home if self.kind in ("raw", "ipp", "ipp-uuid") else None
-
-    def known(self, number: int) -> KnownPrinter:
-        query = f"?uuid={self.device.uuid}" if self.kind.endswith("uuid") else ""
-        mac = self.device.mac_address.replace(":", "").upper()
-        uri = {
-            "raw": f"socket://{self.device.home}",
-            "ipp": f"ipp://{self.device.home}/ipp/print",
-            "ipp-uuid": f"ipp://{self.device.home}/ipp/print{query}",
-            "dnssd": f"dnssd://{self.name}._ipp._tcp.local/",
-            "dnssd-uuid": f"dnssd://{self.name}._ipp._tcp.local/{query}",
-            "host": f"socket://BRN{mac}",
-        }[self.kind]
-        printer = queue_printer(f"q{number}", self.name, uri, self.driver)
+    def known(self) -> KnownPrinter:
+        printer = queue_printer(self.name, "", self.uri, None)
         assert printer is not None
         return with_literal_addresses([printer])[0]
 
 
-@dataclass(frozen=True)
+@dataclass
+class Truth:
+    """What CUPS would do. ``device`` accepts the job, None if nobody does."""
+
+    addresses: tuple[str, ...] = ()
+    device: Device | None = None
+
+
 class Venue:
-    """The devices and queues of a venue.
+    """One venue. `change` makes the next report's state of it."""
 
-    Args:
-        devices: The current devices: printers, to which the queues print, and other devices.
-        queues: The print queues of this machine.
-        first: The devices when the queues were created. Some were off. Only the identities of the
-            devices that were on can be learned.
-    """
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.devices: list[Device] = []
+        self.queues: list[Queue] = []
+        self.dns: dict[str, str] = {}
+        self.dns_state: Literal["good", "slow", "dead"] = "good"
+        self.repeater = "0e:00:00:00:0f:01"
+        self._next = {LAN: 20, VLAN: 20}
+        self._populate()
 
-    devices: tuple[Device, ...]
-    queues: tuple[Queue, ...]
-    first: tuple[Device, ...]
+    # ------------------------------------------------------------------ devices
 
-    def before(self) -> "Venue":
-        """Return the venue at the time when the queues were created."""
-        return Venue(self.first, self.queues, self.first)
+    def _chance(self, percent: int) -> bool:
+        return self.random.randrange(100) < percent
 
-    def whole(self) -> "Venue":
-        """Return the venue at the time when the queues were created, with every device on."""
-        first = tuple(replace(each, address=each.home) for each in self.first)
-        return Venue(first, self.queues, first)
+    def _address(self, net: str = LAN) -> str:
+        self._next[net] += 1
+        return f"{net}.{self._next[net]}"
 
-    def known(self) -> list[KnownPrinter]:
-        return [queue.known(number) for number, queue in enumerate(self.queues)]
+    def _mac(self, number: int, link: int = 0) -> str:
+        return f"00:1b:a9:{link:02x}:01:{number:02x}"
+
+    def _populate(self) -> None:
+        for _ in range(self.random.randint(3, 7)):
+            self._add_printer()
+        for kind in self.random.choices(("telephone", "camera", "computer"), k=4):
+            self._add_other(kind)
+        printers = [each for each in self.devices if each.kind == "printer"]
+        if self._chance(40):
+            for device in self.random.sample(self.devices, self.random.randint(2, 5)):
+                device.is_hidden = not device.is_in_vlan
+        for printer in printers:
+            if printer.uuid and self._chance(15):
+                self._add_relay(printer)
+            for _ in range(self.random.choice((0, 1, 1, 2))):
+                self.add_queue(printer, self.random.choice(KINDS))
+
+    def _add_printer(self) -> None:
+        number, net = len(self.devices), VLAN if self._chance(12) else LAN
+        links = [Link(self._mac(number), self._address(net))]
+        if net == LAN and self._chance(20):
+            links.append(Link(self._mac(number, 1), self._address()))
+        mac = links[0].mac.replace(":", "")
+        uuid = {
+            0: f"d4d1e202-baff-3fff-46ff-3ab6db0000{number:02x}",
+            1: f"e3248000-80ce-11db-8000-{mac}",
+            2: SHARED_UUID,
+        }.get(self.random.randrange(4))
+        shared = SHARED_SERIAL if uuid != SHARED_UUID else None  # nobody can distinguish such twins
+        serial = self.random.choice((f"SN{number:05}A", shared, "00000000", None))
+        named = self._chance(50)
+        name = f"{self.random.choice(NAMES)} {number}"
+        device = Device(
+            number,
+            "printer",
+            links,
+            f"BRN{mac.upper()}" if named else f"printer-{number}",
+            name,
+            ports=PORTS,
+            services={"_ipp._tcp": 631, "_pdl-datastream._tcp": 9100},
+            uuid=uuid,
+            serial=serial,
+            model=self.random.choice(MODELS),
+            has_mdns=self._chance(75),
+            answers_ipp=self._chance(60),
+            announces_both=self._chance(50),
+        )
+        if self._chance(15):
+            device.ports, device.services = SERVER_PORTS, {"_ipp._tcp": 631}
+            device.path, device.serial, device.answers_ipp = f"printers/q{number}", None, True
+        if net == LAN and self._chance(30):
+            device.ipv6 = (f"{ULA}::{number + 0x100:x}", _eui64(links[0].mac))
+        self.devices.append(device)
+        if self._chance(80):
+            # The default name of a Brother printer is that of its cable.
+            self.dns[f"{device.host.lower()}.lan"] = links[0 if named else -1].ipv4
+        if self._chance(60):
+            self.dns[device.host.lower()] = links[0].ipv4
+
+    def _add_other(self, kind: Kind) -> None:
+        number = len(self.devices)
+        links = [Link(self._mac(number), self._address())]
+        self.devices.append(Device(number, kind, links, "", "", ports=OPEN[kind], has_mdns=False))
+
+    def _add_relay(self, printer: Device) -> None:
+        number = len(self.devices)
+        relay = Device(
+            number,
+            "relay",
+            [Link(self._mac(number), self._address())],
+            f"relay-{number}",
+            f"AirPrint {printer.instance}",
+            ports=OPEN["relay"],
+            services={"_ipp._tcp": 631},
+            uuid=printer.uuid,
+            answers_ipp=False,
+            relayed=printer,
+        )
+        self.devices.append(relay)
+
+    # ------------------------------------------------------------------ queues
+
+    def add_queue(self, device: Device, kind: QueueKind) -> None:
+        name, is_shared = f"q{len(self.queues)}", device.is_server
+        if is_shared:
+            kind = "ipp" if kind in ("raw", "lpd", "ipp-uuid") else kind
+        address = self.random.choice(device.addresses or [device.links[0].ipv4])
+        at = f"[{address}]" if ":" in address else address
+        query = f"?uuid={device.uuid}" if device.uuid and self._chance(50) else ""
+        uuid = device.uuid if query else None
+        instance = device.instance
+        if kind in ("raw", "lpd", "ipp"):
+            scheme, port = SCHEMES[kind]
+            path = device.path if is_shared else ""
+            queue = Queue(name, kind, f"{scheme}://{at}/{path}", device, address, port, path=path)
+        elif kind == "ipp-uuid":
+            queue = Queue(name, kind, f"ipp://{at}/ipp/print{query}", device, address, 631)
+        elif kind in ("dns", "bare", "local"):
+            suffix = {"dns": ".lan", "bare": "", "local": ".local"}[kind]
+            host = f"{device.host.lower()}{suffix}"
+            scheme, port = self.random.choice((*SCHEMES.values(),))
+            path = device.path if is_shared else ""
+            scheme, port = ("ipp", 631) if is_shared else (scheme, port)
+            queue = Queue(name, kind, f"{scheme}://{host}/{path}", device, host, port, path=path)
+        elif kind == "dnssd":
+            service = self.random.choice(("_ipp._tcp", "_ipp._tcp", "_pdl-datastream._tcp"))
+            uri = f"dnssd://{instance.replace(' ', '%20')}.{service}.local/{query}"
+            queue = Queue(name, kind, uri, device, instance, 0, service, uuid)
+        else:
+            target = instance.replace(" ", "_")
+            uri = f"implicitclass://{target}/"
+            queue = Queue(name, kind, uri, device, target, 0, "_ipp._tcp")
+        self.queues.append(queue)
+
+    # ------------------------------------------------------------------ changes
+
+    def change(self) -> None:
+        """Change the venue between two reports."""
+        self.dns_state = self.random.choice(("good", "good", "good", "slow", "dead"))
+        for device in list(self.devices):
+            device.is_on = not device.is_gone and not self._chance(15)
+            if device.kind == "printer" and not device.is_gone:
+                self._change_printer(device)
+        if self._chance(20):
+            self._swap()
+        if self._chance(15):
+            hidden = self._chance(50)
+            for device in self.random.sample(self.devices, 3):
+                device.is_hidden = hidden and not device.is_in_vlan
+
+    def _change_printer(self, device: Device) -> None:
+        if self._chance(15):
+            self._renumber(device)
+        if self._chance(8):
+            device.instance = f"{device.instance} (2)"
+        if self._chance(8):
+            device.has_mdns = not device.has_mdns
+        if self._chance(6):
+            device.services = dict(
+                [self.random.choice([*device.services.items(), ("_http._tcp", 80)])]
+            )
+        if self._chance(6):
+            closed = self.random.choice(device.ports)
+            device.ports = tuple(port for port in device.ports if port != closed)
+        if device.is_server and self._chance(15):
+            device.path += "-new"
+        if len(device.links) > 1 and self._chance(30):
+            device.links[self.random.randrange(2)].is_up ^= True
+            if not any(link.is_up for link in device.links):
+                device.links[0].is_up = True
+        if not device.is_on and self._chance(30):
+            self._replace(device)
+
+    def move(self, device: Device) -> None:
+        """Give all interfaces of a device new addresses."""
+        for link in device.links:
+            link.ipv4 = self._address(VLAN if device.is_in_vlan else LAN)
+
+    def _renumber(self, device: Device) -> None:
+        """DHCP gives a printer another address. Queues are set up again, or names follow."""
+        link = self.random.choice(device.links)
+        old, link.ipv4 = link.ipv4, self._address(VLAN if device.is_in_vlan else LAN)
+        if self._chance(50):
+            self.dns = {n: link.ipv4 if a == old else a for n, a in self.dns.items()}
+        if self._chance(25):
+            self._add_other("camera")
+            self.devices[-1].links[0].ipv4 = old
+        if self._chance(40):
+            self.add_queue(device, self.random.choice(("raw", "ipp", "dns", "dnssd")))
+
+    def _replace(self, device: Device) -> None:
+        """Put another printer at the address of one that is off."""
+        self._add_printer()
+        new = self.devices[-1]
+        if new.is_in_vlan == device.is_in_vlan:
+            new.links = [replace(new.links[0], ipv4=device.links[0].ipv4)]
+            device.is_gone = True
+
+    def _swap(self) -> None:
+        there = (each for each in self.devices if not each.is_gone and not each.is_in_vlan)
+        printers = [each for each in there if each.kind == "printer"]
+        if len(printers) > 1:
+            one, other = self.random.sample(printers, 2)
+            one.links[0].ipv4, other.links[0].ipv4 = other.links[0].ipv4, one.links[0].ipv4
+
+    # ------------------------------------------------------------------ what CUPS does
 
     def at(self, address: str) -> Device | None:
-        return next((each for each in self.devices if each.address == address), None)
+        there = (each for each in self.devices if each.is_on and address in each.addresses)
+        return next(there, None)
 
-    def current(self, queue: Queue) -> Device:
-        return self.devices[queue.device.number]
+    def truth(self, queue: Queue) -> Truth:
+        keys = self._resolve(queue)
+        for address, port in keys:
+            device = self.at(address)
+            if device is not None and port in device.ports:
+                if queue.path and device.is_server and queue.path != device.path:
+                    return Truth(tuple(a for a, _ in keys))  # it has no such queue
+                return Truth(tuple(a for a, _ in keys), device)
+        return Truth(tuple(a for a, _ in keys))
 
-    def observed(self) -> Observations:
-        there = [each for each in self.devices if each.address is not None]
+    def _resolve(self, queue: Queue) -> list[tuple[str, int]]:
+        if queue.kind in ("raw", "lpd", "ipp", "ipp-uuid"):
+            return [(queue.target, queue.port)]
+        if queue.kind in ("dns", "bare"):
+            address = self._dns(queue.target)
+            return [(each, queue.port) for each in address]
+        if queue.kind == "local":
+            host = queue.target.removesuffix(".local")
+            named = (d for d in self._announcing() if d.host.lower() == host)
+            return [(a, queue.port) for d in named for a in d.addresses]
+        return [
+            (address, device.services[queue.service])
+            for device in self._announcing()
+            if queue.service in device.services and self._has_name(queue, device)
+            for address in device.addresses
+        ]
+
+    def _has_name(self, queue: Queue, device: Device) -> bool:
+        if queue.kind == "implicit":
+            plain = device.instance.replace(" (", "_").replace(")", "").replace(" ", "_")
+            return plain == queue.target
+        return device.instance == queue.target and (
+            not queue.uuid or not device.uuid or queue.uuid == device.uuid
+        )
+
+    def _dns(self, name: str) -> tuple[str, ...]:
+        return (self.dns[name],) if name in self.dns and self.dns_state != "dead" else ()
+
+    def _announcing(self) -> Iterator[Device]:
+        """Yield the devices whose mDNS reaches this machine."""
+        for device in self.devices:
+            if device.is_on and device.has_mdns and device.services and not device.is_in_vlan:
+                yield device
+
+    # ------------------------------------------------------------------ what the collector observes
+
+    def known(self, learned: dict[str, LearnedPrinter]) -> list[KnownPrinter]:
+        """Return the printers of this machine, with resolved names and learned identities."""
+
+        def resolve(name: str) -> tuple[str, ...]:
+            return self._dns(name)
+
+        known = [each.known() for each in self.queues]
+        took_s = SLOW_S if self.dns_state != "good" else 0.0
+        return [
+            replace(each, learned=learned.get(each.id), lookup_s=took_s if each.host else 0.0)
+            for each in resolve_hosts(known, time.monotonic() + 60, resolve)
+        ]
+
+    def mac(self, device: Device, link: Link) -> str | None:
+        """Return the MAC that this machine observes."""
+        if device.is_in_vlan:
+            return None
+        return self.repeater if device.is_hidden else link.mac
+
+    def observed(self, known: list[KnownPrinter]) -> Observations:
+        wanted = {(a, p.port) for p in known for a in p.addresses if p.port}
+        scanned = list(self._scanned(wanted))
+        macs = {each.address: each.mac_address for each in scanned if each.mac_address}
+        chosen = announced(list(self._services()), LinkLayer(macs, (), NETWORKS), wanted_by(known))
+        there = {each.address for each in scanned}
+        silent: dict[tuple[str, int], tuple[PortState, ...]] = {
+            (address, port): ("no-answer",)
+            for address, port in wanted
+            if address not in there and not address.startswith(f"{LAN}.")
+        }
         observed = correlate(
             local=TILL,
-            scanned=[_scanned(each) for each in there],
-            services=[_announced(each) for each in there if each.is_announced],
-            evidence=[_answer(each) for each in there if each.is_printer and each.is_answering_ipp],
-            scanned_networks=(f"{SUBNET}.0/24",),
+            scanned=scanned,
+            services=chosen.services,
+            evidence=list(self._answers({host.address for host in scanned})),
+            scanned_networks=(f"{LAN}.0/24",),
+            attempts=silent,
         )
         return observed.without(TILL.own_addresses)
 
-    def is_beyond_knowledge(self, queue: Queue, device: Device) -> bool:
-        """Return whether a device fits all settings of a queue. The settings then cannot show that
-        it is not the queue's device.
-        """
-        pairs = ((queue.uuid, device.reported_uuid), (queue.model, device.reported_model))
-        return all(a is None or b is None or a == b for a, b in pairs) and (
-            device.address == queue.address
-            or (queue.uuid is not None and queue.uuid == device.reported_uuid)
-            or (queue.address is None and queue.kind != "host" and queue.name == device.name)
-            or _is_twin(queue.device, device)
-        )
+    def _scanned(self, wanted: set[tuple[str, int]]) -> Iterator[ScannedHost]:
+        contacted = {address for address, _ in wanted}
+        for device in (each for each in self.devices if each.is_on):
+            links = {link.ipv4: link for link in device.links}
+            for address in device.addresses:
+                if not address.startswith(f"{LAN}.") and address not in contacted:
+                    continue
+                tried = {*PORTS} if address in links and not device.is_in_vlan else set()
+                tried |= {port for a, port in wanted if a == address}
+                closed = tuple(sorted(tried - {*device.ports}))
+                is_dropping = device.kind == "telephone"
+                link = links.get(address, device.links[0])
+                yield ScannedHost(
+                    address,
+                    mac_address=self.mac(device, link),
+                    open_ports=tuple(sorted(tried & {*device.ports})),
+                    refused_ports=() if is_dropping else closed,
+                    silent_ports=closed if is_dropping else (),
+                )
 
-    def could_be_known(self, queue: Queue, device: Device) -> bool:
-        """Return whether the learned identity of the queue's printer shows that ``device`` is a
-        different device.
-        """
-        is_seen = queue.device.is_mac_seen and device.is_mac_seen
-        return is_seen and not _is_twin(queue.device, device)
+    def _services(self) -> Iterator[MdnsService]:
+        for device in self._announcing():
+            txt = (("rp", device.path), ("ty", device.model or ""))
+            txt += (("uuid", device.uuid),) if device.uuid else ()
+            up = [link.ipv4 for link in device.links if link.is_up]
+            for address in up[:1] if device.announces_both else up:
+                own = (*up, *device.ipv6) if device.announces_both else (address, *device.ipv6)
+                for kind, port in device.services.items():
+                    host = f"{device.host}.local"
+                    yield MdnsService(
+                        device.instance, kind, host, own, port, txt, "eth0", announcer=address
+                    )
 
-
-def _is_twin(one: Device, other: Device) -> bool:
-    """Return whether two devices have the same UUID and serial number.
-
-    Such devices cannot be distinguished from one device whose Wi-Fi has a different MAC address.
-    """
-    reported = (other.reported_uuid, other.reported_serial)
-    return (one.reported_uuid, one.reported_serial) == reported and None not in reported
-
-
-def _scanned(device: Device) -> ScannedHost:
-    mac = device.mac_address if device.is_mac_seen else None
-    ports = (631, 9100) if device.is_printer else (80,)
-    refused = () if device.is_printer else (631, 9100)
-    return ScannedHost(
-        device.address or "", mac_address=mac, open_ports=ports, refused_ports=refused
-    )
-
-
-def _announced(device: Device) -> MdnsService:
-    if not device.is_printer:
-        txt = (("md", "Chromecast"),)
-        return MdnsService(
-            device.name, "_googlecast._tcp", "", (device.address or "",), 8009, txt, "eth0"
-        )
-    txts = (("rp", "ipp/print"), ("ty", device.model), ("uuid", device.uuid))
-    txt = tuple((key, value) for key, value in txts if value)
-    host = f"device-{device.number}.local"
-    return MdnsService(device.name, "_ipp._tcp", host, (device.address or "",), 631, txt, "eth0")
-
-
-def _answer(device: Device) -> Evidence:
-    return Evidence(
-        address=device.address or "",
-        port=631,
-        uuid=device.reported_uuid,
-        make_model=device.model,
-        serial=device.serial,
-        name=device.name,
-        state="idle",
-        queue="ipp/print",
-    )
+    def _answers(self, scanned: set[str]) -> Iterator[Evidence]:
+        for device in (each for each in self.devices if each.is_on and each.answers_ipp):
+            for address in device.addresses:
+                if address in scanned and 631 in device.ports and device.kind == "printer":
+                    serial = None if device.serial == "00000000" else device.serial
+                    yield Evidence(
+                        address,
+                        631,
+                        uuid=device.uuid,
+                        make_model=device.model,
+                        serial=serial,
+                        state="idle",
+                        queue=device.path,
+                    )
+                    for queue in self.queues:
+                        if queue.path and device.is_server and queue.path != device.path:
+                            yield Evidence(address, 631, queue=queue.path, is_missing=True)
 
 
-def _uuid_of(number: int) -> str:
-    return f"d4d1e202-baff-3fff-46ff-3ab6db0000{number:02x}"
-
-
-@st.composite
-def venues(draw: Callable[..., Any]) -> Venue:
-    """Generate a venue with two to six printers, up to three other devices, and queues.
-
-    After the queues were created, each printer has kept its address, was switched off, got a new
-    address, or has swapped its address with another printer.
-    """
-    total, strangers = draw(st.integers(2, 6)), draw(st.integers(0, 3))
-    devices = [
-        _device(draw, number, is_stranger=number >= total) for number in range(total + strangers)
-    ]
-    queues = []
-    for device in devices[:total]:
-        for _ in range(draw(st.integers(0, 2))):
-            kind = draw(st.sampled_from(["raw", "ipp", "ipp-uuid", "dnssd", "dnssd-uuid", "host"]))
-            driver = draw(st.sampled_from(DRIVERS))
-            driver = driver and driver.format(device.model)
-            if kind.endswith("uuid") and device.uuid is None:
-                kind = kind.removesuffix("-uuid")
-            queues.append(Queue(kind, device, device.name, driver))
-    addresses = _draw_addresses(draw, devices, total)
-    now = []
-    for device, address in zip(devices, addresses, strict=True):
-        name = draw(st.sampled_from([device.name, device.name, *NAMES]))
-        now.append(replace(device, address=address, name=name))
-    first = [
-        replace(each, address=None if draw(st.integers(0, 4)) == 0 else each.home)
-        for each in devices
-    ]
-    return Venue(tuple(now), tuple(queues), tuple(first))
-
-
-def _draw_addresses(
-    draw: Callable[..., Any], devices: list[Device], total: int
-) -> list[str | None]:
-    """Return the current address of each device. Other devices may get the former address of a
-    printer.
-    """
-    addresses: list[str | None] = [device.home for device in devices]
-    for number in range(total):
-        fate = draw(st.sampled_from(["stays", "stays", "off", "moves", "swaps"]))
-        if fate == "off":
-            addresses[number] = None
-        elif fate == "moves":
-            addresses[number] = f"{SUBNET}.{150 + number}"
-        elif fate == "swaps":
-            other = draw(st.integers(0, total - 1))
-            addresses[number], addresses[other] = addresses[other], addresses[number]
-    free = [each.home for each in devices[:total] if each.home not in addresses]
-    for number in range(total, len(devices)):
-        if free and draw(st.booleans()):
-            addresses[number] = free.pop()
-    return addresses
-
-
-def _device(draw: Callable[..., Any], number: int, *, is_stranger: bool) -> Device:
-    uuid = draw(st.sampled_from(["own", "own", "own", "shared", "placeholder", None]))
-    serial = draw(st.sampled_from([f"SN{number:05}A", "00000000", "SN77777B", None]))
-    home = f"{SUBNET}.{50 + number}"
-    return Device(
-        number=number,
-        home=home,
-        address=home,
-        model=draw(st.sampled_from(MODELS)),
-        name=draw(st.sampled_from([*NAMES, f"Printer {number}"])),
-        uuid={"own": _uuid_of(number), "shared": SHARED_UUID, "placeholder": PLACEHOLDER_UUID}.get(
-            uuid
-        ),
-        serial=serial,
-        is_printer=not is_stranger or draw(st.booleans()),
-        is_announced=draw(st.booleans()),
-        is_answering_ipp=draw(st.booleans()),
-        is_mac_seen=draw(st.integers(0, 4)) > 0,
-    )
+def _eui64(mac: str) -> str:
+    parts = [int(part, 16) for part in mac.split(":")]
+    octets = [parts[0] ^ 2, *parts[1:3], 0xFF, 0xFE, *parts[3:]]
+    groups = [f"{octets[i] << 8 | octets[i + 1]:x}" for i in range(0, 8, 2)]
+    return f"{GUA}::{':'.join(groups)}".replace("::", ":0:", 1)

@@ -186,9 +186,11 @@ lpstat: something else
         "устройство для {}: {}",
         "{} のデバイス: {}",
         "用于 {} 的设备：{}",
+        "{} க்கான சாதனம்: {}",
+        "მოწყობილობა {}-სთვის: {}",
     ],
 )
-def test_the_output_of_lpstat_is_parsed_in_each_language_of_a_mac(line: str):
+def test_the_output_of_lpstat_is_parsed_in_each_language(line: str):
     uri = "ipp://10.0.0.2:631/ipp/print"
     assert parse_lpstat(line.format("till-1", uri)) == {"till-1": uri}
 

@@ -40,6 +40,7 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
                 "dns-sd",
                 uuid=UUID,
                 dns_sd_name="Kitchen 4.2 (bar)",
+                dns_sd_type="_ipp._tcp",
             ),
         ),
         (
@@ -48,6 +49,7 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
                 "ipps",
                 "dns-sd",
                 dns_sd_name="Brother HL",
+                dns_sd_type="_ipps._tcp",
                 queue="ipp/print",
             ),
         ),
@@ -62,6 +64,7 @@ UUID = "e3248000-80ce-11db-8000-001ba9123456"
                 "ippusb",
                 "usb",
                 dns_sd_name="Brother HL",
+                dns_sd_type="_ipp._tcp",
                 model="Brother HL",
             ),
         ),

@@ -141,6 +141,7 @@ def test_shares_of_other_machines_have_the_name_of_the_server():
 def test_ports_that_are_files_are_not_listed_as_printers():
     names = (
         *("PORTPROMPT:", "nul:", "FILE:", "XPSPort:", "", "TS001", "CPW2:", "FOXIT_PDF:"),
+        *("AD_Port", "RustDesk Printer"),
         *("PDFCreator:", r"Documents\*.pdf", r"C:\Users\a\out.prn", r"\\.\pipe\writer"),
     )
     assert read(*(SpoolerPrinter("P", name) for name in names)).printers == ()

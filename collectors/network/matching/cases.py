@@ -1,0 +1,317 @@
+"""Answers two questions about each network printer: where does the print system send a job now, and
+which device is the printer? The answers select a row of the table of verdicts. Pure.
+"""
+
+import ipaddress
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from collectors.network.matching.destination import Destination, Directory, Problem
+from collectors.network.matching.devices import Device, DeviceIndex, group_devices, service_names
+from collectors.network.matching.models import is_same_model
+from collectors.network.matching.recognise import (
+    UNIDENTIFIED,
+    Comparison,
+    Match,
+    compare,
+    find_candidates,
+    find_matches,
+    may_have_mac,
+)
+from collectors.network.matching.symptoms import OutOfReach
+from collectors.network.matching.table import IdentityAt, Occupant, Port, Situation
+from collectors.network.observations import KnownPrinter, Observations, PortObservation
+from collectors.network.scan.scan import PortState
+from collectors.shared.addresses import PRINT_PORTS, Network, parse_networks
+
+_Key = tuple[str, int | None]  # an address and a port
+_Choice = tuple[_Key, Device]
+_USUAL_PREFIX = 24
+_LINK_LOCAL = ipaddress.IPv4Network("169.254.0.0/16")  # RFC 3927
+_PORTS: tuple[Port, ...] = ("open", "not tried", "refused", "silent")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The answers for one printer.
+
+    ``address`` and ``port`` are its destination now, or ``problem`` is the reason why it has none.
+    ``device`` is the device there, ``seen`` the observation of the port, and ``comparison`` that of
+    the device with the printer. If the print system may pick any of several devices, ``rivals`` are
+    these devices. ``matches`` are the devices that certainly are the printer.
+    """
+
+    printer: KnownPrinter
+    problem: Problem = ""
+    announced_at: str = ""
+    address: str = ""
+    port: int | None = None
+    device: Device | None = None
+    seen: PortObservation | None = None
+    comparison: Comparison = UNIDENTIFIED
+    rivals: tuple[Device, ...] = ()
+    matches: tuple[Match, ...] = ()
+
+    @property
+    def elsewhere(self) -> tuple[Match, ...]:
+        """The devices elsewhere that are the printer. A MAC is stronger than other evidence."""
+        others = [each for each in self.matches if each.device is not self.device]
+        by_mac = tuple(each for each in others if each.by == "MAC" and not each.is_by_name)
+        if self.seen is not None and self.seen.contact == "open":
+            # The device here may be another interface of the one there.
+            others = [e for e in others if not (e.is_by_name or self.comparison.has_claim)]
+        return by_mac or tuple(others)
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        """All devices that this printer uses or may use."""
+        at = (self.device,) if self.device else ()
+        return (*at, *self.rivals, *(match.device for match in self.matches))
+
+    def evidence(self, device: Device) -> str | None:
+        """Return the evidence that a device certainly is this printer, or None."""
+        if self.device is device and self.comparison.likeness == "same":
+            return self.comparison.by
+        return next((each.by for each in self.matches if each.device is device), None)
+
+    def prints_to(self, device: Device) -> bool:
+        return self.device is device and self.comparison.likeness != "different"
+
+
+class Reach:
+    """Results of connections to addresses. ``is_blind``: nothing of the network was observed."""
+
+    def __init__(self, observed: Observations) -> None:
+        self._attempts = observed.attempts
+        self._scanned = {a: h.scanned for a, h in observed.hosts.items() if h.scanned}
+        self._networks = parse_networks(observed.scanned_networks)
+        self._own_networks = parse_networks(observed.own_networks)
+        self.is_blind = not (observed.ports or self._scanned or observed.scanned_networks)
+
+    def attempts(self, address: str, port: int) -> tuple[PortState, ...]:
+        """Return the results of all connections to a port, oldest first.
+
+        An address that was scanned without any answer does not answer on this port either.
+        """
+        last = self.contact(address, port)
+        if last is None and address not in self._scanned and _is_in(address, self._networks):
+            last = "no-answer"
+        return self._attempts.get((address, port)) or ((last,) if last else ())
+
+    def contact(self, address: str, port: int) -> PortState | None:
+        host = self._scanned.get(address)
+        return host.contact(port) if host else None
+
+    def is_answering(self, address: str) -> bool:
+        host = self._scanned.get(address)
+        return host is not None and host.is_answering
+
+    def obstacle(self, address: str) -> OutOfReach:
+        """Return why this machine cannot print to an address; "" if it can."""
+        if _is_in(address, (_LINK_LOCAL,)):
+            return "link-local"
+        nearby = (*self._own_networks, *self._networks)
+        is_near = ":" in address or not self._own_networks or _is_in(address, nearby)
+        if is_near or self.is_answering(address):
+            return ""
+        is_masked = _is_in(address, tuple(map(_usual_network, self._own_networks)))
+        return "wrong mask" if is_masked else "other network"
+
+
+class Cases:
+    """The cases of all network printers, by their position in ``known``.
+
+    ``addresses`` are those of all devices that the printers use or may use.
+    """
+
+    def __init__(
+        self, known: Sequence[KnownPrinter], observed: Observations, index: DeviceIndex
+    ) -> None:
+        self.index = index
+        self.reach = Reach(observed)
+        self._ports = observed.ports
+        directory = Directory(observed, index)
+        self._cases = {
+            number: self._answer(printer, directory.resolve(printer))
+            for number, printer in enumerate(known)
+            if printer.transport == "network" and printer.backend is None
+        }
+        devices = (device for case in self._cases.values() for device in case.devices)
+        self.addresses = {address for device in devices for address in device.addresses}
+
+    def get(self, number: int) -> Case | None:
+        return self._cases.get(number)
+
+    def is_free(self, device: Device) -> bool:
+        """Return whether this machine could print to a device and no queue uses it."""
+        return device.address not in self.addresses and not self.reach.obstacle(device.address)
+
+    def others(self, case: Case) -> Iterator[Case]:
+        """Yield the printers that are set up with other addresses."""
+        own = set(case.printer.addresses)
+        for other in self._cases.values():
+            if other is not case and not own & set(other.printer.addresses):
+                yield other
+
+    def owner(self, case: Case, device: Device) -> tuple[str, str] | None:
+        """Return the name of another printer that certainly came to an address, and the evidence.
+
+        A printer that is set up with another address of the same device has not come there.
+        """
+        for other in self.others(case):
+            is_elsewhere = other.device is device and other.address != case.address
+            if not is_elsewhere and (by := other.evidence(device)):
+                return other.printer.name, by
+        return None
+
+    def situation(self, case: Case) -> Situation:
+        count = len(case.elsewhere)
+        seen: IdentityAt = "nowhere" if not count else "elsewhere" if count == 1 else "at several"
+        if case.rivals:
+            return Situation("several", None, None, seen)
+        if not case.address:
+            return Situation("fails", None, None, seen)
+        occupant, port = self._occupant(case), self._port_of(case)
+        if occupant == "this printer":
+            seen = "at the address"
+        elif occupant == "unknown" and port == "open":
+            # A device may have several IPv6 addresses beside its IPv4 address.
+            addresses = (address for match in case.elsewhere for address in match.device.addresses)
+            is_ipv6 = ":" in case.address or all(":" in address for address in addresses)
+            seen = "nowhere" if is_ipv6 else seen
+        return Situation("address", occupant, port, seen)
+
+    def _occupant(self, case: Case) -> Occupant:
+        device = case.device
+        if device is None:
+            return "unknown" if self._port_of(case) in ("open", "refused") else "nobody"
+        if not device.is_alive and case.elsewhere:
+            return "nobody"  # its entry in the neighbour table is older than the move
+        if case.comparison.likeness != "different":
+            return "this printer" if case.comparison.likeness == "same" else "unknown"
+        return "another printer" if self.owner(case, device) else "another device"
+
+    def _port_of(self, case: Case) -> Port:
+        if case.port is None and case.device is not None:
+            return "refused" if case.device.is_alive else "silent"  # it has no print port
+        return self._port_state(case.address, case.port)
+
+    def _port_state(self, address: str, port: int | None) -> Port:
+        if attempts := self.reach.attempts(address, port or 0):
+            return "silent" if attempts[-1] == "no-answer" else attempts[-1]
+        return "not tried"
+
+    # ------------------------------------------------------------------ the answers
+
+    def _answer(self, printer: KnownPrinter, destination: Destination) -> Case:
+        case = Case(
+            printer,
+            destination.problem,
+            destination.announced_at,
+            matches=find_matches(printer, self.index),
+        )
+        if not destination.keys:
+            return case
+        keys, rivals = self._usable(destination.keys), case.rivals
+        if destination.is_one_of:
+            keys, rivals = self._narrow(printer, keys)
+        address, port = min(keys, key=lambda key: self._preference(printer, *key))
+        device = self.index.at(address)
+        seen = self._observation(printer, device, address, port)
+        if device is not None:
+            comparison = compare(printer, device, self.index, seen)
+            case = replace(case, device=device, seen=seen, comparison=comparison, rivals=rivals)
+        if seen is not None:
+            address, port = seen.address, seen.port
+        return replace(case, address=address, port=port)
+
+    def _preference(
+        self, printer: KnownPrinter, address: str, port: int | None
+    ) -> tuple[int, bool]:
+        """Return the order of an address. The print system tries all of them."""
+        device = self.index.at(address)
+        is_other = device and compare(printer, device, self.index).likeness == "different"
+        return _PORTS.index(self._port_state(address, port)), bool(is_other)
+
+    def _usable(self, keys: Sequence[_Key]) -> list[_Key]:
+        """Leave out IPv6 addresses that were not tried, if there are IPv4 addresses."""
+        if all(":" in address for address, _ in keys):
+            return list(keys)
+        return [k for k in keys if ":" not in k[0] or self._port_state(*k) != "not tried"]
+
+    def _narrow(
+        self, printer: KnownPrinter, keys: list[_Key]
+    ) -> tuple[list[_Key], tuple[Device, ...]]:
+        """Choose between devices with one name, UUID or MAC. Each criterion narrows the choice.
+
+        Returns the remaining keys, and the remaining devices if there are several.
+        """
+        uuid = printer.uuid
+        criteria: tuple[Callable[[Device], bool], ...] = (
+            lambda device: bool(device.observations),
+            lambda device: may_have_mac(printer, device),
+            lambda device: any(uuid in each.answered_uuids for each in device.observations),
+            lambda device: any(each.contact == "open" for each in device.observations),
+            lambda device: any(is_same_model(printer.make_model, m) for m in device.models),
+        )
+        there: list[_Choice] = [(k, d) for k in keys if (d := self.index.at(k[0])) is not None]
+        for fits in criteria:
+            there = [each for each in there if fits(each[1])] or there
+        devices = tuple(dict.fromkeys(device for _, device in there))
+        return [key for key, _ in there] or keys, devices if len(devices) > 1 else ()
+
+    def _observation(
+        self, printer: KnownPrinter, device: Device | None, address: str, port: int | None
+    ) -> PortObservation | None:
+        """Return the observation of the destination's port. Without a port, it is the best one."""
+        if port is not None or device is None:
+            return self._ports.get((address, port or 0))
+        return choose_port(
+            printer, [e for e in device.observations if e.address == address or printer.uuid]
+        )
+
+
+def located_addresses(known: Sequence[KnownPrinter], observed: Observations) -> set[str]:
+    """Return the addresses of all devices that may be one of the printers."""
+    index = DeviceIndex(group_devices(observed))
+    alike = (device for printer in known for device in find_candidates(printer, index))
+    return {a for device in alike for a in device.addresses} | Cases(
+        known, observed, index
+    ).addresses
+
+
+def choose_port(
+    printer: KnownPrinter, observations: Sequence[PortObservation]
+) -> PortObservation | None:
+    """Return the best port to print to: the printer's own one, or else a usual print port."""
+    if printer.port is not None:
+        observations = [each for each in observations if each.port == printer.port]
+        return min(observations, key=_rank, default=None)
+    own = [each for each in observations if is_own(printer, each)]
+    best = min(own or observations, key=_rank, default=None)
+    return best if best is not None and (own or best.port in PRINT_PORTS) else None
+
+
+def is_own(printer: KnownPrinter, observation: PortObservation) -> bool:
+    """Return whether this port itself gives the printer's UUID or DNS-SD name."""
+    if printer.uuid is not None and printer.uuid in observation.uuids:
+        return True
+    name = (printer.dns_sd_name or "").lower()
+    return bool(name) and any(name in service_names(each) for each in observation.instances)
+
+
+def _rank(observation: PortObservation) -> tuple[bool, int, int]:
+    port = observation.port
+    position = PRINT_PORTS.index(port) if port in PRINT_PORTS else len(PRINT_PORTS)
+    return (observation.contact != "open", position, port)
+
+
+def _is_in(address: str, networks: tuple[Network, ...]) -> bool:
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    return any(parsed in network for network in networks)
+
+
+def _usual_network(own: Network) -> Network:
+    """Return the /24 that contains a smaller IPv4 network. Other networks are returned as is."""
+    is_small = own.version == 4 and own.prefixlen > _USUAL_PREFIX
+    return own.supernet(new_prefix=_USUAL_PREFIX) if is_small else own

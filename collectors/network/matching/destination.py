@@ -1,0 +1,145 @@
+"""Resolves where the print system sends a job now: an address and a port, or why that fails. Pure.
+
+Host names are resolved before, with the system's resolver (`collectors/network/printers/names.py`).
+mDNS names and DNS-SD services are resolved here from the announcements, as CUPS does: a service by
+its instance name and type. A UUID in the device URI only excludes services with a different UUID.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from collectors.network.matching.devices import DeviceIndex, host_names, service_names
+from collectors.network.matching.identity import mac_in_address, normal_uuid
+from collectors.network.mdns.description import PRINT_SERVICES
+from collectors.network.observations import (
+    KnownPrinter,
+    MdnsService,
+    Observations,
+    is_resolved_by_mdns,
+)
+from collectors.shared.addresses import is_mdns_name, numeric_order
+
+_IPP = ("_ipp._tcp", "_ipps._tcp")
+
+Problem = Literal["", "host name", "mDNS name", "service", "type", "UUID", "MAC", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The addresses and ports to which the print system connects, in its order.
+
+    A port is None if the setup names none. With ``is_one_of``, the print system takes any of them;
+    otherwise it tries all. ``problem`` is the step at which the print system fails.
+    ``announced_at`` is the address of a service that has the printer's name but is not usable.
+    """
+
+    keys: tuple[tuple[str, int | None], ...] = ()
+    is_one_of: bool = False
+    problem: Problem = ""
+    announced_at: str = ""
+
+
+def with_destinations(
+    known: Sequence[KnownPrinter], observed: Observations
+) -> tuple[KnownPrinter, ...]:
+    """Return the printers at the addresses and ports to which mDNS resolves them, to contact them.
+
+    IPv6 addresses are left out if there are IPv4 addresses. Other printers are returned as is.
+    """
+    directory = Directory(observed, DeviceIndex(()))
+    printers: list[KnownPrinter] = []
+    for each in known:
+        keys = directory.resolve(each).keys if is_resolved_by_mdns(each) else ()
+        keys = tuple(key for key in keys if ":" not in key[0]) or keys
+        printers += [replace(each, addresses=(address,), port=port) for address, port in keys]
+        printers += () if keys else (each,)
+    return tuple(printers)
+
+
+class Directory:
+    """The host names and services that mDNS announces."""
+
+    def __init__(self, observed: Observations, index: DeviceIndex) -> None:
+        self._index = index
+        self._addresses: dict[str, dict[str, None]] = defaultdict(dict)
+        self._services: dict[str, dict[MdnsService, None]] = defaultdict(dict)
+        for host in observed.hosts.values():
+            for service in host.services:
+                for address in service.addresses:
+                    self._addresses[_plain(service.hostname)][address] = None
+                for name in service_names(service.instance):
+                    self._services[name][service] = None
+            self._addresses[_plain(host.hostname or "")][host.address] = None
+        for port in observed.ports.values():
+            for name in port.hostnames:
+                self._addresses[_plain(name)][port.address] = None
+
+    def resolve(self, printer: KnownPrinter) -> Destination:
+        if printer.addresses:
+            return _to((self._on_link(each), printer.port) for each in printer.addresses)
+        host = printer.host or ""
+        if is_mdns_name(host) and (addresses := self._addresses.get(_plain(host))):
+            return _to((a, printer.port) for a in sorted(addresses, key=numeric_order))
+        if printer.dns_sd_name:
+            return self._resolve_service(printer, printer.dns_sd_name)
+        if host:
+            return Destination(problem="mDNS name" if is_mdns_name(host) else "host name")
+        return self._resolve_identity(printer)
+
+    def _on_link(self, address: str) -> str:
+        """Return another address of the device with a link-local IPv6 address, if it is known.
+
+        The scan does not contact link-local IPv6 addresses. Such an address stays with its device.
+        """
+        is_link_local = address.lower().startswith("fe80:")
+        devices = self._index.having("mac_addresses", mac_in_address(address))
+        return devices[0].address if is_link_local and len(devices) == 1 else address
+
+    def _resolve_service(self, printer: KnownPrinter, name: str) -> Destination:
+        named = tuple(self._services.get(name.lower(), ()))
+        if not named:
+            return Destination(problem="service")
+        kind, at = printer.dns_sd_type, next((a for s in named for a in s.addresses), "")
+        if kind is None:  # cups-browsed uses IPP, and HPLIP any service
+            types = PRINT_SERVICES if printer.port else _IPP
+            usable = [each for each in named if each.type in types]
+        else:
+            usable = [
+                each
+                for each in named
+                if each.type == kind and each.instance.lower() == name.lower()
+            ]
+        own = [e for e in usable if _given_uuid(e) in (None, printer.uuid) or not printer.uuid]
+        keys = [(a, printer.port or e.port) for e in own if e.port for a in e.addresses]
+        if keys:
+            hosts = {each.hostname.lower() for each in own}
+            is_one_of = len(hosts) > 1 or "" in hosts
+            return _to(sorted(keys, key=lambda key: numeric_order(key[0])), is_one_of=is_one_of)
+        problem: Problem = "UUID" if usable and not own else "service" if own else "type"
+        return Destination(problem=problem, announced_at=at)
+
+    def _resolve_identity(self, printer: KnownPrinter) -> Destination:
+        devices = self._index.having("mac_addresses", printer.mac_address)
+        if not printer.mac_address:
+            devices = self._index.having("uuids", printer.uuid)
+        if devices:
+            return _to([(each.address, printer.port) for each in devices], is_one_of=True)
+        problem: Problem = "UUID" if printer.uuid else "nothing"
+        return Destination(problem="MAC" if printer.mac_address else problem)
+
+
+def _to(keys: Iterable[tuple[str, int | None]], *, is_one_of: bool = False) -> Destination:
+    """Return a destination. Link-local IPv6 addresses are left out if there are others."""
+    distinct = tuple(dict.fromkeys(keys))
+    near = tuple(each for each in distinct if not each[0].lower().startswith("fe80:"))
+    return Destination(near or distinct, is_one_of)
+
+
+def _plain(hostname: str) -> str:
+    return host_names(hostname)[0]
+
+
+def _given_uuid(service: MdnsService) -> str | None:
+    return normal_uuid(dict(service.txt).get("uuid"))

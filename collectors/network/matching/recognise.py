@@ -1,0 +1,264 @@
+"""Recognises which device is a printer: by its MAC, or by two of its other identities. Pure.
+
+The other identities are the serial number, the UUID and the host name. A MAC inside a UUID counts
+as one of them if it is the device's own MAC. One of them alone is only a hint, because relays
+repeat the UUIDs of printers, and some makers use one UUID or serial number for many devices.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from collectors.network.matching.devices import Device, DeviceIndex, host_names
+from collectors.network.matching.identity import (
+    mac_in_address,
+    mac_in_hostname,
+    mac_in_uuid,
+    mac_tail_in_hostname,
+)
+from collectors.network.matching.models import is_other_model
+from collectors.network.observations import KnownPrinter, PortObservation
+from collectors.shared.addresses import PRINT_PORTS
+
+By = Literal["UUID", "MAC", "serial number", "host name", "MAC from its UUID", "DNS-SD name"]
+Likeness = Literal["same", "unknown", "different"]
+
+_QUEUES_OF_A_SERVER = ("printers/", "classes/")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether a device is the printer. ``by`` is the evidence for it, ``text`` that against it.
+
+    ``has_claim``: the device has one of the printer's other identities than the MAC.
+    """
+
+    likeness: Likeness
+    by: By | None = None
+    has_claim: bool = False
+    text: str = ""
+    is_learned: bool = False
+
+
+UNIDENTIFIED = Comparison("unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A device that is certainly the printer, and the evidence.
+
+    ``is_by_name``: the only evidence is a MAC in the printer's host name. A name may lead to
+    another interface of the device, which has a different MAC.
+    """
+
+    device: Device
+    by: By
+    is_by_name: bool = False
+
+
+def compare(
+    printer: KnownPrinter, device: Device, index: DeviceIndex, seen: PortObservation | None = None
+) -> Comparison:
+    """Compare the device at a printer's destination with the printer.
+
+    ``seen`` is the port to which the print system connects. A different MAC is outweighed by two
+    other equal identities, because a printer has different MACs on cable and Wi-Fi.
+    """
+    macs = _own_macs(device, index, "")
+    same = tuple(_claims(printer, device, macs))
+    if _has_mac(known_macs(printer), macs):
+        return Comparison("same", "MAC")
+    if len(same) > 1:
+        return Comparison("same", same[0])
+    learned = printer.learned
+    named = learned is not None and learned.dns_sd_name in device.instances
+    if named and "host name" in same:
+        return Comparison("unknown")
+    if text := _unlike_learned(printer, device, macs):
+        return Comparison("different", text=text, is_learned=True)
+    if text := _unlike_setup(printer, device, macs, seen):
+        return Comparison("different", text=f"{text}, so that it may be another device")
+    return Comparison("unknown", has_claim=bool(same))
+
+
+def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]:
+    """Return the devices that are certainly this printer, wherever they are.
+
+    Such a device prints, and nothing that it gives contradicts the printer.
+    """
+    matches = (_match(printer, device, index) for device in find_candidates(printer, index))
+    return tuple(match for match in matches if match is not None)
+
+
+def find_alike(printer: KnownPrinter, index: DeviceIndex) -> tuple[tuple[Device, ...], By | None]:
+    """Return the devices with one identity of the printer, and the kind of that identity."""
+    for by in ("UUID", "MAC from its UUID", "serial number", "host name"):
+        if devices := _with_claim(printer, by, index):
+            return devices, by
+    return (), None
+
+
+def known_macs(printer: KnownPrinter) -> tuple[str, ...]:
+    """Return the MACs that a printer is known by. Some have only the last three bytes."""
+    return (*_macs(printer), *_named_macs(printer))
+
+
+def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
+    """Return whether a device has a MAC that the printer is known by."""
+    in_uuid = {mac_in_uuid(uuid) for uuid in _values(printer, "UUID")}
+    return _has_mac(_macs(printer), device.mac_addresses) or bool(
+        in_uuid & set(device.mac_addresses)
+    )
+
+
+def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match | None:
+    left = next(iter(printer.addresses), "")
+    macs = _own_macs(device, index, left)
+    same = tuple(_claims(printer, device, macs))
+    ports = {each.port for each in device.observations}
+    if not ports & {*PRINT_PORTS, printer.port} or _contradicts(printer, device):
+        return None
+    if _has_mac(_macs(printer), macs):
+        return Match(device, "MAC")
+    if len(same) > 1:
+        return Match(device, same[0])
+    return Match(device, "MAC", is_by_name=True) if _has_mac(_named_macs(printer), macs) else None
+
+
+def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Device]:
+    """Return the devices with any identity of a printer."""
+    devices: dict[Device, None] = {}
+    for mac in known_macs(printer):
+        devices |= dict.fromkeys(index.having("mac_addresses", mac))
+    for by in ("UUID", "serial number", "host name"):
+        devices |= dict.fromkeys(_with_claim(printer, by, index))
+    return devices
+
+
+def _macs(printer: KnownPrinter) -> tuple[str, ...]:
+    """Return the MACs of a printer's setup and the learned one."""
+    learned = printer.learned.mac_address if printer.learned else None
+    return tuple(filter(None, (printer.mac_address, learned, mac_in_address(printer.host))))
+
+
+def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
+    """Return the MAC in a printer's host name. Some names have only its last three bytes."""
+    host = printer.host
+    return tuple(filter(None, (mac_in_hostname(host), mac_tail_in_hostname(host))))
+
+
+def _own_macs(device: Device, index: DeviceIndex, left: str) -> tuple[str, ...]:
+    """Return a device's MACs, also those in its IPv6 addresses.
+
+    The MACs of repeaters and proxies are left out, because several devices have them.
+    """
+    in_addresses = filter(None, map(mac_in_address, device.addresses))
+    own = (mac for mac in device.mac_addresses if not index.is_shared(mac, left))
+    return tuple(dict.fromkeys((*own, *in_addresses)))
+
+
+def _has_mac(own: tuple[str, ...], macs: tuple[str, ...]) -> bool:
+    return bool(own) and any(mac.endswith(own) for mac in macs)
+
+
+def _values(printer: KnownPrinter, by: By) -> tuple[str, ...]:
+    """Return the printer's values of one kind: of its setup, and the learned one."""
+    learned = printer.learned
+    pairs = {
+        "UUID": (printer.uuid, learned.uuid if learned else None),
+        "serial number": (printer.serial, learned.serial if learned else None),
+        "host name": (printer.host, learned.hostname if learned else None),
+    }[by]
+    return tuple(dict.fromkeys(each for each in pairs if each))
+
+
+def _with_claim(printer: KnownPrinter, by: By, index: DeviceIndex) -> tuple[Device, ...]:
+    if by == "MAC from its UUID":
+        kind, values = "mac_addresses", [mac_in_uuid(e) for e in _values(printer, "UUID")]
+        return tuple(d for mac in filter(None, values) for d in index.having(kind, mac))
+    kind = {"UUID": "uuids", "serial number": "serials", "host name": "hostnames"}[by]
+    names = _values(printer, by)
+    keys = [host_names(name)[0] for name in names] if by == "host name" else names
+    return tuple(dict.fromkeys(d for key in keys for d in index.having(kind, key)))
+
+
+def _claims(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> Iterator[By]:
+    """Yield the kinds of identities, besides the MAC, that a printer and a device share."""
+    uuids = _values(printer, "UUID")
+    if set(uuids) & set(device.uuids):
+        yield "UUID"
+    if {mac_in_uuid(uuid) for uuid in uuids} & set(macs):
+        yield "MAC from its UUID"
+    if set(_values(printer, "serial number")) & set(device.serials):
+        yield "serial number"
+    learned = printer.learned.hostname if printer.learned else None
+    if learned and learned.lower() in {name.lower() for name in device.hostnames}:
+        yield "host name"
+
+
+def _contradicts(printer: KnownPrinter, device: Device) -> bool:
+    """Return whether a device elsewhere gives an identity or a model that the printer has not."""
+    model = printer.learned.model if printer.learned else None
+    pairs = (
+        (_values(printer, "UUID"), device.uuids),
+        (_values(printer, "serial number"), device.serials),
+    )
+    return any(own and given and not set(own) & set(given) for own, given in pairs) or bool(
+        device.models and all(is_other_model(model, each) for each in device.models)
+    )
+
+
+def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> str | None:
+    """Describe how a device differs from a printer's learned identity; None if it does not."""
+    learned = printer.learned
+    if learned is None:
+        return None
+    marks = (
+        ("MAC", learned.mac_address, macs),
+        ("serial number", learned.serial, device.serials),
+        ("UUID", learned.uuid, device.uuids),
+    )
+    for mark, own, given in marks:
+        if own and given and own not in given:
+            who = ", ".join((*filter(None, (name_of(device),)), f"{mark} {given[0]}"))
+            when = f" on {learned.seen_at[:10]}" if learned.seen_at else ""
+            return f"another device answers there: {who}, while the printer had {mark} {own}{when}"
+    names = ((learned.hostname, device.hostnames), (learned.dns_sd_name, device.instances))
+    if all(own and given and own not in given for own, given in names):
+        who = ", ".join(given[0] for _, given in names)
+        was = ", ".join(filter(None, (learned.hostname, learned.dns_sd_name)))
+        return f"another device answers there: {who}, while the printer was {was}"
+    return None
+
+
+def _unlike_setup(
+    printer: KnownPrinter, device: Device, macs: tuple[str, ...], seen: PortObservation | None
+) -> str | None:
+    """Describe how a device differs from the printer that was set up; None if it does not."""
+    printing = device.print_ports
+    answers = (seen,) if seen is not None and seen.uuids else printing
+    models = [model for each in printing for model in each.models]
+    is_server = (printer.queue or "").startswith(_QUEUES_OF_A_SERVER)
+    than = "than the printer that was set up"
+    if _is_foreign(printer.uuid, (u for each in answers for u in each.uuids)):
+        return f"it gives another UUID {than}"
+    label = (printer.host or "").lower().partition(".")[0]
+    is_named = label in {name.lower().partition(".")[0] for name in device.hostnames}
+    own = (*_macs(printer), *(() if is_named else _named_macs(printer)))
+    if own and macs and not _has_mac(own, macs):
+        return f"it has another MAC {than}"
+    if _is_foreign(printer.serial, (s for each in printing for s in each.serials)):
+        return f"it gives another serial number {than}"
+    if models and not is_server and all(is_other_model(printer.make_model, m) for m in models):
+        return f"it is of the model {models[0]}, not {printer.make_model}"
+    return None
+
+
+def name_of(device: Device) -> str | None:
+    labels = (label for each in device.observations for label in each.labels)
+    return next(iter((*device.models, *labels, *device.hostnames)), None)
+
+
+def _is_foreign(own: str | None, given: Iterable[str]) -> bool:
+    all_given = set(given)
+    return bool(own and all_given) and own not in all_given

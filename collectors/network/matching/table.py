@@ -1,0 +1,113 @@
+"""The decision table of verdicts about network printers. Pure.
+
+Two questions are answered before: where does the print system send a job now (`destination.py`),
+and which device is the printer (`recognise.py`)? Each reachable combination of the answers is in
+exactly one row. docs/printer-verdicts.md has the same table.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from collectors.network.matching.symptoms import Status
+
+Resolution = Literal["fails", "several", "address"]
+"""What the print system resolves: nothing, several devices of which it picks any, or an address."""
+
+Occupant = Literal["this printer", "another printer", "another device", "unknown", "nobody"]
+"""Who is at the address: this printer, the printer of another queue, another device that is no
+printer of this machine, a device that nothing identifies, or nobody."""
+
+Port = Literal["open", "refused", "silent", "not tried"]
+IdentityAt = Literal["at the address", "elsewhere", "at several", "nowhere"]
+"""Where the printer's identity was seen. ``at several``: at several devices elsewhere."""
+
+Outcome = Literal[
+    "prints",
+    "closed",
+    "not tried",
+    "moved",
+    "taken",
+    "off",
+    "unresolved",
+    "renamed",
+    "several",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """One cell. ``occupant`` and ``port`` are None if there is no address."""
+
+    resolution: Resolution
+    occupant: Occupant | None
+    port: Port | None
+    seen: IdentityAt
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """All situations with any of these values. ``causes`` are codes of the table of causes."""
+
+    resolution: Resolution
+    occupants: tuple[Occupant | None, ...]
+    ports: tuple[Port | None, ...]
+    seen: tuple[IdentityAt, ...]
+    outcome: Outcome
+    status: Status
+    causes: tuple[str, ...] = ()
+
+    def covers(self, situation: Situation) -> bool:
+        return (
+            situation.resolution == self.resolution
+            and situation.occupant in self.occupants
+            and situation.port in self.ports
+            and situation.seen in self.seen
+        )
+
+
+_NONE = (None,)
+_HERE: tuple[IdentityAt, ...] = ("at the address",)
+_ELSEWHERE: tuple[IdentityAt, ...] = ("elsewhere",)
+_LOST: tuple[IdentityAt, ...] = ("at several", "nowhere")
+_MAY_BE: tuple[Occupant, ...] = ("this printer", "unknown")
+_OTHER: tuple[Occupant, ...] = ("another printer", "another device")
+_NOT_THIS: tuple[Occupant, ...] = (*_OTHER, "unknown", "nobody")
+_OPEN: tuple[Port, ...] = ("open",)
+_CLOSED: tuple[Port, ...] = ("refused", "silent")
+_UNTRIED: tuple[Port, ...] = ("not tried",)
+
+_RENAMED_CAUSES = ("renamed", "name-lost", "service-changed")
+_LOST_CAUSES = ("name-servers-silent", "name-unresolved", "service-changed", "off")
+_CLOSED_CAUSES = ("asleep-or-off", "port-held", "port-closed")
+_MOVED_CAUSES = ("already-set-up", "address-changed")
+_TAKEN_CAUSES = ("address-taken",)
+
+ROWS = (
+    Row("fails", _NONE, _NONE, _ELSEWHERE, "renamed", "unreachable", _RENAMED_CAUSES),
+    Row("fails", _NONE, _NONE, _LOST, "unresolved", "unreachable", _LOST_CAUSES),
+    Row("several", _NONE, _NONE, (*_ELSEWHERE, *_LOST), "several", "unknown"),
+    Row("address", _MAY_BE, _OPEN, (*_HERE, *_LOST), "prints", "reachable"),
+    Row("address", _MAY_BE, _CLOSED, (*_HERE, *_LOST), "closed", "unreachable", _CLOSED_CAUSES),
+    Row("address", ("this printer",), _UNTRIED, _HERE, "not tried", "unknown"),
+    Row("address", _NOT_THIS, _UNTRIED, (*_ELSEWHERE, *_LOST), "not tried", "unknown"),
+    Row(
+        "address",
+        _NOT_THIS,
+        (*_OPEN, *_CLOSED),
+        _ELSEWHERE,
+        "moved",
+        "unreachable",
+        _MOVED_CAUSES,
+    ),
+    Row("address", _OTHER, _OPEN, _LOST, "taken", "unknown", _TAKEN_CAUSES),
+    Row("address", _OTHER, _CLOSED, _LOST, "taken", "unreachable", _TAKEN_CAUSES),
+    Row("address", ("nobody",), ("silent",), _LOST, "off", "unreachable", ("off",)),
+)
+
+
+def decide(situation: Situation) -> Row:
+    """Return the row of a situation. Raises LookupError if no row covers it."""
+    for row in ROWS:
+        if row.covers(situation):
+            return row
+    raise LookupError(f"no verdict for {situation}")

@@ -1,0 +1,79 @@
+"""Tests that the table of verdicts has exactly one row for each reachable situation."""
+
+from collections.abc import Iterator
+from itertools import product
+from typing import get_args
+
+import pytest
+
+from collectors.network.matching.causes import CAUSES
+from collectors.network.matching.table import (
+    ROWS,
+    IdentityAt,
+    Occupant,
+    Port,
+    Resolution,
+    Row,
+    Situation,
+    decide,
+)
+from tests.paths import ROOT
+
+SEEN: tuple[IdentityAt, ...] = get_args(IdentityAt)
+
+
+def situations() -> Iterator[Situation]:
+    """Yield every reachable situation."""
+    without_address: tuple[Resolution, ...] = ("fails", "several")
+    for resolution, seen in product(without_address, SEEN):
+        if seen != "at the address":
+            yield Situation(resolution, None, None, seen)
+    for occupant, port, seen in product(get_args(Occupant), get_args(Port), SEEN):
+        is_this, is_here = occupant == "this printer", seen == "at the address"
+        is_nobody_answering = occupant == "nobody" and port in ("open", "refused")
+        if is_this == is_here and not is_nobody_answering:
+            yield Situation("address", occupant, port, seen)
+
+
+SITUATIONS = tuple(situations())
+CODES = {cause.code for cause in CAUSES}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=str)
+def test_each_situation_is_in_one_row(situation: Situation):
+    (row,) = (row for row in ROWS if row.covers(situation))
+    assert decide(situation) is row
+    assert set(row.causes) <= CODES
+
+
+def test_each_row_covers_a_situation_and_only_an_open_port_is_reachable():
+    for row in ROWS:
+        covered = [each for each in SITUATIONS if row.covers(each)]
+        assert covered, row
+        if row.status == "reachable":
+            assert {(each.resolution, each.port) for each in covered} == {("address", "open")}
+            assert {each.occupant for each in covered} <= {"this printer", "unknown"}
+        if row.outcome == "moved":
+            assert {each.seen for each in covered} == {"elsewhere"}
+            assert {each.port for each in covered} <= {"open", "refused", "silent"}
+
+
+def test_a_situation_that_cannot_occur_has_no_verdict():
+    with pytest.raises(LookupError):
+        decide(Situation("address", "nobody", "open", "nowhere"))
+
+
+def test_the_document_contains_the_table():
+    lines = (ROOT / "docs/printer-verdicts.md").read_text().splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("| destination |"))
+    table = [line for line in lines[start + 2 :] if line.startswith("| ")]
+    assert table[: len(ROWS)] == [_document_row(row) for row in ROWS]
+
+
+def _document_row(row: Row) -> str:
+    def any_of(values: tuple[str | None, ...]) -> str:
+        return ", ".join(value or "–" for value in values)
+
+    causes = ", ".join(code.replace("-", " ") for code in row.causes) or "–"
+    cells = (any_of(row.occupants), any_of(row.ports), any_of(row.seen))
+    return f"| {row.resolution} | {' | '.join(cells)} | {row.status}: {row.outcome} | {causes} |"
