@@ -96,7 +96,7 @@ def queues_in(collected: CollectedFacts) -> dict[tuple[str, int], Queues]:
 
 
 def destinations_in(collected: CollectedFacts) -> tuple[KnownPrinter, ...]:
-    """Return this machine's printers at the addresses to which their names lead."""
+    """Return this machine's printers, each with the addresses to which its name leads."""
     observed = observed_in(collected, announced_in(collected))
     return with_destinations(collected.known or (), observed)
 
