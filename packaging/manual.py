@@ -230,7 +230,7 @@ def bash_completion(program: str = "venue-agent") -> str:
         f"{function}() {{",
         '    local current="${COMP_WORDS[COMP_CWORD]}" words',
         '    case "${COMP_WORDS[COMP_CWORD-1]}" in',
-        "        --config|--html|--bundle|--api-key-file|--dir|backup|restore)",
+        "        --config|--html|--bundle|--*-file|--dir|--out|backup|restore)",
         '            COMPREPLY=($(compgen -f -- "$current")); return ;;',
         "    esac",
         '    case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in',

@@ -1,7 +1,7 @@
 """Computes the facts of a report from what a run has collected so far. Pure."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Final, Literal
 
 from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
 from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
@@ -25,6 +25,7 @@ from collectors.network.observations import (
 from collectors.shared.addresses import network_of
 
 NOT_DONE = "stopped before it had finished"
+NO_DEFAULT_ROUTE: Final = "this machine has no default route"
 
 
 def announced_in(collected: CollectedFacts) -> Announced:
@@ -177,7 +178,7 @@ def _unavailable(collected: CollectedFacts) -> Unavailable:
     if in_use and gateway is None and not collected.local.gateways:
         direct = next((each for each in in_use if each.metric is not None), None)
         gateway = (
-            "this machine has no default route"
+            NO_DEFAULT_ROUTE
             if direct is None
             else f"the default route through {direct.interface.name} needs no gateway"
         )

@@ -31,7 +31,7 @@ GATEWAY_SLOW_MS: Final = 100
 
 NO_ROUTE: Final = "this machine has no default route"
 """The collector's reason if there is no gateway. Any other reason means that reading it failed."""
-_WIRELESS_NAMES: Final = ("wl", "Wi-Fi", "WLAN", "WiFi")
+_WIRELESS_NAMES: Final = ("wl", "Wi-Fi", "WLAN", "Wireless")
 _PROXY_ARP: Final = re.compile(r"(\S+) answers ARP for (\d+) addresses \(proxy ARP\)")
 
 

@@ -67,16 +67,16 @@ def content_of(
         return ReportContent(_joined(words))
     if not isinstance(payload, NetworkPayload):
         values = (field.value for _, field in all_fields(payload) if field.status == "available")
-        names = (each for each in values if isinstance(each, str) and len(each) <= VALUE_MAX)
+        names = (plain(v) for v in values if isinstance(v, str) and len(v) <= VALUE_MAX)
         return ReportContent(_joined((*words, *names)))
     printers = None
     if payload.printers is not None:
-        ids = {printer.id: _printer(printer) for printer in payload.printers}
-        printers = tuple(ids.values())
+        each_printer = map(_printer, payload.printers)
+        printers = tuple({printer.printer_id: printer for printer in each_printer}.values())
     texts = (*words, *_texts(printers or ()))
     if payload.network_map is not None:
         system = payload.network_map.os
-        texts = (*texts, system.platform, system.version or "")
+        texts = (*texts, system.platform, plain(system.version or ""))
     return ReportContent(_joined(texts), printers)
 
 
@@ -129,7 +129,7 @@ def _store_printers(
 
 def _printer(printer: Printer) -> PrinterContent:
     return PrinterContent(
-        printer_id=printer.id,
+        printer_id=plain(printer.id),
         name=printer_name(printer),
         address=printer.address and plain(printer.address),
         state=_state(printer),

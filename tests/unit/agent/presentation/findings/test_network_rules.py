@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.presentation.findings.findings import NETWORK_RULES, findings_of
+from agent.presentation.findings.local_network import NO_ROUTE
 from agent.presentation.plain_text import plain
 from agent.wire.payloads.network import (
     MapHost,
@@ -17,7 +18,10 @@ from agent.wire.payloads.network import (
     SourceSucceeded,
     Unavailable,
 )
+from collectors.network import progress
 from collectors.network.matching.reasons import STATE_WORDS
+from collectors.network.scan import scan
+from collectors.network.scan.sweep import SweepResult
 from tests.fixtures.payloads import host, hostile_network, large_venue, small_venue
 from tests.unit.agent.presentation.findings.networks import (
     USB,
@@ -41,9 +45,8 @@ def with_mac(known: MapHost, mac: str) -> MapHost:
     return known.model_copy(update={"mac_address": mac})
 
 
-PROXY = (
-    "02:bb:00:00:00:01 answers ARP for 212 addresses (proxy ARP): of these only those are listed"
-)
+SWEPT = SweepResult((), (), {"02:bb:00:00:00:01": 212}, unasked=0, ended_early=False)
+(PROXY,) = scan.findings_of(SWEPT, targets=254).limitations
 
 
 class Case(NamedTuple):
@@ -193,6 +196,10 @@ def test_each_rule_creates_its_finding(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_no_rule_creates_a_finding_below_its_threshold(case: Case) -> None:
     assert case.code not in {finding.code for finding in findings_of(case.not_seen)}
+
+
+def test_the_rule_compares_with_the_reason_that_collectors_give() -> None:
+    assert NO_ROUTE == progress.NO_DEFAULT_ROUTE
 
 
 def test_every_rule_has_a_case() -> None:
