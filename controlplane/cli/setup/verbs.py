@@ -41,7 +41,6 @@ from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.tables import ApiKey
 
 KEY_NAME: Final = "first key"
-LOCATION: Final = "loc-0001"
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,7 @@ def test_during_an_outage_states_are_marked_as_old_and_buttons_are_off(
 ) -> None:
     assert visited["outage"].startswith("The service does not answer. You see the state of ")
     assert set(visited["off"]["buttons"]) == {"true"}
-    assert visited["off"]["state"] == "rgb(95, 102, 109)"  # as a state without a severity
+    assert visited["off"]["state"] == "rgb(95, 102, 109)"  # the colour of no severity
     assert visited["loading"] == "Loading …"
     assert set(visited["on"]["buttons"]) == {None}
     assert visited["on"]["state"] != visited["off"]["state"]

@@ -1,4 +1,4 @@
-"""Tests that root's collector becomes an ordinary user, and what happens where it cannot."""
+"""Tests that root's collector becomes an ordinary user, and what happens if it cannot."""
 
 import json
 import os

@@ -49,7 +49,7 @@ async def enroll(service: RunningService, name: str, location: str = "loc-0001")
 
 
 async def printers(service: RunningService, key: str | None = None, **filters: Any) -> list[Any]:
-    """Return device, printer and state, in pages of two."""
+    """Return the device, the id and the state of each printer. The list is read in pages of two."""
     rows, cursor = list[Any](), dict[str, str]()
     while True:
         page = await ask(service, "printers", key, size=2, **filters, **cursor)
@@ -84,7 +84,7 @@ async def test_every_device_has_exactly_one_health(service: RunningService) -> N
     service.database.write(work)
 
 
-async def test_a_closed_location_does_not_change_the_health_of_a_device_that_never_connected(
+async def test_maintenance_does_not_change_the_health_of_a_device_that_never_connected(
     service: RunningService,
 ) -> None:
     device = await enroll(service, "till")
