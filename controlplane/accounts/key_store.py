@@ -19,7 +19,7 @@ PREFIX = "vck_"
 DEFAULT_ORGANIZATION = "org-0001"
 HINT_LENGTH = 4
 USES_NOTED_WITHIN = timedelta(minutes=1)
-"""The time within which every process of the service stores the uses of keys, with a margin."""
+"""Every process of the service stores the uses of keys within this time. Includes a margin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
 
 
 def revoke_unused(session: Session, now: datetime) -> int:
-    """Revoke the keys that were not used in time. Return their number."""
+    """Revoke the keys that were not used in time. Return the number of revoked keys."""
     statement = update(ApiKey).where(
         ApiKey.unused_until < now - USES_NOTED_WITHIN,
         ApiKey.last_used_at.is_(None),

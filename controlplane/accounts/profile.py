@@ -33,9 +33,9 @@ PREFIX: Final = "/console/api/profile"
 KEYS_MAX: Final = 100
 """Maximum number of valid keys of one owner or manager of an organization: one for each venue."""
 VIEWER_KEYS_MAX: Final = 10
-"""Maximum number of valid keys of a viewer. They can only read, so no device needs one."""
+"""Maximum number of valid keys of a viewer. These keys can only read, so no device can use them."""
 UNUSED_KEPT: Final = timedelta(hours=1)
-"""How long a key that expires if it is unused is kept."""
+"""A key with ``expires_unused`` is revoked if it was not used within this time."""
 DEVICES_MAX: Final = 20
 _write = partial(procedure, writes=True, requires_session=True)
 
@@ -109,7 +109,7 @@ def revoke_key(context: RequestContext, body: messages.KeyRevokeRequest) -> mess
     if row is None or row.owner_id != _user(context).id:
         raise not_found("key")
     if row.revoked_at is None:
-        context.note(Event("key.revoke", key_subject(row)))
+        context.note(Event("key.revoke", key_subject(row)), row.organization_id)
     key_store.revoke_key(context.session, row.id, context.now)
     note_change(context.session, _user(context).id)
     return messages.Revoked(revoked=True)

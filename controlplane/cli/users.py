@@ -164,8 +164,8 @@ def _email(options: argparse.Namespace) -> str:
 def _known_user(session: Session, options: argparse.Namespace) -> User | None:
     """Return the user with the address, or None if there is none and ``--known`` is not given.
 
-    No address is verified: the owner of any organization can invite any address, and whoever uses
-    the link sets its password. So only the operator knows whose account it is.
+    No address is verified: the owner of any organization can invite any address, and the user of
+    the link sets the password of the new account. So only the operator knows whose account it is.
     """
     user = find_user(session, options.email)
     if user is None:

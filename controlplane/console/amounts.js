@@ -2,8 +2,8 @@
 
 import { element, exact, plural } from "./elements.js";
 
-// The numbers of decimals in ISO 4217, except for two decimals. Browsers use those of CLDR, which are fewer for some
-// currencies. The command line has the same table.
+// The number of decimals of each currency in ISO 4217, unless it is two. Browsers use the numbers of CLDR, which are
+// lower for some currencies. The command line has the same table.
 export const DECIMALS = {
   BIF: 0, CLP: 0, DJF: 0, GNF: 0, ISK: 0, JPY: 0, KMF: 0, KRW: 0, PYG: 0, RWF: 0, UGX: 0, UYI: 0, VND: 0, VUV: 0,
   XAF: 0, XOF: 0, XPF: 0, BHD: 3, IQD: 3, JOD: 3, KWD: 3, LYD: 3, OMR: 3, TND: 3, CLF: 4, UYW: 4,

@@ -139,11 +139,9 @@ function updateActions({ rows, canWrite, requestable }) {
   if (all) all.checked = rows.every((row) => row.state === "revoked" || selected.has(row.device.instanceId));
 }
 
-const emptyText = ({ summary, filters }) => {
+const emptyText = ({ filters }) => {
   if (Object.keys(filters).length) return "No devices match.";
-  return summary.states.all
-    ? "You have no access to any device."
-    : "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
+  return "No device has enrolled yet. Give an agent this service's address and an API key with a write grant.";
 };
 
 function table(rows, canWrite) {

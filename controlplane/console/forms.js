@@ -5,7 +5,7 @@ import { element } from "./elements.js";
 
 const at = (id) => document.getElementById(id);
 
-// `names` maps the ids of locations to their names. An id without a name is shown itself.
+// `names` maps the ids of locations to their names. An id without a name is shown as it is.
 export const describeLocations = (locations, names = new Map()) =>
   locations.length ? locations.map((each) => names.get(each) || each).join(", ") : "every location";
 
@@ -72,7 +72,7 @@ function choices(id, { name, label, value, options, hint }) {
     element("legend", {}, label),
     element("div", { class: "scroll", tabindex: options.length > 5 ? "0" : null }, ...options.map(([each, word]) => element("label", {},
       element("input", { type: "checkbox", name, value: each, checked: value.includes(each) }), ` ${word}`))),
-    element("p", { class: "sub", id: `${id}-hint` }, options.length ? hint : "There are no locations yet. The choice means every location."));
+    element("p", { class: "sub", id: `${id}-hint` }, options.length ? hint : "There are no locations yet. Nothing checked means every location."));
 }
 
 export function openConfirmation({ title, text, keep, action }, act) {
@@ -86,7 +86,7 @@ export function openConfirmation({ title, text, keep, action }, act) {
   });
 }
 
-// Copies the text, and selects it in `source`, because browsers without TLS do not allow access to the clipboard.
+// Copies the text. Also selects it in `source`, because browsers refuse access to the clipboard without TLS.
 export async function copyText(text, source, status) {
   if (source.select) source.select();
   else getSelection().selectAllChildren(source);

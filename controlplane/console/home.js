@@ -5,6 +5,7 @@ import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
+import { membership } from "./signing_in.js";
 
 const DEVICES_MAX = 12;
 // Every device is counted by exactly one tile (controlplane/devices/priority.py).
@@ -22,10 +23,10 @@ export async function fetchHome() {
 const needsAttention = ({ health }) => health !== "healthy" && health !== "revoked";
 
 export function showHome({ summary, rows }, view) {
-  // Without any device, the guide to the first one takes the place of the overview.
+  // If there is no device, the guide to a new device is shown instead of the overview.
   if (!summary.states.all && canAdd()) return void location.replace("#/add-device");
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
-  const broken = rows.filter(needsAttention);
+  const listed = rows.filter(needsAttention);
   replace(document.getElementById("home"),
     element("div", { class: "title" }, element("h1", {}, "Overview"),
       element("span", { class: "count" }, plural(summary.states.all - summary.states.revoked, "device")), addDeviceLink()),
@@ -33,8 +34,8 @@ export function showHome({ summary, rows }, view) {
     conditions(summary.states),
     element("div", { class: "columns" },
       element("section", {}, element("h2", {}, "Needs attention"),
-        broken.length ? element("ul", { class: "cards" }, ...broken.map(card)) : element("p", { class: "empty" }, emptyText(summary)),
-        broken.length === DEVICES_MAX ? element("p", { class: "more" }, element("a", { href: "#/devices" }, "All devices")) : null),
+        listed.length ? element("ul", { class: "cards" }, ...listed.map(card)) : element("p", { class: "empty" }, emptyText(summary)),
+        listed.length === DEVICES_MAX ? element("p", { class: "more" }, element("a", { href: "#/devices" }, "All devices")) : null),
       element("div", {},
         element("section", {}, element("h2", {}, "Newest reports"),
           summary.reports.length ? element("ul", { class: "cards" }, ...summary.reports.map(report)) : element("p", { class: "empty" }, "No report yet.")),
@@ -54,7 +55,7 @@ function conditions(states) {
 
 const emptyText = ({ states }) => states.all
   ? "No device needs attention."
-  : "No device has enrolled yet. Sign in with your e-mail address and password to add one.";
+  : `No device has enrolled yet. ${membership() ? "Ask an owner or a manager" : "Sign in with your e-mail address and password"} to add one.`;
 
 const card = (row) => element("li", {},
   element("div", { class: "title" },

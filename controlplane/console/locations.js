@@ -113,7 +113,7 @@ async function startMaintenance({ locationId, name, timeZone }, hooks) {
     const { devices } = await callConsole("overview", { location: locationId, size: 200 });
     openForm({
       title: `Maintenance of ${name || locationId}`, action: "Start",
-      text: `Until its end, offline devices cause no alert. Times are in the location's time zone, ${timeZone || "UTC"}.`,
+      text: `Until the maintenance ends, offline devices cause no alert. Times are in the location's time zone, ${timeZone || "UTC"}.`,
       fields: [
         { name: "device", label: "For", options: [["", "The whole location"], ...devices.map(({ device }) => [device.instanceId, device.legacyInstallId])] },
         { name: "since", label: "From", type: "datetime-local", hint: "Empty means now." },

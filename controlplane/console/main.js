@@ -313,7 +313,7 @@ function confirmRevoke(device) {
 }
 
 function entered() {
-  // The link of an invitation that cannot be used is no page for a user who signed in instead.
+  // A user whose invitation cannot be used may sign in instead. The address must not stay that of the invitation.
   if (codeOfInvitation()) history.replaceState(null, "", "/#/");
   state.isEntered = true;
   refresh();

@@ -1,4 +1,4 @@
-// The net of today and of yesterday until the same time, of several locations.
+// Fetches the pulses of locations: the net of today, and the net of yesterday until the same time.
 
 import { figures } from "./facade.js";
 

@@ -11,7 +11,7 @@ import { activity, hoursChart, items, locations, methods, totals } from "./venue
 export const ALL = "figures-all";  // the address of the page for all locations
 export const PERIODS = [["today", "Today"], ["yesterday", "Yesterday"], ["last7", "Last 7 days"], ["thisMonth", "This month"]];
 const EMPTY = { today: "No sales today yet.", yesterday: "No sales yesterday.", last7: "No sales in the last 7 days.", thisMonth: "No sales this month yet." };
-const COMPARED_MAX = 40;  // of more locations, the net until now is not compared
+const COMPARED_MAX = 40;  // with more locations, the net until now is not compared
 const DAY_MS = 86400000;
 const GAP = 32;
 const HALF_MIN = 384;

@@ -25,7 +25,7 @@ BY_STATE: Final[Mapping[State, Collection[int]]] = {
     "closed": {Priority.CLOSED, Priority.NEVER_CONNECTED},
     "maintenance": {Priority.MAINTENANCE, Priority.NEVER_CONNECTED},
 }
-"""The priorities of devices in a state. A device that never connected stays so at any time."""
+"""The priorities that a device in a state can have. ``NEVER_CONNECTED`` belongs to every state."""
 
 DeviceRow = Row[int, UUID, str, str, datetime, datetime, int]
 """The columns of `_devices`: row key, ids of instance, organization and location, the times of the

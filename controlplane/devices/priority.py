@@ -54,8 +54,8 @@ _BY_SEVERITY: Final[dict[str, Health]] = {"bad": "broken", "warn": "warning"}
 def health_of(priority: int, severity: str | None) -> Health:
     """Return the health of a device with this stored priority and severity.
 
-    A device that is not online, and need not be because its location is closed or in maintenance,
-    has the health of its newest reports.
+    A device is not expected to be online while its location is closed or in maintenance. If such a
+    device is not online, it has the health of its newest reports.
     """
     return _BY_PRIORITY.get(priority) or _BY_SEVERITY.get(severity or "", "healthy")
 
@@ -68,7 +68,7 @@ def has_health(health: Health) -> ColumnElement[bool]:
     severity = func.coalesce(Device.severity, "")
     severities = [each for each, name in _BY_SEVERITY.items() if name == health]
     has_severity = severity.in_(severities) if severities else severity.not_in(_BY_SEVERITY)
-    # By equality, so that the database reads only these parts of the index.
+    # The priorities are listed, so that the database reads only these parts of the index.
     others = [each.value for each in Priority if each not in _BY_PRIORITY]
     return and_(Device.priority.in_(others), has_severity)
 

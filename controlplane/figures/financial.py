@@ -87,7 +87,7 @@ def by_currency(
 def totals(
     locations: Sequence[QueryLocation], sums: Mapping[LedgerKey, DaySums]
 ) -> dict[str, records.Figures]:
-    """Return the figures of the currencies of `by_currency`, without quantities."""
+    """Return figures for the same currencies as `by_currency`, without quantities."""
     totals_by_currency = {}
     for currency in currencies(locations, sums):
         counted = [each for each in locations if _counts(each, currency, sums)]

@@ -42,7 +42,7 @@ SIZES: Final = ("Small", "Large")
 CURRENCY: Final = "AED"
 CENT_STEP: Final = 25
 ROWS_MAX: Final = 1_000
-"""A batch ends after the first good with which it has at least this number of rows."""
+"""A batch ends with the good that brings it to this number of rows or more."""
 Row = TypeVar("Row", bound=Base)
 
 

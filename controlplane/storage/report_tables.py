@@ -10,7 +10,7 @@ from controlplane.storage.tables import Base, Position, partial_index
 
 
 class ReportText(Base):
-    """The text by which the newest report of a kind of a device is searched, in lower case.
+    """The searchable text of the newest report of one kind from a device, in lower case.
 
     ``device`` is the position of the device. ``text`` is None for a report of an older release
     until the service has read the report.
@@ -28,7 +28,7 @@ class ReportText(Base):
 
 
 class DevicePrinter(Base):
-    """A printer of a device, by its newest network report that lists printers.
+    """A printer in the newest network report of a device that lists printers.
 
     ``device`` is the position of the device. ``state`` is a number of
     `devices.overview.report_contents.PrinterState`, and ``since`` is when the first report with

@@ -31,7 +31,7 @@ from controlplane.web.webhooks.tracker import Tracker
 
 log = logging.getLogger("controlplane.web.background")
 Delete = Callable[[Session, datetime, timedelta], int]
-"""Deletes some rows that are older than a duration. Returns their number, or 0 if none is left."""
+"""Deletes some rows that are older than a duration. Returns how many, or 0 if none is left."""
 CHANGES_LOOKBACK = timedelta(seconds=30)
 """How far back each poll searches for new requests. This covers slow transactions and small
 differences between the clocks of machines."""

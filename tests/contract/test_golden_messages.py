@@ -149,7 +149,7 @@ def test_an_optional_key_may_be_missing(name: str, key: str) -> None:
     decode(json.dumps(document), MODELS[name])
 
 
-def test_current_may_be_null() -> None:
+def test_the_reply_of_current_may_be_null() -> None:
     either: Any = device.EnrollmentRecord | None
 
     assert decode(golden.text_of("current/reply-null"), either) is None

@@ -59,7 +59,7 @@ def test_the_manual_names_every_verb_and_its_options() -> None:
     assert all(line == line.rstrip() for line in page.splitlines())
 
 
-def test_the_manual_has_examples_and_the_environment(tmp_path: Path) -> None:
+def test_the_manual_has_examples_and_environment_variables(tmp_path: Path) -> None:
     page = module("manual.py").man_page()
     sections = re.findall(r"^\.SH (.+)$", page, re.MULTILINE)
     assert sections[-5:] == ["EXAMPLES", "ENVIRONMENT", "FILES", "EXIT STATUS", "SEE ALSO"]
@@ -169,7 +169,7 @@ def test_the_bill_of_materials_has_the_vendored_npm_package(tmp_path: Path) -> N
     assert npm == ["pkg:npm/swagger-ui-dist@5.35.0"]
 
 
-def test_the_newest_glibc_symbol_decides_what_the_package_depends_on(tmp_path: Path) -> None:
+def test_the_package_depends_on_the_glibc_version_of_its_newest_symbol(tmp_path: Path) -> None:
     newest = module("deb/build_deb.py").newest_glibc
     (tmp_path / "a.so").write_bytes(b"\x7fELF..GLIBC_2.9\0GLIBC_2.34\0")
     (tmp_path / "b.so").write_bytes(b"\x7fELF..GLIBC_2.4\0")

@@ -133,7 +133,7 @@ def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[s
         for each in sales_groups.groups_of(question, context, groups, hours)
         if arguments.currency in {None, each.currency}
     ]
-    rows.sort(key=partial(_place, groups))
+    rows.sort(key=partial(_sort_key, groups))
     listed = tuple(_row(each, groups, metrics) for each in _first(rows, arguments.limit))
     answer = SalesAnswer(
         rows=listed,
@@ -171,10 +171,10 @@ def _metrics(
     base = base_of(groups, hours)
     if wanted is None:
         return base.default
-    if strange := [each for each in wanted if each not in base.metrics]:
+    if unsupported := [each for each in wanted if each not in base.metrics]:
         raise ToolError(
             f"These metrics are not available with groupBy {' and '.join(groups) or '[]'}:"
-            f" {', '.join(strange)}."
+            f" {', '.join(unsupported)}."
             f" Supported metrics: {', '.join(base.metrics)}."
         )
     return tuple(dict.fromkeys(wanted))
@@ -197,7 +197,7 @@ def _totals(
     )
 
 
-def _place(groups: tuple[GroupBy, ...], group: Group) -> tuple[Any, ...]:
+def _sort_key(groups: tuple[GroupBy, ...], group: Group) -> tuple[Any, ...]:
     """Return the sort key of a row: currency, time if rows are grouped by time, and net sales."""
     times = [group.key[name] for name in groups if name in BY_TIME]
     return group.currency, times, -group.net, repr(group.key)

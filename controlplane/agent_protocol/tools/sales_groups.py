@@ -120,7 +120,7 @@ class Group:
 Hours = Collection[int] | None
 """The local hours of the day to count; None means all."""
 Singles = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
-"""Takes the type of sums and columns, and yields sums of single sales. None: rollups are read."""
+"""Yields sums of single sales, given the type of the sums and the columns. None: read rollups."""
 
 
 def base_of(groups: Sequence[GroupBy], hours: Hours = None) -> Base:

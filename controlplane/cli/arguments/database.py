@@ -44,7 +44,7 @@ _CHANNEL: Final = (
     positional("kind", "one word: phone, email, telegram, ...", metavar="KIND"),
     positional("address", "phone number or address", metavar="ADDRESS"),
 )
-_MADE: Final = within(int, 1, 1_000_000)
+_SIZE: Final = within(int, 1, 1_000_000)
 _FILE: Final = partial(positional, "file", nargs="?", default="-")
 
 GROUPS: Final = {
@@ -252,10 +252,10 @@ COMMANDS: Final = (
         (
             option("--seed", "N", "the same seed generates the same merchant", type=int,
                    default=1),
-            option("--locations", "N", "number of locations", type=_MADE, default=3),
-            option("--days", "N", "number of days, including the last", type=_MADE, default=365),
-            option("--sales-per-day", "N", "sales of a location in a day", type=_MADE, default=60),
-            option("--goods", "N", "number of goods", type=_MADE, default=60),
+            option("--locations", "N", "number of locations", type=_SIZE, default=3),
+            option("--days", "N", "number of days, including the last", type=_SIZE, default=365),
+            option("--sales-per-day", "N", "sales of a location in a day", type=_SIZE, default=60),
+            option("--goods", "N", "number of goods", type=_SIZE, default=60),
             option("--until", "DATE", "the last day (default: today, until now)",
                    type=partial(full_date, year_min=1990)),
             flag("--awkward", "include difficult data: unknown taxes, other currencies, refunds"

@@ -1,6 +1,6 @@
 """The service's own lists of devices, printers and reports, which the contract does not have.
 
-Another service of the contract refuses these calls with 404.
+A different service that implements the contract refuses these calls with 404.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,13 +33,16 @@ Reply = TypeVar("Reply", HealthsReply, PrintersReply, ReportsReply)
 
 
 class ListedDevice(Device):
-    """A device with its health. None if the service does not report it."""
+    """A device with its health, which is None if the service does not report the health."""
 
     health: Health | None
 
 
 def healths(client: OperationsClient, search: str = "") -> dict[UUID, Health] | None:
-    """Return the health of each device that matches a search, or None if the service has none."""
+    """Return the health of each device that matches a search.
+
+    Returns None if the service has no list of healths.
+    """
 
     def page(cursor: str | None) -> HealthsReply:
         body = HealthsRequest(search=search or None, cursor=cursor, size=HEALTHS_PAGE_MAX)

@@ -133,7 +133,7 @@ def _compared(
 ) -> Iterator[tuple[str, ...]]:
     """Yield the net of today beside that of yesterday until the same time, then all other rows.
 
-    Only the net is known until a time of day. The figures of a whole day are not compared with the
+    For a part of a day, only the net is known. The figures of a whole day are not compared with the
     figures of a day that has not ended.
     """
     if today.nets is not None:

@@ -22,6 +22,7 @@ from controlplane.cli.screen.cells import NONE, Cell, Styled
 WIDE = 120
 """Minimum width of a terminal on which a sentence is a column of a table."""
 TABLES_FROM = 72
+"""Minimum width of a terminal on which every table is printed as a table."""
 FREE_TEXT = frozenset(
     {
         "location", "locations", "name", "device", "headline",
@@ -108,10 +109,8 @@ def fits(headings: Sequence[str], rows: Rows) -> bool:
     return is_piped() or _width_of(headings, _cells(rows)) <= console().width
 
 
-def print_rows_with_sentences(
-    headings: Sequence[str], rows: Rows, sentences: Sequence[Text]
-) -> None:
-    """Print each row, and its sentence on the next line because it is too long for a column."""
+def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Sequence[Text]) -> None:
+    """Print each row, and its sentence on the next line."""
     to = console()
     cells = [[text_of(each, "dim") for each in headings], *_cells(rows)]
     widths = _widths(*cells)
@@ -137,7 +136,7 @@ def print_rows_and_sentences(
         beside = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
         print_rows(headings, beside, empty)
     else:
-        print_rows_with_sentences(headings[:-1], rows, sentences)
+        _print_sentences_below(headings[:-1], rows, sentences)
 
 
 def _cells(rows: Rows) -> list[list[Text]]:

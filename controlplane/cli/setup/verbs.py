@@ -1,7 +1,7 @@
 """``venue-control setup``: creates what a new service needs, in one dialog and one transaction.
 
-The user enters each value that is not an option. What exists is kept, so the command can be
-repeated.
+The user is asked for each value that is not given as an option. The command changes nothing that
+exists already, so it can be repeated.
 """
 
 import argparse
@@ -41,7 +41,6 @@ from controlplane.storage.merchant.merchant_tables import Organization
 from controlplane.storage.tables import ApiKey
 
 KEY_NAME: Final = "first key"
-LOCATION: Final = "loc-0001"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,9 +71,10 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
 
 
 def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
-    """End the current maintenance windows and cancel the planned ones. Return their number.
+    """End the current maintenance windows and cancel the planned ones.
 
     If ``instance_id`` is None, this applies to the windows of the whole location.
+    Returns the number of windows that were ended or canceled.
     """
     windows = session.scalars(
         select(MaintenanceWindow).where(

@@ -230,9 +230,19 @@ def _state(device: Device, status: DeviceStatus) -> RowState:
 
 
 def _newest(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
-    positions = {each for d in devices for each in (d.network_report, d.application_report) if each}
-    query = select(Report).where(Report.position.in_(positions)).options(LINE)
-    return {report.position: line_of(report) for report in session.scalars(query)}
+    """Return the newest reports of each device from its present location, by position."""
+    locations = {
+        position: device.location_id
+        for device in devices
+        for position in (device.network_report, device.application_report)
+        if position
+    }
+    query = select(Report).where(Report.position.in_(locations)).options(LINE)
+    return {
+        report.position: line_of(report)
+        for report in session.scalars(query)
+        if report.location_id == locations[report.position]
+    }
 
 
 def _open_requests(

@@ -91,7 +91,7 @@ class Row(Tolerant):
         state: whether the device is online now. ``closed`` and ``maintenance`` mean that it is not
             online, and need not be online now.
         maintenance_until: end of the current maintenance window, even if the device is online.
-        reports: the newest report of each kind.
+        reports: the newest report of each kind, if it is from the present location of the device.
         requests: the open requests.
     """
 
@@ -157,7 +157,10 @@ class NamedReport(ReportLine):
 
 
 class ReportsRequest(Exact):
-    """Selects reports: all, or those of one device or one kind, created at ``since`` or later."""
+    """Selects reports by device, by kind, and by a creation time of ``since`` or later.
+
+    A field that is not given selects all reports.
+    """
 
     instance_id: Absent[Uuid] = None
     kind: Absent[Kind] = None
@@ -172,7 +175,7 @@ class ReportsReply(Tolerant):
 
 
 class PrintersRequest(Exact):
-    """All words in ``search`` must match the printer, or the device or location that has it."""
+    """Each word in ``search`` must match the printer, its device, or the location of the device."""
 
     state: Absent[PrinterStateName] = None
     location: Absent[FilterText] = None
@@ -201,9 +204,9 @@ class PrinterRecord(Tolerant):
 
 
 class PrintersReply(Tolerant):
-    """``states`` has the number of printers in each state that match the other filters.
+    """``states`` has the number of printers in each state. The filter ``state`` is not applied.
 
-    It is empty on all pages after the first.
+    ``states`` is empty on all pages after the first.
     """
 
     printers: Array[PrinterRecord]
@@ -212,7 +215,7 @@ class PrintersReply(Tolerant):
 
 
 class SummaryReply(Tolerant):
-    """``states`` has the number of devices in each state. The numbers of the healths add up."""
+    """``states`` has the number of devices in each state. The healths add up to ``all``."""
 
     states: dict[str, int]
     versions: Array[Count]

@@ -73,6 +73,11 @@ def _summary(read: Callable[[], ReportPayload | None], *, is_empty: bool) -> Sum
     return Summary(headline.verdict[:HEADLINE_MAX], headline.severity, content)
 
 
+def _summary_of_stored(report: Report) -> Summary:
+    is_empty = report.outcome == "failed" and report.payload == EMPTY
+    return _summary(partial(payload_of, report), is_empty=is_empty)
+
+
 def _without_findings(headline: str, severity: Severity) -> Summary:
     return Summary(headline, severity, content_of(None, headline, ()))
 
@@ -91,8 +96,7 @@ def sum_up_old(session: Session) -> int:
     )
     reports = session.scalars(query).all()
     for report in reports:
-        is_empty = report.outcome == "failed" and report.payload == EMPTY
-        summary = _summary(partial(payload_of, report), is_empty=is_empty)
+        summary = _summary_of_stored(report)
         report.headline, report.severity = summary.headline, summary.severity
     session.flush()
     positions = [report.position for report in reports]
@@ -121,7 +125,7 @@ def store_old_contents(session: Session) -> int:
     for text, device in rows:
         position = device.network_report if text.kind == "network" else device.application_report
         report = session.get(Report, position or 0)
-        summary = None if report is None else _summary(partial(payload_of, report), is_empty=True)
+        summary = None if report is None else _summary_of_stored(report)
         text.text = ""
         if report is not None and summary is not None and summary.content is not None:
             store_content(session, device, text.kind, summary.content, report.created_at)

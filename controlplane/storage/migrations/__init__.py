@@ -1,7 +1,8 @@
 """Upgrades the tables of an older release to the newest layout. There is no downgrade.
 
-The models create all tables of an empty database, and the tables that release 0.1.0 lacks. To
-upgrade from a later layout, Alembic runs the steps in ``versions`` (docs/adr/0042).
+In an empty database, all tables are created from the models. In a database of release 0.1.0, the
+missing tables are created from the models. For the upgrade of a later layout, Alembic runs the
+steps in ``versions`` (docs/adr/0042).
 """
 
 from typing import Final

@@ -28,7 +28,7 @@ FIELDS: Final = (
     "report_id",
 )
 """Fields of a JSON line in addition to its message. Callers pass them in ``extra``."""
-_API_KEY: Final = re.compile(PREFIX + r"[\w-]+")
+_API_KEY: Final = re.compile(rf"({PREFIX}|venue_(?:live|test)_)[\w-]+")
 LIBRARY_LOGGERS: Final = ("uvicorn", "httpx2", "httpcore2")
 """Loggers of libraries that log every call with its full address on level INFO."""
 MIGRATIONS_LOGGER: Final = "alembic"
@@ -37,7 +37,7 @@ MIGRATIONS_LOGGER: Final = "alembic"
 
 class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return _API_KEY.sub(f"{PREFIX}…", super().format(record))
+        return _API_KEY.sub(r"\1…", super().format(record))
 
 
 class JsonFormatter(logging.Formatter):
@@ -55,7 +55,7 @@ class JsonFormatter(logging.Formatter):
                 line[name] = value
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return _API_KEY.sub(f"{PREFIX}…", json.dumps(line, ensure_ascii=False, default=str))
+        return _API_KEY.sub(r"\1…", json.dumps(line, ensure_ascii=False, default=str))
 
 
 def set_up_logging(level: str, form: Format) -> None:

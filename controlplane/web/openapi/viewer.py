@@ -45,7 +45,7 @@ def viewer_routes(core: Core) -> list[Route]:
 
 
 async def serve_file(name: str, media_type: str, _core: Core, request: Request) -> Response:
-    """Serve a file. Files that are stored compressed are sent compressed to every browser."""
+    """Serve a file. A compressed file is decompressed for clients that do not accept gzip."""
     require_method(request, "GET", "HEAD")
     content, headers = read_file(name), dict(HEADERS)
     if name.endswith(".gz"):

@@ -1,4 +1,4 @@
-"""Twenty and more questions of a merchant, each answered with at most three calls of tools.
+"""More than twenty questions of a merchant, each answered with at most three calls of tools.
 
 The script knows only what `tools/list` publishes. Its answers equal a recount of the raw rows, for
 generated merchants with two currencies.

@@ -21,7 +21,7 @@ Element.prototype.setAttribute = function (name, value) {
   setAttribute.call(this, name, value);
 };
 """
-"""Records errors of scripts, and numbers that are none in a drawing."""
+"""Records errors of scripts, and attributes of drawings that contain NaN."""
 OVERFLOWS: Final = """[...document.querySelectorAll("body, #view, #view *, main *")].filter(
   (each) =>
   !each.closest(".scroll") &&

@@ -179,10 +179,12 @@ def test_errors_are_displayed_until_they_are_over(visited: dict[str, Any]) -> No
     assert visited["back"] is True
 
 
-def test_during_an_outage_states_are_old_and_buttons_are_off(visited: dict[str, Any]) -> None:
+def test_during_an_outage_states_are_marked_as_old_and_buttons_are_off(
+    visited: dict[str, Any],
+) -> None:
     assert visited["outage"].startswith("The service does not answer. You see the state of ")
     assert set(visited["off"]["buttons"]) == {"true"}
-    assert visited["off"]["state"] == "rgb(95, 102, 109)"  # as a state without a severity
+    assert visited["off"]["state"] == "rgb(95, 102, 109)"  # the colour of no severity
     assert visited["loading"] == "Loading …"
     assert set(visited["on"]["buttons"]) == {None}
     assert visited["on"]["state"] != visited["off"]["state"]
@@ -212,7 +214,9 @@ def test_the_navigation_can_be_skipped(typed: dict[str, Any]) -> None:
     assert (typed["skipped to"], typed["hash"]) == ("view", "")
 
 
-def test_a_new_view_takes_the_focus_and_a_filter_keeps_it(typed: dict[str, Any]) -> None:
+def test_a_new_view_gets_the_focus_and_a_filter_does_not_move_the_focus(
+    typed: dict[str, Any],
+) -> None:
     assert typed["entered"] == "view"
     assert typed["still in"] == "by-search"
     assert typed["filtered"] == "state=online"

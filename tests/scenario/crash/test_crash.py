@@ -81,7 +81,7 @@ IN_MEDIUM = _last_of_each_class(PLAYED)
 
 
 @pytest.mark.parametrize("case", sizes.large_except(IN_MEDIUM.__contains__, PLAYED), ids=str)
-async def test_a_killed_agent_still_answers_exactly_once(case: Case, tmp_path: Path) -> None:
+async def test_a_killed_agent_answers_each_request_exactly_once(case: Case, tmp_path: Path) -> None:
     ending = await play(case, tmp_path)
     assert ending.died, "the agent did not die at its failpoint"
     assert ending.violations == []

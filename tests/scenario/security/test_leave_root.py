@@ -1,4 +1,4 @@
-"""Tests that root's collector becomes an ordinary user, and what happens where it cannot."""
+"""Tests that root's collector becomes an ordinary user, and what happens if it cannot."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def account(name: str, uid: int) -> pwd.struct_passwd:
         ({"venue-agent": 0, "nobody": 65534}, "nobody"),
     ],
 )
-def test_the_services_user_comes_before_nobody(
+def test_the_user_of_the_service_is_preferred_to_the_user_nobody(
     accounts: dict[str, int], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pwd, "getpwnam", lambda name: account(name, accounts[name]))

@@ -1,5 +1,6 @@
-"""Adds what the newest reports say about printers, the texts by which devices are searched, and
-the time at which an unused API key expires.
+"""Adds the tables of the printers and of the searchable texts in the newest reports.
+
+Also adds the time at which an unused API key expires.
 """
 
 import sqlalchemy as sa
@@ -16,7 +17,7 @@ def upgrade() -> None:
 
 
 def _add_report_texts() -> None:
-    """Add the texts of the newest reports. The running service reads these reports."""
+    """Add a row without a text for each newest report. The running service adds the texts."""
     op.create_table(
         "report_texts",
         sa.Column("device", sa.BigInteger(), primary_key=True, autoincrement=False),

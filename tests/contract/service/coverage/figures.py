@@ -9,7 +9,7 @@ WINDOWS: Final = UNIT + "figures/test_windows.py::"
 MONEY: Final = UNIT + "figures/test_money.py::"
 RECOUNT: Final = UNIT + "figures/test_recount.py::test_figures_equal_a_recount"
 PULSE: Final = UNIT + "figures/test_pulse.py::test_a_pulse_equals_a_recount"
-PERIOD: Final = OPERATIONS + "test_a_mistake_in_the_period_is_named"
+PERIOD: Final = OPERATIONS + "test_the_refusal_of_an_invalid_period_names_the_field"
 FITS: Final = OPERATIONS + "test_a_reply_fits_its_record"
 
 FIGURES: Final = (
@@ -69,18 +69,18 @@ FIGURES: Final = (
                 PERIOD,
                 WINDOWS + "test_a_custom_period_has_the_given_days",
                 WINDOWS + "test_a_custom_period_can_have_366_days",
-                OPERATIONS + "test_a_year_is_served",
+                OPERATIONS + "test_figures_of_a_year_are_returned",
                 OPERATIONS + "test_dates_are_ignored_in_other_periods",
             ),
             row(
                 "`locationMode`: single or all, single by default",
                 PERIOD,
-                OPERATIONS + "test_all_means_every_location_that_the_key_may_see",
+                OPERATIONS + "test_location_mode_all_selects_every_location_that_the_key_may_see",
             ),
             row(
                 "`paymentTypes`: at least one of five words, for operations that have this field",
                 OPERATIONS + "test_payment_types_filter_the_operations_that_permit_it",
-                OPERATIONS + "test_wrong_payment_types_are_named",
+                OPERATIONS + "test_the_refusal_of_wrong_payment_types_names_the_field",
             ),
             row(
                 "the pulses accept only `locationId`",
@@ -113,7 +113,10 @@ FIGURES: Final = (
     Table(
         "Figures: who may call",
         (
-            row("a read-only API key is accepted", OPERATIONS + "test_a_read_only_key_may_ask"),
+            row(
+                "a read-only API key is accepted",
+                OPERATIONS + "test_a_read_only_key_may_query_figures",
+            ),
             row("a credential is required", OPERATIONS + "test_figures_require_a_key"),
             row(
                 "a key has access to its own locations in its organization only",

@@ -22,7 +22,7 @@ RETAIL: Final = (
             row(
                 "`POST /auth/tokens` is public: `api_key` → tokens",
                 EXAMPLE,
-                TOKENS + "test_an_api_key_gets_tokens_of_the_documents_form",
+                TOKENS + "test_an_api_key_gets_tokens_in_the_documented_form",
                 TOKENS + "test_an_invalid_token_request_names_its_fields",
             ),
             row(
@@ -176,7 +176,7 @@ RETAIL: Final = (
             ),
             row(
                 "an access token is valid for 3600 seconds",
-                TOKENS + "test_an_access_token_runs_out",
+                TOKENS + "test_an_access_token_expires",
             ),
         ),
     ),
@@ -190,7 +190,7 @@ RETAIL: Final = (
             ),
             row(
                 "keys end with `_live_` or `_test_` and 64 more characters",
-                TOKENS + "test_keys_have_the_documents_form",
+                TOKENS + "test_keys_have_the_documented_form",
             ),
             row(
                 "tokens of this API and credentials of the facade are not interchangeable",
@@ -266,7 +266,7 @@ RETAIL: Final = (
             row(
                 "a refresh token is valid for 30 days and can be used once; a second use ends all"
                 " tokens of the same exchange, also its access tokens",
-                TOKENS + "test_a_refresh_token_runs_out",
+                TOKENS + "test_a_refresh_token_expires",
                 TOKENS + "test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family",
                 TOKENS + "test_no_access_token_outlives_its_family",
             ),
@@ -309,7 +309,7 @@ RETAIL: Final = (
                 "sales in a currency other than `AED` are not listed; the figures count them",
                 SALES + "test_only_completed_sales_of_the_company_are_listed",
                 UNIT + "cli/merchant/test_listing.py::"
-                "test_listed_sales_and_those_of_other_currencies_are_the_sales_of_the_figures",
+                "test_figures_count_the_listed_sales_and_the_sales_in_other_currencies",
             ),
             row(
                 "other methods get 405 `invalid_request`", GOODS + "test_another_method_is_refused"

@@ -129,7 +129,9 @@ async def test_a_sealed_body_is_sent_as_it_is(
     assert server.requests[0].body == SUBMIT
 
 
-async def test_current_may_be_null(server: ScriptedServer, client: ServiceClient) -> None:
+async def test_the_reply_of_current_may_be_null(
+    server: ScriptedServer, client: ServiceClient
+) -> None:
     server.answer(b" null\n")
 
     assert await client.current() is None

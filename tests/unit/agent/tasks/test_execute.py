@@ -215,7 +215,7 @@ async def test_waiting_requests_and_schedules_share_one_collection(
     assert all(body == bodies[0] for body in bodies)
 
 
-async def test_between_two_collections_of_a_kind_there_is_a_least_time(
+async def test_two_collections_of_one_kind_are_a_minimum_time_apart(
     workshop: ExecutorHarness,
 ) -> None:
     home, began = workshop.home, workshop.home.clock.elapsed_s
@@ -260,7 +260,7 @@ async def test_a_second_collection_waits_for_pending_acknowledgements(
     assert len(workshop.collectors.jobs) == 3
 
 
-async def test_no_report_is_sealed_that_would_displace_another(tmp_path: Path) -> None:
+async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_path: Path) -> None:
     settings = config(limits={"outbox_max_bytes": 100_000})
     with harness(tmp_path, limits=settings.limits) as home:
         workshop = workshop_in(home, settings)
@@ -334,7 +334,7 @@ async def test_a_scheduled_report_has_no_request(workshop: ExecutorHarness) -> N
     assert payload.snapshot.fields[0].key == "agent.version"
 
 
-async def test_requests_go_before_the_schedule(workshop: ExecutorHarness) -> None:
+async def test_requests_are_run_before_scheduled_reports(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.executor.schedule("application")
 
@@ -344,7 +344,7 @@ async def test_requests_go_before_the_schedule(workshop: ExecutorHarness) -> Non
     assert [job.kind for job in workshop.collectors.jobs] == ["network", "application"]
 
 
-async def test_a_request_that_ran_out_is_not_run(workshop: ExecutorHarness) -> None:
+async def test_an_expired_request_is_not_run(workshop: ExecutorHarness) -> None:
     async with running(workshop.executor.run):
         await settle()
         workshop.home.requested(Event.ACCEPTED)
@@ -355,7 +355,7 @@ async def test_a_request_that_ran_out_is_not_run(workshop: ExecutorHarness) -> N
     assert workshop.collectors.jobs == []
 
 
-async def test_a_request_that_is_no_longer_wanted_is_not_run(workshop: ExecutorHarness) -> None:
+async def test_a_request_that_was_withdrawn_is_not_run(workshop: ExecutorHarness) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.home.client.script["acknowledge"].append(Refused(409, None, "withdrawn"))
 
@@ -544,7 +544,7 @@ async def test_each_journal_row_is_handled_at_the_start(  # noqa: PLR0917
         )
 
 
-async def test_a_report_that_was_written_is_sent_and_never_made_again(
+async def test_a_stored_report_is_sent_and_not_created_again(
     workshop: ExecutorHarness,
 ) -> None:
     workshop.home.requested(Event.ACCEPTED)
@@ -640,7 +640,9 @@ async def test_a_report_that_cannot_be_written_is_not_lost_with_its_request(
     assert workshop.report()["outcome"] == "completed"
 
 
-async def test_an_outage_during_the_collection_does_not_matter(workshop: ExecutorHarness) -> None:
+async def test_an_outage_during_the_collection_does_not_prevent_the_report(
+    workshop: ExecutorHarness,
+) -> None:
     workshop.home.requested(Event.ACCEPTED)
     workshop.home.client.script["acknowledge"].extend(
         [ServiceUnavailable("timeout", "silence")] * 3
@@ -677,12 +679,12 @@ def test_jobs_follow_the_configuration() -> None:
         (network_job(LocalConfig()), "application"),
     ],
 )
-def test_facts_of_another_kind_are_a_bug(job: Job, kind: str) -> None:
+def test_facts_of_another_kind_raise_an_error(job: Job, kind: str) -> None:
     with pytest.raises(TypeError, match=f"a {job.kind} job returned {kind} facts"):
         payload_of(job, good_facts(kind), (), CONTEXT)
 
 
-async def test_a_scheduled_report_without_a_binding_is_a_bug(stranger: Harness) -> None:
+async def test_a_scheduled_report_without_a_binding_raises_an_error(stranger: Harness) -> None:
     workshop = workshop_in(stranger, config())
     collection = workshop.executor.collection()
 

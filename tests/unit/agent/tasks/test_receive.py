@@ -68,7 +68,9 @@ async def test_a_repeated_command_is_stored_once(home: Harness) -> None:
     assert known(home) == [1]
 
 
-async def test_a_request_that_lost_its_acknowledgement_is_acknowledged_again(home: Harness) -> None:
+async def test_a_request_whose_acknowledgement_was_lost_is_acknowledged_again(
+    home: Harness,
+) -> None:
     home.requested(Event.ACCEPTED)
 
     home.receiver.take(frame(command(1)))

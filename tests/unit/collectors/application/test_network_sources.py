@@ -43,7 +43,7 @@ def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
 
 
 @given(st.text())
-def test_resolv_conf_takes_any_text(text: str) -> None:
+def test_the_parser_of_resolv_conf_accepts_any_text(text: str) -> None:
     for server in resolver.parse_resolv_conf(text):
         ipaddress.ip_address(server)
 
@@ -109,7 +109,7 @@ def test_addresses_of_an_interface_are_read() -> None:
 
 
 @given(st.text(), st.none() | st.text())
-def test_addresses_take_any_text(address: str, netmask: str | None) -> None:
+def test_the_parser_of_addresses_accepts_any_text(address: str, netmask: str | None) -> None:
     interfaces.with_prefix(address, netmask)
 
 
@@ -167,7 +167,7 @@ def test_the_kernel_names_no_network_for_loopback() -> None:
 
 
 @given(st.text())
-def test_signals_take_any_text(text: str) -> None:
+def test_the_parser_of_wifi_signals_accepts_any_text(text: str) -> None:
     assert all(level < 0 for level in links.parse_signals(text).values())
 
 

@@ -173,7 +173,7 @@ def test_clock_facts_are_parsed_in_german() -> None:
 
 
 @given(st.text())
-def test_the_clock_takes_any_text(text: str) -> None:
+def test_the_parser_of_clock_facts_accepts_any_text(text: str) -> None:
     with contextlib.suppress(ValueError):
         time_service.clock_reading(text)
 

@@ -153,7 +153,7 @@ def test_endpoints_are_ordered_by_importance() -> None:
         max_size=30,
     )
 )
-def test_endpoints_are_distinct_and_ordered_by_worth(
+def test_endpoints_are_distinct_and_ordered_by_importance(
     numbers: list[tuple[int, int, bool]],
 ) -> None:
     open_ports: dict[str, set[int]] = {}
@@ -263,7 +263,7 @@ def test_the_announced_model_of_a_device_is_used_for_its_endpoints() -> None:
     assert [e.model for e in assemble_endpoints(correlate(services=(shell, hearsay)))] == [None]
 
 
-def test_the_model_of_a_shared_queue_has_a_label_that_comparisons_ignore() -> None:
+def test_the_label_shared_queue_is_added_to_the_listed_model_only() -> None:
     txt = (("rp", "printers/bar"), ("ty", "Brother HL, using brlaser v4"))
     share = MdnsService("Bar @ till", "_ipp._tcp", "till.local", ("10.0.0.9",), 631, txt)
     observed = correlate(services=(share,))

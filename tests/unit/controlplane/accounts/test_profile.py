@@ -78,7 +78,7 @@ async def test_a_profile_lists_the_user_and_the_sessions(service: RunningService
     assert (await other.post(OVERVIEW)).status_code == 200
 
 
-async def test_a_session_that_is_over_is_not_listed(service: RunningService) -> None:
+async def test_an_expired_session_is_not_listed(service: RunningService) -> None:
     await signed_in(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -138,7 +138,7 @@ async def test_users_cannot_end_sessions_or_keys_of_others(service: RunningServi
     assert reply.status_code == 404
 
 
-async def test_a_viewer_makes_keys_that_read_and_ends_sessions(service: RunningService) -> None:
+async def test_a_viewer_creates_read_only_keys_and_ends_sessions(service: RunningService) -> None:
     browser = await signed_in(service, role="viewer")
     refused = await browser.post(f"{PROFILE}/create-key", NEW_KEY)
     assert refused.status_code == 403
@@ -245,7 +245,7 @@ async def test_invalid_properties_of_a_new_key_are_refused(
     assert (await browser.post(f"{PROFILE}/create-key", body)).status_code == 400
 
 
-async def test_a_session_is_of_one_organization_at_a_time(service: RunningService) -> None:
+async def test_a_session_belongs_to_one_organization_at_a_time(service: RunningService) -> None:
     user = make_user(service)
     service.clock.advance(1)
     make_user(service, organization_id="org-0002", role="viewer")

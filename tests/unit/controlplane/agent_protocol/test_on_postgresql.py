@@ -70,7 +70,7 @@ def answers(database: Database) -> list[dict[str, Any]]:
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
-def test_both_databases_answer_alike(tmp_path: Path) -> None:
+def test_both_databases_return_the_same_answers(tmp_path: Path) -> None:
     replies = []
     with new_database() as url:
         for each in (str(tmp_path / "service.db"), url):

@@ -87,7 +87,7 @@ async def test_deprecated_operations_name_their_successor(
 
 
 @pytest.mark.parametrize("path", REPLIES)
-async def test_a_read_only_key_may_ask(merchant: RunningService, path: str) -> None:
+async def test_a_read_only_key_may_query_figures(merchant: RunningService, path: str) -> None:
     key = merchant.make_key(can_write=False, locations=["loc-0001"])
     assert (await ask(merchant, path, key)).status_code == 200
 
@@ -156,7 +156,7 @@ async def test_an_invalid_field_of_the_body_is_named(
         ({"locationMode": "some"}, "locationMode"),
     ],
 )
-async def test_a_mistake_in_the_period_is_named(
+async def test_the_refusal_of_an_invalid_period_names_the_field(
     merchant: RunningService, path: str, wrong: dict[str, Any], field: str
 ) -> None:
     refused = await ask(merchant, path, **wrong)
@@ -165,7 +165,7 @@ async def test_a_mistake_in_the_period_is_named(
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
-async def test_a_year_is_served(merchant: RunningService, path: str) -> None:
+async def test_figures_of_a_year_are_returned(merchant: RunningService, path: str) -> None:
     year = {"period": "custom", "from": "2025-11-20", "to": "2026-11-20"}
     reply = await ask(merchant, path, locationMode="all", **year)
     assert reply.status_code == 200, reply.text
@@ -233,7 +233,7 @@ async def test_payment_types_filter_the_operations_that_permit_it(
 
 @pytest.mark.parametrize("path", sorted(NARROWED))
 @pytest.mark.parametrize("types", [[], ["cheque"], "cash", None])
-async def test_wrong_payment_types_are_named(
+async def test_the_refusal_of_wrong_payment_types_names_the_field(
     merchant: RunningService, path: str, types: Any
 ) -> None:
     refused = await ask(merchant, path, paymentTypes=types)
@@ -242,7 +242,7 @@ async def test_wrong_payment_types_are_named(
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
-async def test_all_means_every_location_that_the_key_may_see(
+async def test_location_mode_all_selects_every_location_that_the_key_may_see(
     merchant: RunningService, path: str
 ) -> None:
     def location_ids(reply: Any) -> set[str]:
@@ -302,5 +302,7 @@ async def test_the_console_lists_the_locations_a_key_may_see(merchant: RunningSe
     assert [each["locationId"] for each in some] == ["loc-0002"]
 
 
-async def test_the_console_lists_no_location_of_others(merchant: RunningService) -> None:
+async def test_the_console_lists_no_location_of_another_organization(
+    merchant: RunningService,
+) -> None:
     assert await venues(merchant, merchant.make_key(organization_id="org-other")) == []

@@ -1,4 +1,4 @@
-"""What the newest reports say: health, the printers of all devices, the search, and old reports."""
+"""Tests of what is read from the newest reports: health, printers, searchable text, headlines."""
 
 import json
 from datetime import timedelta
@@ -49,7 +49,7 @@ async def enroll(service: RunningService, name: str, location: str = "loc-0001")
 
 
 async def printers(service: RunningService, key: str | None = None, **filters: Any) -> list[Any]:
-    """Return device, printer and state, in pages of two."""
+    """Return the device, the id and the state of each printer. The list is read in pages of two."""
     rows, cursor = list[Any](), dict[str, str]()
     while True:
         page = await ask(service, "printers", key, size=2, **filters, **cursor)
@@ -84,7 +84,7 @@ async def test_every_device_has_exactly_one_health(service: RunningService) -> N
     service.database.write(work)
 
 
-async def test_a_device_that_never_connected_stays_so_while_its_location_is_closed(
+async def test_maintenance_does_not_change_the_health_of_a_device_that_never_connected(
     service: RunningService,
 ) -> None:
     device = await enroll(service, "till")
@@ -137,7 +137,7 @@ async def test_printers_are_listed_broken_first_with_their_counts(service: Runni
     assert sum(states.values()) == 3
 
 
-async def test_the_state_of_a_printer_is_as_old_as_the_first_report_with_it(
+async def test_a_printer_has_its_state_since_the_first_report_with_this_state(
     service: RunningService,
 ) -> None:
     till = await enroll(service, "till")
@@ -155,7 +155,7 @@ async def test_the_state_of_a_printer_is_as_old_as_the_first_report_with_it(
     assert broken[1] < healthy[1]
 
 
-async def test_a_printer_that_was_removed_and_those_of_a_revoked_device_are_not_listed(
+async def test_removed_printers_and_printers_of_revoked_devices_are_not_listed(
     service: RunningService,
 ) -> None:
     till = await enroll(service, "till")

@@ -8,7 +8,7 @@ from tests.fixtures.payloads import small_venue
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_printers_and_words_of_reports_at_another_location_are_hidden(
+async def test_contents_of_reports_at_another_location_are_hidden(
     service: RunningService,
 ) -> None:
     device = service.device()
@@ -23,6 +23,8 @@ async def test_printers_and_words_of_reports_at_another_location_are_hidden(
     ):
         reply = await service.post(PREFIX + call, json.dumps(body), api_key=key)
         assert reply.json()[field] == []
+    listed = (await service.post(PREFIX + "overview", "{}", api_key=key)).json()["devices"]
+    assert [each["reports"] for each in listed] == [[]]
 
 
 async def test_changes_at_another_location_are_hidden(service: RunningService) -> None:

@@ -62,7 +62,7 @@ async def test_a_failed_report_has_no_content(service: RunningService) -> None:
     assert detail["payloadHash"] == hashlib.sha256(b"null").hexdigest()
 
 
-async def test_the_same_report_again_gets_the_same_reply(service: RunningService) -> None:
+async def test_a_repeated_report_gets_the_same_reply(service: RunningService) -> None:
     device = await service.device().enrolled()
     body = {"requestId": await device.create_request(), "reportId": str(uuid.uuid4())}
     first = await device.submit(NETWORK, **body)

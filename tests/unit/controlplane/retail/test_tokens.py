@@ -55,7 +55,7 @@ def assert_unauthenticated(reply: httpx2.Response) -> str:
     return challenge[1]
 
 
-async def test_a_401_explains_itself_in_its_header(service: RunningService) -> None:
+async def test_the_header_of_a_401_explains_the_refusal(service: RunningService) -> None:
     api_key = new_key(service)
     access = await access_of(service, api_key)
     exchange_it = "POST /api/v1/auth/tokens"
@@ -75,7 +75,7 @@ async def test_a_401_explains_itself_in_its_header(service: RunningService) -> N
     assert all(exchange_it in each for name, each in sentences.items() if name != "a wrong key")
 
 
-async def test_an_api_key_gets_tokens_of_the_documents_form(service: RunningService) -> None:
+async def test_an_api_key_gets_tokens_in_the_documented_form(service: RunningService) -> None:
     reply = await exchange(service, new_key(service))
     assert reply.status_code == 200
     tokens = reply.json()
@@ -86,7 +86,7 @@ async def test_an_api_key_gets_tokens_of_the_documents_form(service: RunningServ
 
 
 @pytest.mark.parametrize("environment", ["live", "test"])
-async def test_keys_have_the_documents_form(service: RunningService, environment: Any) -> None:
+async def test_keys_have_the_documented_form(service: RunningService, environment: Any) -> None:
     key = service.database.write(
         lambda session: clients.create_key(
             session,
@@ -126,7 +126,7 @@ async def test_an_invalid_token_request_names_its_fields(
     assert reply.json()["errors"] == errors
 
 
-async def test_an_access_token_runs_out(service: RunningService) -> None:
+async def test_an_access_token_expires(service: RunningService) -> None:
     access = await access_of(service, new_key(service))
     service.clock.advance(3599)
     assert (await fees(service, access)).status_code == 200
@@ -194,7 +194,7 @@ async def test_a_token_with_wrong_claims_is_refused(
     assert_unauthenticated(await fees(service, forged(service, **changes)))
 
 
-async def test_a_token_of_another_signature_is_refused(service: RunningService) -> None:
+async def test_a_token_with_another_signature_is_refused(service: RunningService) -> None:
     access = await access_of(service, new_key(service))
     head, claims, signature = access.split(".")
     known = jwt.decode(access, options={"verify_signature": False})
@@ -275,7 +275,7 @@ async def test_no_access_token_outlives_its_family(service: RunningService) -> N
     assert (await fees(service, other["access_token"])).status_code == 200
 
 
-async def test_a_refresh_token_runs_out(service: RunningService) -> None:
+async def test_a_refresh_token_expires(service: RunningService) -> None:
     first = (await exchange(service, new_key(service))).json()["refresh_token"]
     second = (await refresh(service, first)).json()["refresh_token"]
     service.clock.advance(REFRESH_LIFETIME.total_seconds())

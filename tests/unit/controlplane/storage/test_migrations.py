@@ -177,7 +177,7 @@ def test_a_table_of_another_program_is_not_changed(old_database: str) -> None:
     assert (schema(old_database), content(old_database)) == before
 
 
-def test_old_reports_are_summed_up_while_the_service_runs(old_database: str) -> None:
+def test_old_reports_are_summarized_while_the_service_runs(old_database: str) -> None:
     database = Database(old_database)
     assert database.write(sum_up_old) == 9
     assert database.write(sum_up_old) == 0

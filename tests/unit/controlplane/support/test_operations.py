@@ -91,7 +91,7 @@ async def test_an_unconfirmed_token_expires_after_a_day(
     assert await desk.linked() == ["chat"]
 
 
-async def test_a_token_that_waits_can_be_declined(service: RunningService, desk: Desk) -> None:
+async def test_an_unconfirmed_token_can_be_declined(service: RunningService, desk: Desk) -> None:
     token = desk.token()
     declined = await desk.ask(routes.DISCONNECT, token=token)
     assert declined.json()["state"] == "disconnected"

@@ -151,7 +151,9 @@ async def test_requests_of_another_organization_are_hidden(
     assert await listed(service, state="busy") == ["till"]
 
 
-async def test_the_summary_counts_what_the_filters_find(service: RunningService) -> None:
+async def test_each_count_of_the_summary_equals_the_number_of_filtered_devices(
+    service: RunningService,
+) -> None:
     made = await venue(service)
     await made["well"].create_request()
     result = await ask(service, "summary")

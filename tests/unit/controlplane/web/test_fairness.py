@@ -89,7 +89,7 @@ def test_the_number_of_concurrent_calls_of_a_key_is_limited() -> None:
     fairness.admit(greedy)
 
 
-def test_streams_are_bounded_by_key_by_organization_and_in_all() -> None:
+def test_the_streams_of_a_key_an_organization_and_the_service_are_limited() -> None:
     settings = Settings(key_streams_max=2, organization_streams_max=3, streams_max=4)
     fairness, greedy = Fairness(settings, Monotonic()), caller()
     with ExitStack() as open_streams:

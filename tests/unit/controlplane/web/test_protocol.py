@@ -220,7 +220,7 @@ async def received_of(reader: asyncio.StreamReader) -> bytes:
 
 
 @pytest.mark.parametrize("count", [PIPELINED_MAX + 1, 50_000])
-async def test_a_connection_may_send_few_requests_ahead(count: int) -> None:
+async def test_the_number_of_pipelined_requests_of_a_connection_is_limited(count: int) -> None:
     async with served() as port, connected(port) as (reader, writer):
         writer.write(REQUEST * count)
         for _ in range(PIPELINED_MAX):

@@ -75,7 +75,7 @@ def test_the_overlay_of_a_container_is_not_listed_if_its_disk_is_listed() -> Non
 
 @settings(max_examples=examples(50))
 @given(st.text() | st.from_regex(r"\d \d \d:\d /\S* /\S* rw - \S+ \S+ rw\n"))
-def test_mountinfo_takes_any_text(text: str) -> None:
+def test_the_parser_of_mountinfo_accepts_any_text(text: str) -> None:
     mounts.data_mounts(mounts.parse_mountinfo(text))
 
 
@@ -136,7 +136,7 @@ def test_output_of_df_is_parsed(data: bytes) -> None:
 
 
 @given(st.binary())
-def test_df_takes_any_bytes(data: bytes) -> None:
+def test_the_parser_of_df_output_accepts_any_bytes(data: bytes) -> None:
     disk_space.parse_df(data)
 
 
@@ -239,7 +239,7 @@ def test_a_failing_system_bus_affects_only_the_health_of_drives(tmp_path: Path) 
 
 
 @given(st.text())
-def test_life_time_takes_any_text(text: str) -> None:
+def test_the_parser_of_drive_life_times_accepts_any_text(text: str) -> None:
     used = drives.parse_life_time(text)
     assert used is None or 0 < used <= 1.1
 
@@ -273,7 +273,7 @@ json_values = st.recursive(
         ),
     )
 )
-def test_udisks_takes_any_properties(objects: Objects) -> None:
+def test_the_parser_of_udisks_objects_accepts_any_properties(objects: Objects) -> None:
     assert set(drives.parse_udisks(objects).values()) <= {"good", "failing"}
 
 

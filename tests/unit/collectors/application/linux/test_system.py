@@ -71,7 +71,7 @@ def test_time_zone_and_locale_are_read(tmp_path: Path) -> None:
 
 
 @given(st.text())
-def test_assignments_take_any_text(text: str) -> None:
+def test_the_parser_of_assignments_accepts_any_text(text: str) -> None:
     for name in operating_system.parse_assignments(text):
         assert name.isidentifier()
 
@@ -110,7 +110,7 @@ def test_the_model_of_the_processor_is_parsed() -> None:
 
 
 @given(st.text())
-def test_cpu_model_takes_any_text(text: str) -> None:
+def test_the_parser_of_cpu_models_accepts_any_text(text: str) -> None:
     hardware.parse_cpu_model(text)
 
 
@@ -192,13 +192,13 @@ def test_pressure_stall_information_is_read(tmp_path: Path) -> None:
 
 
 @given(st.text())
-def test_pressure_takes_any_text(text: str) -> None:
+def test_the_parser_of_pressure_stall_information_accepts_any_text(text: str) -> None:
     share = pressure.parse_pressure(text)
     assert share is None or 0 <= share <= 1
 
 
 @given(st.text())
-def test_whole_number_takes_any_text(text: str) -> None:
+def test_the_parser_of_whole_numbers_accepts_any_text(text: str) -> None:
     number = whole_number(text)
     assert number is None or abs(number) < 10**18
 

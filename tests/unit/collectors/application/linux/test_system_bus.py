@@ -110,7 +110,7 @@ def test_bluetooth_facts_are_read() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["Paired", "Name", "Icon", "RSSI", "Address"]), json_values))
-def test_bluetooth_takes_any_properties(properties: Properties) -> None:
+def test_the_parser_of_bluetooth_facts_accepts_any_properties(properties: Properties) -> None:
     device = {**properties, "Paired": True}
     (result,) = bluetooth.parse_bluez({"/d": {"org.bluez.Device1": device}})
     assert result.is_personal or isinstance(properties["Icon"], str)
@@ -122,7 +122,7 @@ def test_ssids_of_network_manager_are_parsed() -> None:
 
 
 @given(json_values)
-def test_network_manager_takes_any_ssid(value: object) -> None:
+def test_the_parser_of_ssids_accepts_any_value(value: object) -> None:
     links.parse_network_manager(
         {
             "/d": {
@@ -153,7 +153,7 @@ def test_restarts_of_the_service_of_a_process_are_counted(tmp_path: Path) -> Non
 
 
 @given(st.text())
-def test_cgroups_take_any_text(text: str) -> None:
+def test_the_parser_of_cgroups_accepts_any_text(text: str) -> None:
     services.parse_service(text)
 
 

@@ -39,7 +39,7 @@ def records(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, A
     return results
 
 
-def test_all_sales_as_json_and_csv(
+def test_all_sales_are_printed_as_json_and_csv(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     every = records(capsys, "sales")
@@ -83,7 +83,7 @@ def comparable(row: dict[str, str]) -> dict[str, Any]:
     return row | {"initiatedAt": timestamp.timestamp(), "positions": ""}
 
 
-def test_listed_sales_and_those_of_other_currencies_are_the_sales_of_the_figures(
+def test_figures_count_the_listed_sales_and_the_sales_in_other_currencies(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     days = ("--from", "2026-10-25", "--to", "2026-11-25")
@@ -100,7 +100,7 @@ def test_listed_sales_and_those_of_other_currencies_are_the_sales_of_the_figures
     assert sum(counts.values()) > 0
 
 
-def test_the_table_of_sales_lists_the_newest_and_their_sum(
+def test_the_table_of_sales_has_the_newest_sales_and_their_sum(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sales", "--limit", "3"]) == 0
@@ -123,7 +123,9 @@ def test_listing_many_sales_prints_progress(
     assert messages == ["20 sales fetched", "40 sales fetched"]
 
 
-def test_sales_of_some_days_in_another_order(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sales_of_a_period_are_listed_in_the_given_order(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     days = ("--since", "2026-11-10", "--until", "2026-11-11", "--sort", "initiated_at_asc")
     times = [
         datetime.fromisoformat(each["initiated_at"]) for each in records(capsys, "sales", *days)
@@ -243,7 +245,7 @@ def test_a_missing_key_is_refused_with_the_option_and_variable_that_set_it(
     assert "--retail-key-file FILE or $VENUE_CONTROL_RETAIL_KEY" in capsys.readouterr().err
 
 
-def test_a_key_in_a_file_goes_before_the_environment(
+def test_a_key_in_a_file_takes_precedence_over_the_environment(
     sandbox: SandboxMerchant,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

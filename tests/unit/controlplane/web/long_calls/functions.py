@@ -1,6 +1,6 @@
-"""Calls whose functions the processes of long calls run, for tests.
+"""Functions that the processes of long calls run in tests.
 
-The processes import this module, so the module imports little that they do not import anyway.
+These processes import this module. It imports few modules that they do not import already.
 """
 
 import os

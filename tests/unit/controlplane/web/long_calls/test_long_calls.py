@@ -232,7 +232,9 @@ class TestProcesses:
         assert niceness == min(os.nice(0) + NICENESS, least_urgent)
         assert result == 7
 
-    async def test_an_error_comes_back_with_its_cost(self, shared: LongCalls) -> None:
+    async def test_an_error_of_a_long_call_is_returned_with_its_processor_time(
+        self, shared: LongCalls
+    ) -> None:
         refused = await shared.run(call(functions.refuse))
         assert isinstance(refused.error, Refusal)
         assert refused.error.code == "location_not_found"
@@ -282,7 +284,7 @@ class TestProcesses:
         for here, there in zip(*replies, strict=True):
             assert without_trace(there.json()) == without_trace(here.json())
 
-    def test_it_ends_with_a_service_that_is_killed(self, tmp_path: Path) -> None:
+    def test_the_process_of_long_calls_ends_with_a_killed_service(self, tmp_path: Path) -> None:
         command = (sys.executable, "-c", PARENT, str(tmp_path / "service.db"))
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == -signal.SIGKILL, done.stderr

@@ -89,10 +89,11 @@ async def test_no_log_line_contains_a_key_a_header_or_a_body(
     key = service.write_key
     await service.post(routes.CURRENT, b'{"unknown": "secret-body"}', x_other="secret-header")
     await service.post("/" + key, b"{}")
-    logging.getLogger("controlplane.test").error("somebody wrote %s", key)
+    retail_key = "venue_live_" + "a" * 64
+    logging.getLogger("controlplane.test").error("somebody wrote %s %s", key, retail_key)
     text = capsys.readouterr().err
-    assert "somebody wrote vck_…" in text
-    for secret in (key, "secret-body", "secret-header", device.public_key):
+    assert "somebody wrote vck_… venue_live_…" in text
+    for secret in (key, retail_key, "secret-body", "secret-header", device.public_key):
         assert secret not in text
 
 

@@ -127,7 +127,7 @@ async def test_reports_are_sent_in_bounded_batches(service: RunningService) -> N
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
 
 
-def test_waits_grow_to_a_bound() -> None:
+def test_waits_between_attempts_grow_up_to_a_limit() -> None:
     waits = [backoff_s(attempt) for attempt in range(1, 20)]
     assert waits[:4] == [5, 10, 20, 40]
     assert waits == sorted(waits)
