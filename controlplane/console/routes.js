@@ -10,7 +10,7 @@ export function routeOf(hash) {
   const [, view, id] = path.match(/^(device|report)\/([0-9a-f-]{36})$/) || [];
   if (view) return { view, id };
   if (path === "") return { view: "home" };
-  if (/^figures(\/|$)/.test(path)) return figuresRoute(path, query);
+  if (/^figures(-all$|\/|$)/.test(path)) return figuresRoute(path, query);
   if (path === "printers") return { view: "printers", filters: chosen(query, PRINTER_FILTERS) };
   if (path !== "devices") return accountRoute(path, query) || { view: "unknown" };
   return { view: "devices", filters: chosen(query, FILTERS) };
