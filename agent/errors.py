@@ -8,7 +8,7 @@ AgentError                  shown to users as one or two plain lines
 ├── StateError              the state directory cannot be used: fix the machine, exit 1
 ├── CollectorError          the collector sent no facts: send a failed report
 └── ServiceError            a call to the service failed
-    ├── ServiceUnavailable  no usable reply: retry with growing waits
+    ├── ServiceUnavailable  no usable reply: retry with exponential backoff
     │   └── Throttled       429, 503: retry after the wait that the service requests
     ├── CredentialRefused   401: read the key again, retry slowly, keep the identity
     ├── Refused             403, 404, 409, 410: call the operation `current` to check the binding

@@ -1,7 +1,7 @@
 """A filter of system calls for a collector's process (seccomp(2)). It is permanent.
 
 Landlock does not refuse the calls listed here. The filter also applies to all threads and programs
-that the process starts later. It needs no rights if new privileges are forbidden.
+that the process starts later. Installing it needs no privileges if ``no_new_privs`` is set.
 """
 
 import ctypes
@@ -91,11 +91,12 @@ def filter_this_thread() -> None:
     readable reason if the system has no such filter.
     """
     if sys.platform != "linux":
-        raise OSError(errno.ENOSYS, "only Linux has such a filter")
+        raise OSError(errno.ENOSYS, "only Linux has seccomp filters")
     machine, bits = os.uname().machine, 8 * struct.calcsize("P")
     architecture = ARCHITECTURES.get(machine)
     if architecture is None or bits != _BITS:
-        raise OSError(errno.ENOSYS, f"it does not support {machine} with {bits} bits")
+        message = f"the system-call filter does not support {machine} with {bits} bits"
+        raise OSError(errno.ENOSYS, message)
     code = assemble(instructions(architecture, os.getpid()))
     program = _Program(len(code) // _INSTRUCTION.size, code)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -103,13 +104,14 @@ def filter_this_thread() -> None:
     if libc.prctl(_PR_SET_SECCOMP, mode, ctypes.byref(program), zero, zero) != 0:
         number = ctypes.get_errno()
         is_missing = number in {errno.EINVAL, errno.ENOSYS}
-        raise OSError(number, "this kernel has none" if is_missing else os.strerror(number))
+        message = "this kernel has no seccomp filters" if is_missing else os.strerror(number)
+        raise OSError(number, message)
 
 
 def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
     """Return the filter for the process ``pid``. A process may only set its own limits."""
     first_argument: Instruction = (_LOAD, 0, 0, _FIRST_ARGUMENT)
-    of_itself = [
+    only_own_limits = [
         first_argument, (_EQUAL, 2, 0, 0), (_EQUAL, 1, 0, pid), _REFUSE, _ALLOW,
     ]  # fmt: skip
     no_user_namespace = [first_argument, (_HAS_BIT, 0, 1, _CLONE_NEWUSER), _REFUSE, _ALLOW]
@@ -119,7 +121,7 @@ def instructions(architecture: Architecture, pid: int) -> Sequence[Instruction]:
     ]  # fmt: skip
     if architecture.foreign_from is not None:
         body += [(_AT_LEAST, 0, 1, architecture.foreign_from), _REFUSE]
-    body += _where(architecture.prlimit64, of_itself)
+    body += _where(architecture.prlimit64, only_own_limits)
     body += _where(architecture.clone, no_user_namespace)
     body += _where(architecture.unshare, no_user_namespace)
     # The flags of clone3(2) are in memory, which a filter cannot read. C libraries use clone(2) if

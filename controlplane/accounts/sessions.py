@@ -20,7 +20,8 @@ from controlplane.storage.account_tables import SignInSession
 
 LIFETIME: Final = timedelta(days=30)
 TOUCHED_EVERY: Final = timedelta(minutes=1)
-"""Minimum time between stored uses of a session. The cookie is renewed with each stored use."""
+"""The last use of a session is stored at most once in this interval. The cookie is renewed at the
+same time."""
 SESSIONS_MAX: Final = 20
 """Maximum number of sessions of one user. A new session ends the least recently used one."""
 AGENT_MAX: Final = 256

@@ -1,4 +1,4 @@
-"""The parts of a dashboard. Most deprecated operations return one of these parts."""
+"""The parts of a dashboard. Most of the deprecated operations use one of them."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.question import Question
@@ -9,7 +9,7 @@ from controlplane.figures.records import CurrencyFigures, CurrencySummary
 
 
 def figures_part(question: Question) -> list[CurrencyFigures]:
-    return by_currency(question.locations, question.reader.ledger(question.stretches))
+    return by_currency(question.locations, question.reader.ledger(question.day_ranges))
 
 
 def period(question: Question) -> messages.FiguresPeriod:
@@ -46,7 +46,7 @@ def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
 
 
 def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
-    sums = question.reader.items(question.stretches)
+    sums = question.reader.items(question.day_ranges)
     articles = question.reader.articles({each for part in sums.values() for each in part})
     ranked = {currency: items(part.items(), articles) for currency, part in sums.items()}
     return tuple(
@@ -61,7 +61,7 @@ def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
 
 
 def trading_part(question: Question) -> tuple[messages.CurrencyTrading, ...]:
-    days_by_currency = trading(question.reader.trading(question.stretches))
+    days_by_currency = trading(question.reader.trading(question.day_ranges))
     return tuple(
         messages.CurrencyTrading(
             currency=currency,

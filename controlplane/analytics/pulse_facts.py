@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import func, select
 
-from controlplane.analytics.reading import Reader, Stretch
+from controlplane.analytics.reading import DayRange, Reader
 from controlplane.figures.financial import QueryLocation, coverage
 from controlplane.figures.local_time import HOURS, hour_of, intervals
 from controlplane.figures.pulse import ACTIVITY_DAYS, PulseFacts
@@ -27,8 +27,8 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
     today = hour // HOURS
     reader = Reader(context.session, context.caller.organization_id)
     nets, orders = {}, {}
-    stretch = Stretch(Days(today - ACTIVITY_DAYS, today), (location.position,))
-    for _location, at, currency, *columns in reader.hours([stretch]):
+    day_range = DayRange(Days(today - ACTIVITY_DAYS, today), (location.position,))
+    for _location, at, currency, *columns in reader.hours([day_range]):
         sums = HourSums(*columns)
         nets[currency, at] = sums.gross - sums.discount - sums.refund
         orders[currency, at] = sums.sale_count
@@ -36,7 +36,7 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
         (currency, day)
         for day in (today - 1, today)
         for (_, currency), movements in reader.ledger(
-            [Stretch(Days(day, day), (location.position,))]
+            [DayRange(Days(day, day), (location.position,))]
         ).items()
         if not (known := coverage(movements.sums, 0)).sales_complete or not known.refunds_complete
     }

@@ -7,7 +7,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Row, bindparam, select
 
 from controlplane.analytics.messages import FiguresQuery, NarrowedQuery
-from controlplane.analytics.reading import Reader, Stretch, stretches
+from controlplane.analytics.reading import DayRange, Reader, day_ranges
 from controlplane.figures.buckets import HourRow
 from controlplane.figures.financial import QueryLocation, window
 from controlplane.figures.local_time import clock_of
@@ -36,8 +36,8 @@ class Question:
         return list(self.days)
 
     @property
-    def stretches(self) -> list[Stretch]:
-        return stretches(self.days)
+    def day_ranges(self) -> list[DayRange]:
+        return day_ranges(self.days)
 
     def hours(self) -> Iterator[HourRow]:
         """Yield the hours of the locations. Raises a refusal if there may be too many.
@@ -52,7 +52,7 @@ class Question:
                 f"must be less than {days_max} days after from: hours of {count} locations are"
                 " listed. Query fewer days or fewer locations",
             )
-        return self.reader.hours(self.stretches)
+        return self.reader.hours(self.day_ranges)
 
     @property
     def previous(self) -> "Question":

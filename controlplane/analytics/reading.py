@@ -30,23 +30,24 @@ Types = Collection[str] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Local days, and the positions of the locations for which these days are requested."""
+class DayRange:
+    """A range of local days, and the positions of the locations for which it is requested."""
 
     days: Days
     locations: tuple[int, ...]
 
     @property
-    def previous(self) -> "Stretch":
-        return Stretch(self.days.previous, self.locations)
+    def previous(self) -> "DayRange":
+        return DayRange(self.days.previous, self.locations)
 
 
-def stretches(days: Mapping[QueryLocation, Days]) -> list[Stretch]:
+def day_ranges(days: Mapping[QueryLocation, Days]) -> list[DayRange]:
     locations_by_days: defaultdict[Days, list[int]] = defaultdict(list)
     for location, local_days in days.items():
         locations_by_days[local_days].append(location.position)
     return [
-        Stretch(local_days, tuple(locations)) for local_days, locations in locations_by_days.items()
+        DayRange(local_days, tuple(locations))
+        for local_days, locations in locations_by_days.items()
     ]
 
 
@@ -58,74 +59,74 @@ class Reader:
         self._organization_id = organization_id
         self._types = types
 
-    def ledger(self, stretches: Iterable[Stretch]) -> dict[tuple[int, str], Movements]:
+    def ledger(self, day_ranges: Iterable[DayRange]) -> dict[tuple[int, str], Movements]:
         ledger: defaultdict[tuple[int, str], Movements] = defaultdict(Movements)
         names = self._method_names
-        for stretch in stretches:
+        for day_range in day_ranges:
             key: tuple[str, ...] = ("location", "currency", "payment_type", "payment_method")
             for location, currency, kind, method, *sums in self._sum(
-                rollup_tables.DayRollup, key, stretch
+                rollup_tables.DayRollup, key, day_range
             ):
                 movements = ledger[location, currency].by_method
                 add_part(movements, MethodKey(kind, names.get(method)), DaySums(*sums))
             key = ("location", "currency", "unit")
             for location, currency, unit, *sold in self._sum(
-                rollup_tables.UnitRollup, key, stretch
+                rollup_tables.UnitRollup, key, day_range
             ):
                 ledger[location, currency].units[unit] = UnitSums(*sold)
         return dict(ledger)
 
-    def hours(self, stretches: Iterable[Stretch]) -> Iterator[HourRow]:
+    def hours(self, day_ranges: Iterable[DayRange]) -> Iterator[HourRow]:
         """Yield the hours with sales or refunds, by location and hour.
 
         The hours contain all payment types, because the rollup of hours does not separate them.
         """
-        for stretch in stretches:
-            first, last = stretch.days.hours
-            yield from self._rows(_HOURS, locations=stretch.locations, first=first, last=last)
+        for day_range in day_ranges:
+            first, last = day_range.days.hours
+            yield from self._rows(_HOURS, locations=day_range.locations, first=first, last=last)
 
-    def trading(self, stretches: Iterable[Stretch]) -> list[DayRow]:
+    def trading(self, day_ranges: Iterable[DayRange]) -> list[DayRow]:
         """Return the sums of each day and currency over all locations, in order."""
         by_day: dict[tuple[int, str], HourSums] = {}
-        for stretch in stretches:
+        for day_range in day_ranges:
             for day, currency, *sums in self._sum(
-                rollup_tables.DayRollup, ("day", "currency"), stretch, TRADED
+                rollup_tables.DayRollup, ("day", "currency"), day_range, TRADED
             ):
                 part = HourSums(**dict(zip(TRADED, sums, strict=True)))
                 add_part(by_day, (day, currency), part)
         return [(*key, *sums) for key, sums in sorted(by_day.items())]
 
-    def items(self, stretches: Iterable[Stretch]) -> dict[str, dict[int, ItemSums]]:
+    def items(self, day_ranges: Iterable[DayRange]) -> dict[str, dict[int, ItemSums]]:
         """Return the sums of each snapshot, by currency."""
         by_currency: defaultdict[str, dict[int, ItemSums]] = defaultdict(dict)
-        for stretch in stretches:
-            for rollup, days in self._pieces(stretch.days):
-                some = Stretch(days, stretch.locations)
+        for day_range in day_ranges:
+            for rollup, days in self._pieces(day_range.days):
+                some = DayRange(days, day_range.locations)
                 key = ("currency", "snapshot")
                 for currency, snapshot, *sums in self._sum(rollup, key, some):
                     add_part(by_currency[currency], snapshot, ItemSums(*sums))
         return dict(by_currency)
 
     def days(
-        self, stretches: Iterable[Stretch], columns: Sequence[str]
+        self, day_ranges: Iterable[DayRange], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[DaySums]]:
         """Yield sums by currency and these columns of the rollup of days."""
-        return self._sums_by(rollup_tables.DayRollup, DaySums, stretches, columns)
+        return self._sums_by(rollup_tables.DayRollup, DaySums, day_ranges, columns)
 
     def item_days(
-        self, stretches: Iterable[Stretch], columns: Sequence[str]
+        self, day_ranges: Iterable[DayRange], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[ItemSums]]:
         """Yield sums by currency, snapshot and these columns of the rollup of articles."""
         return self._sums_by(
-            rollup_tables.ItemDayRollup, ItemSums, stretches, ("snapshot", *columns)
+            rollup_tables.ItemDayRollup, ItemSums, day_ranges, ("snapshot", *columns)
         )
 
     def _sums_by(
-        self, rollup: Any, of: type[Part], stretches: Iterable[Stretch], columns: Sequence[str]
+        self, rollup: Any, of: type[Part], day_ranges: Iterable[DayRange], columns: Sequence[str]
     ) -> Iterator[SumsByColumns[Part]]:
         key = ("currency", *columns)
-        for stretch in stretches:
-            for currency, *row in self._sum(rollup, key, stretch):
+        for day_range in day_ranges:
+            for currency, *row in self._sum(rollup, key, day_range):
                 values = dict(zip(columns, row, strict=False))
                 yield currency, values, of(*row[len(columns) :])
 
@@ -161,14 +162,14 @@ class Reader:
         self,
         rollup: Any,
         key: tuple[str, ...],
-        stretch: Stretch,
+        day_range: DayRange,
         names: tuple[str, ...] | None = None,
     ) -> Sequence[Sequence[Any]]:
         """Return the sums of the columns ``names``, or of all columns, grouped by ``key``."""
         query = _sums_of(rollup, key, names, has_types=self._types is not None)
         types = {} if self._types is None else {"types": list(self._types)}
-        first, last = stretch.days.first, stretch.days.last
-        return self._rows(query, locations=stretch.locations, first=first, last=last, **types)
+        first, last = day_range.days.first, day_range.days.last
+        return self._rows(query, locations=day_range.locations, first=first, last=last, **types)
 
     @cached_property
     def _method_names(self) -> dict[int, str]:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from controlplane.analytics.reading import Part, Stretch, SumsByColumns
+from controlplane.analytics.reading import DayRange, Part, SumsByColumns
 from controlplane.figures.local_time import HOURS
 from controlplane.figures.sums import DaySums, ItemSums
 from controlplane.merchant.rebuild import FACTS, Fact, summed
@@ -32,7 +32,7 @@ def sums_of_sales(
     session: Session,
     organization_id: str,
     of: type[Part],
-    stretches: Iterable[Stretch],
+    day_ranges: Iterable[DayRange],
     columns: Sequence[str],
 ) -> Iterator[SumsByColumns[Part]]:
     """Yield a currency, the values of ``columns``, and the sums for each combination of them.
@@ -46,8 +46,8 @@ def sums_of_sales(
     )
     ids = {row.position: row.id for row in session.execute(query)}
     keys = ("currency", *columns)
-    for stretch in stretches:
-        parts = [_part(fact, stretch) for fact in FACTS[_ROLLUPS[of]]]
+    for day_range in day_ranges:
+        parts = [_part(fact, day_range) for fact in FACTS[_ROLLUPS[of]]]
         for row in session.execute(text(summed(parts, keys, of._fields))):
             values = dict(zip(keys, row, strict=False))
             currency = values.pop("currency")
@@ -56,14 +56,14 @@ def sums_of_sales(
             yield currency, values, of(*row[len(keys) :])
 
 
-def _part(fact: Fact, stretch: Stretch) -> tuple[Fact, str]:
+def _part(fact: Fact, day_range: DayRange) -> tuple[Fact, str]:
     """Return ``fact`` with the keys ``employee`` and ``hour``, and the SQL condition for locations
     and days.
     """
     row = fact.key["location"].partition(".")[0]
     timestamp = {"s": "initiated_at", "r": "refunded_at"}[row]
-    locations = ", ".join(f"{location:d}" for location in stretch.locations) or "NULL"
-    first, last = stretch.days.first, stretch.days.last
+    locations = ", ".join(f"{location:d}" for location in day_range.locations) or "NULL"
+    first, last = day_range.days.first, day_range.days.last
     began, ended = (first - AROUND) * DAY_US, (last + 1 + AROUND) * DAY_US
     condition = (
         f"{fact.key['location']} IN ({locations})"

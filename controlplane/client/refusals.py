@@ -83,7 +83,10 @@ _FAMILIES: Mapping[int, type[RefusedError]] = {
 
 
 def refusal(status: int, body: bytes, listed_by: str = "keys list") -> RefusedError:
-    """Return the error for a refusal. Its hint names ``listed_by``, the verb that lists keys."""
+    """Return the error for a refusal.
+
+    ``listed_by`` is the command that lists keys of this kind, for the hint.
+    """
     try:
         problem = decode(body, Problem)
     except ValidationError:

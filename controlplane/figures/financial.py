@@ -12,7 +12,7 @@ from controlplane.figures.sums import DaySums, UnitSums, add_part, total
 from controlplane.figures.windows import Days
 
 Units = Mapping[str, UnitSums]
-"""Sums by unit. Lines without a unit are summed under the empty text."""
+"""Sums by unit. Lines without a unit are summed under the key ``""``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def by_currency(
     return [
         _currency(
             currency,
-            [location for location in locations if _counts(location, currency, ledger)],
+            [location for location in locations if _includes(location, currency, ledger)],
             ledger,
         )
         for currency in currencies(locations, ledger)
@@ -90,7 +90,7 @@ def totals(
     """Return figures for the same currencies as `by_currency`, without quantities."""
     totals_by_currency = {}
     for currency in currencies(locations, sums):
-        counted = [each for each in locations if _counts(each, currency, sums)]
+        counted = [each for each in locations if _includes(each, currency, sums)]
         parts = [sums.get((each.position, currency), DaySums()) for each in counted]
         fallbacks = sum(each.clock.fell_back for each in counted)
         totals_by_currency[currency] = figures(total(DaySums, parts), {}, fallbacks)
@@ -105,7 +105,7 @@ def currencies(locations: Iterable[QueryLocation], ledger: Collection[LedgerKey]
 
 def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
     """Return figures of sums. ``fallbacks`` is the number of locations without a valid zone."""
-    known = coverage(sums, fallbacks)
+    data_coverage = coverage(sums, fallbacks)
     vat = sums.sale_tax - sums.refund_tax
     return records.Figures(
         gross_cents=sums.gross,
@@ -120,8 +120,8 @@ def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
         refunded_fee_cents=sums.refunded_fee,
         refund_tip_cents=sums.refunded_tip,
         known_vat_cents=vat,
-        vat_cents=vat if known.vat_complete else None,
-        net_without_vat_cents=sums.net - vat if known.vat_complete else None,
+        vat_cents=vat if data_coverage.vat_complete else None,
+        net_without_vat_cents=sums.net - vat if data_coverage.vat_complete else None,
         average_sale_cents=ratio(sums.sale, sums.sale_count),
         average_items_per_sale=ratio(sums.pieces, sums.sale_count),
         quantities=tuple(
@@ -133,7 +133,7 @@ def figures(sums: DaySums, units: Units, fallbacks: int) -> records.Figures:
             for unit, sold in sorted(units.items())
             if sold.line_count
         ),
-        coverage=known,
+        coverage=data_coverage,
     )
 
 
@@ -209,7 +209,7 @@ def _by_net(entry: tuple[MethodKey, DaySums]) -> tuple[int, str, str]:
     return -sums.net, key.payment_type, key.name or ""
 
 
-def _counts(location: QueryLocation, currency: str, ledger: Collection[LedgerKey]) -> bool:
+def _includes(location: QueryLocation, currency: str, ledger: Collection[LedgerKey]) -> bool:
     return location.currency == currency or (location.position, currency) in ledger
 
 

@@ -75,11 +75,11 @@ LATER: dict[str, str] = {
     "revoke/reply-later": "revoke/reply",
 }
 """Messages of a later version of the service, each with the equivalent message of today."""
-APART = {"current/reply-null", "problem/problem"}
+TESTED_SEPARATELY = {"current/reply-null", "problem/problem"}
 
 
 def test_every_golden_file_is_used_by_a_test() -> None:
-    assert set(golden.names()) == MODELS.keys() | LATER.keys() | APART
+    assert set(golden.names()) == MODELS.keys() | LATER.keys() | TESTED_SEPARATELY
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -95,7 +95,7 @@ def test_a_model_built_by_hand_is_written_as_the_golden_message(name: str) -> No
     assert decode(encode(MESSAGES[name]), MODELS[name]) is not None
 
 
-def test_every_message_of_the_agent_has_a_handwritten_model() -> None:
+def test_every_sent_message_is_built_by_hand() -> None:
     texts = {name for name in MODELS if "/request" in name or name.startswith("payloads/")}
 
     assert MESSAGES.keys() == texts

@@ -53,7 +53,7 @@ addEventListener("click", () => clicks++);
 new MutationObserver(() => changes++).observe(document, { subtree: true, childList: true });
 const state = async (name) => (await navigator.permissions.query({ name })).state;
 async function about() {
-  const battery = await navigator.getBattery(), room = await navigator.storage.estimate();
+  const battery = await navigator.getBattery(), storage = await navigator.storage.estimate();
   const net = navigator.connection;
   return {
     "browser.userAgent": navigator.userAgent,
@@ -80,8 +80,8 @@ async function about() {
     "browser.pageUptimeSeconds": performance.now() / 1000,
     "browser.secureContext": window.isSecureContext,
     "browser.cookiesEnabled": navigator.cookieEnabled,
-    "browser.originQuotaBytes": room.quota,
-    "browser.originUsageBytes": room.usage,
+    "browser.originQuotaBytes": storage.quota,
+    "browser.originUsageBytes": storage.usage,
     "browser.batteryLevelFraction": battery.level,
     "browser.batteryCharging": battery.charging,
     "browser.permission.geolocation": await state("geolocation"),
@@ -150,8 +150,10 @@ def play(debug_port: int, server: PageServer) -> Iterator[tuple[str, dict[str, A
         deadline = Deadline.after(WITHIN_S)
         while True:
             fields = {f.key: asdict(f) for f in collect(url).fields}
-            came = all(fields[f"kiosk.{key}"]["value"] is awaited[key] for key in awaited)
-            if came or not deadline.remaining_s():
+            has_expected_values = all(
+                fields[f"kiosk.{key}"]["value"] is awaited[key] for key in awaited
+            )
+            if has_expected_values or not deadline.remaining_s():
                 return fields
 
     send_command("Page.navigate", url=f"{page}/white")
@@ -228,13 +230,13 @@ def chromium(program: str, page_port: int) -> Iterator[int]:
                 stderr=stderr,
             )
         try:
-            yield devtools_listening(process, log)
+            yield wait_for_devtools_port(process, log)
         finally:
             process.terminate()
             process.wait(WITHIN_S)
 
 
-def devtools_listening(process: "subprocess.Popen[bytes]", log: Path) -> int:
+def wait_for_devtools_port(process: "subprocess.Popen[bytes]", log: Path) -> int:
     """Return the DevTools port once the browser logs it. Only the log shows that it has started."""
     for _ in range(round(WITHIN_S / 0.05)):
         match = re.search(r"DevTools listening on ws://127\.0\.0\.1:(\d+)/", log.read_text())

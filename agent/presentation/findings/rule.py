@@ -20,7 +20,7 @@ Detect = Callable[[Facts], Iterable[Values]]
 """Returns the values of each match."""
 
 ONCE: Final[tuple[Values, ...]] = ({},)
-"""One match, of a rule whose sentence has no placeholders."""
+"""The result of ``detect`` for one match of a rule without placeholders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Rule(Generic[Facts]):
         when: The condition that ``detect`` checks, for the documentation.
         sentence: What is wrong, with placeholders for the values of one match.
         fix: What to do: an imperative without a full stop.
-        explained_by: Codes of rules for causes of this problem. If one of them matches, this rule
-            is left out.
+        explained_by: Codes of the rules that detect a cause of this problem. If one of them
+            matches, this rule is left out.
     """
 
     severity: ClassVar[Severity]

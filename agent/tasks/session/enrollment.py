@@ -1,6 +1,6 @@
 """Confirms the binding at start with `current`, or enrolls the device if it has no binding.
 
-If the service refuses, the device keeps its identity key, and tries again with growing waits.
+If the service refuses, the device keeps its identity key, and tries again with exponential backoff.
 """
 
 import logging
@@ -145,7 +145,7 @@ class Enrollment:
         self.health.set("revoked", why)
 
     async def _wait_while_revoked(self) -> None:
-        """Check with growing waits whether the device is still revoked.
+        """Check with exponential backoff whether the device is still revoked.
 
         With ``enrollment.on_revoked = "reenroll"``, the device enrolls again instead.
         """

@@ -19,7 +19,8 @@ ROUND_INTERVAL_S = 1.0
 LAST_WAIT_S = 0.4
 ROUNDS = 2
 _TURN_S = 0.02
-_GATHER_S = 0.04  # the time between packets: each packet has the questions for many hosts
+_BATCH_INTERVAL_S = 0.04
+"""Time between packets, so that one packet can have the questions for many hosts."""
 _DRAIN_MAX = 2048
 _REVERSE_DOMAIN = b"\x04arpa"
 READ_PER_HOST_MAX = 32
@@ -61,7 +62,7 @@ class _Names:
     def __init__(self, links: Sequence[LinkSockets]) -> None:
         self._links = links
         self._answers = NameAnswers()
-        self._taken = 0
+        self._processed = 0
         self._tries: dict[str, int] = {}
         self._sent_at_s: dict[str, float] = {}
 
@@ -72,25 +73,26 @@ class _Names:
                 for each in link.sockets:
                     selector.register(each, selectors.EVENT_READ, link)
             while not run.cancelled and (now := time.monotonic()) < deadline_s:
-                # This is read before the hosts, so that no host is missed.
+                # Read `is_complete` before `hosts()`. In the other order, a host that is added
+                # in between could be missed.
                 is_complete = discoveries.is_complete
-                self._want(discoveries.hosts())
+                self._add_addresses(discoveries.hosts())
                 if now >= next_s and self._ask(now):
-                    next_s = now + _GATHER_S
+                    next_s = now + _BATCH_INTERVAL_S
                 if is_complete and not self._waits(now):
                     return
                 for key, _ in selector.select(_TURN_S):
                     _drain(key, self._answers)
 
     def host_names(self) -> tuple[HostName, ...]:
-        names = ((a, self._answers.name(reverse)) for reverse, a in self._answers.wanted.items())
+        names = ((a, self._answers.name(reverse)) for reverse, a in self._answers.addresses.items())
         return tuple(HostName(address, name) for address, name in names if name)
 
-    def _want(self, addresses: Sequence[str]) -> None:
-        for address in addresses[self._taken : ADDRESSES_MAX]:
-            self._taken += 1
+    def _add_addresses(self, addresses: Sequence[str]) -> None:
+        for address in addresses[self._processed : ADDRESSES_MAX]:
+            self._processed += 1
             if any(link.is_neighbour((address, 0, 0, link.index)) for link in self._links):
-                self._tries[self._answers.want(address)] = 0
+                self._tries[self._answers.add_address(address)] = 0
 
     def _waits(self, now: float) -> bool:
         """Return whether any host was not queried yet, or still has time to answer."""
@@ -115,7 +117,7 @@ class _Names:
             questions = (
                 Question(tuple(name.split(".")), "PTR")
                 for name in due
-                if link.is_neighbour((self._answers.wanted[name], 0, 0, link.index))
+                if link.is_neighbour((self._answers.addresses[name], 0, 0, link.index))
             )
             link.send(question_packets(questions))
         return bool(due)
@@ -132,21 +134,21 @@ def _drain(key: selectors.SelectorKey, answers: "NameAnswers") -> None:
 class NameAnswers:
     """The names that hosts have answered so far.
 
-    ``names`` maps the reverse name of an address to the name that the host itself gave. ``wanted``
-    maps the reverse name to the address.
+    ``names`` maps the reverse name of an address to the name that the host itself gave.
+    ``addresses`` maps the reverse name to the address.
     """
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
-        self.wanted: dict[str, str] = {}
-        self._hearsay: dict[str, str] = {}
+        self.addresses: dict[str, str] = {}
+        self._names_from_others: dict[str, str] = {}
         self._reverse: dict[str, str] = {}
         self._read: Counter[str] = Counter()
 
-    def want(self, address: str) -> str:
+    def add_address(self, address: str) -> str:
         """Accept names for an address from now on. Returns the address's reverse name."""
         reverse = ipaddress.ip_address(address).reverse_pointer
-        self.wanted[reverse] = address
+        self.addresses[reverse] = address
         self._reverse[address] = reverse
         return reverse
 
@@ -156,7 +158,7 @@ class NameAnswers:
         return self._read.total()
 
     def name(self, reverse: str) -> str | None:
-        return self.names.get(reverse) or self._hearsay.get(reverse)
+        return self.names.get(reverse) or self._names_from_others.get(reverse)
 
     def add(self, source: str, packet: bytes) -> None:
         """Parse a packet, unless it came from another link or its host has sent too many
@@ -164,12 +166,12 @@ class NameAnswers:
         if not source or _REVERSE_DOMAIN not in packet.lower():
             return
         own = self._reverse.get(source)
-        reader = source if own else ""  # hosts that were not queried share one limit
-        if own in self.names or self._read[reader] >= READ_PER_HOST_MAX:
+        sender = source if own else ""  # hosts that were not queried share one limit
+        if own in self.names or self._read[sender] >= READ_PER_HOST_MAX:
             return
-        self._read[reader] += 1
+        self._read[sender] += 1
         for record in parse_response(packet):
             name = record.name.lower()
-            if isinstance(record, PointerRecord) and name in self.wanted:
-                names = self.names if name == own else self._hearsay
+            if isinstance(record, PointerRecord) and name in self.addresses:
+                names = self.names if name == own else self._names_from_others
                 names.setdefault(name, clean_text(record.target, NAME_MAX))

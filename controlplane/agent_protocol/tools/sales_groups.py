@@ -161,7 +161,7 @@ def groups_of(
 
 def figures_of_days(question: Question) -> dict[str, Figures]:
     """Return the figures of the days, by currency."""
-    rows = question.reader.days(question.stretches, ("location",))
+    rows = question.reader.days(question.day_ranges, ("location",))
     sums = {(values["location"], currency): part for currency, values, part in rows}
     return totals(question.locations, sums)
 
@@ -189,7 +189,7 @@ def _single_sales(
         columns = tuple(dict.fromkeys((*columns, "hour")))
     organization_id = context.caller.organization_id
     rows = single_sales.sums_of_sales(
-        context.session, organization_id, of, question.stretches, columns
+        context.session, organization_id, of, question.day_ranges, columns
     )
     return (row for row in rows if hours is None or row[1]["hour"] in hours)
 
@@ -213,7 +213,7 @@ def _by_day(
     if singles is not None:
         rows = singles(DaySums, columns)
     else:
-        rows = question.reader.days(question.stretches, columns)
+        rows = question.reader.days(question.day_ranges, columns)
     sums: dict[tuple[Any, ...], DaySums] = {}
     for currency, values, part in rows:
         key = (currency, *_key(groups, values, ids))
@@ -302,11 +302,11 @@ def _by_article(
     if singles is not None:
         rows_by_columns = singles(ItemSums, ("snapshot", *columns))
     elif columns:
-        rows_by_columns = question.reader.item_days(question.stretches, columns)
+        rows_by_columns = question.reader.item_days(question.day_ranges, columns)
     else:
         rows_by_columns = (
             (currency, {"snapshot": snapshot}, added)
-            for currency, whole in question.reader.items(question.stretches).items()
+            for currency, whole in question.reader.items(question.day_ranges).items()
             for snapshot, added in whole.items()
         )
     for currency, values, added in rows_by_columns:

@@ -20,25 +20,26 @@ from tests.contract.agent_protocol.served import Served
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES
 from tests.unit.controlplane.running_service import FakeClock
 
-WITHIN_S = 300
+SHUTDOWN_TIMEOUT_S = 300
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    """The service. Calls without a credential get the API key of the tests."""
     async with serving(tmp_path) as server:
         yield server
 
 
 @pytest.fixture
 async def bare(tmp_path: Path) -> AsyncIterator[Served]:
-    """The unchanged service: it does not add an API key to calls without a credential."""
-    async with serving(tmp_path, lends_key=False) as server:
+    """The service. Calls without a credential are not changed."""
+    async with serving(tmp_path, adds_api_key=False) as server:
         yield server
 
 
 @asynccontextmanager
 async def serving(
-    folder: Path, *, lends_key: bool = True, plan: Plan | None = None
+    folder: Path, *, adds_api_key: bool = True, plan: Plan | None = None
 ) -> AsyncIterator[Served]:
     clock = FakeClock()
     database = Database(str(folder / "service.db"))
@@ -49,7 +50,7 @@ async def serving(
     database.write(lambda session: load(session, plan, clock.now))
     settings = Settings(rate_per_s=0, argon2_memory_kib=MEMORY_KIB, argon2_passes=PASSES)
     core = Core(database, settings, clock)
-    server = Served(build_app(core), database, clock, lends_key=lends_key)
+    server = Served(build_app(core), database, clock, adds_api_key=adds_api_key)
     config = uvicorn.Config(
         server, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=2
     )
@@ -61,7 +62,7 @@ async def serving(
         yield server
     finally:
         running.should_exit = True
-        await asyncio.wait_for(task, WITHIN_S)
+        await asyncio.wait_for(task, SHUTDOWN_TIMEOUT_S)
         listener.close()
         core.close()
         database.close()

@@ -12,12 +12,12 @@ from tests.unit.controlplane.running_service import FakeClock
 
 class Served:
     def __init__(
-        self, app: ASGIApp, database: Database, clock: FakeClock, *, lends_key: bool
+        self, app: ASGIApp, database: Database, clock: FakeClock, *, adds_api_key: bool
     ) -> None:
         self.url = ""
         self.database = database
         self.clock = clock
-        self._lends_key = lends_key
+        self._adds_api_key = adds_api_key
         self.api_key = database.write(
             lambda session: key_store.create_key(
                 session,
@@ -34,7 +34,7 @@ class Served:
         is_bare = scope["type"] == "http" and all(
             name != b"authorization" for name, _ in scope["headers"]
         )
-        if is_bare and self._lends_key:
+        if is_bare and self._adds_api_key:
             credential = (b"authorization", f"Bearer {self.api_key}".encode())
             scope = scope | {"headers": [*scope["headers"], credential]}
         await self._app(scope, receive, send)

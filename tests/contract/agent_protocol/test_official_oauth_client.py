@@ -68,13 +68,13 @@ class SimulatedUser:
         self.visits += 1
         page = await self.browser.get(address)
         if 'type="password"' in page.text:
-            output = hidden(page) | {"email": EMAIL, "password": PASSWORD}
-            back = await self.browser.post("/api/auth/oauth2/sign-in", data=output)
-            page = await self.browser.get(back.headers["location"])
+            form = hidden(page) | {"email": EMAIL, "password": PASSWORD}
+            redirect = await self.browser.post("/api/auth/oauth2/sign-in", data=form)
+            page = await self.browser.get(redirect.headers["location"])
         assert "Harness" in page.text
-        output = hidden(page) | {"decision": "allow"}
-        decided = await self.browser.post("/api/auth/oauth2/authorize", data=output)
-        self._answer = decided.headers["location"]
+        form = hidden(page) | {"decision": "allow"}
+        decision_reply = await self.browser.post("/api/auth/oauth2/authorize", data=form)
+        self._answer = decision_reply.headers["location"]
         assert self._answer.startswith(REDIRECT)
 
     async def authorization_result(self) -> AuthorizationCodeResult:
@@ -116,11 +116,11 @@ def make_user(served: Served) -> None:
 async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> None:
     make_user(bare)
     issuer = bare.url.removesuffix("/api/mcp/v1")
-    simulated_user, kept = SimulatedUser(issuer), ClientStorage()
+    simulated_user, storage = SimulatedUser(issuer), ClientStorage()
     provider = OAuthClientProvider(
         bare.url,
         OAuthClientMetadata(client_name="Harness", redirect_uris=[AnyUrl(REDIRECT)]),
-        kept,
+        storage,
         simulated_user.open_authorization_page,
         simulated_user.authorization_result,
     )
@@ -135,20 +135,20 @@ async def test_the_official_client_gets_its_token_by_itself(bare: Served) -> Non
             "kind": "oauthToken", "readOnly": True, "allLocations": True,
         }  # fmt: skip
         assert context["role"] == "owner"
-        assert kept.tokens is not None
-        assert kept.client is not None
-        assert kept.client.client_secret is None
+        assert storage.tokens is not None
+        assert storage.client is not None
+        assert storage.client.client_secret is None
 
         good = (await client.call_tool("read_catalog", {"limit": 1})).structured_content
         change = {"goodId": good["rows"][0]["goodId"], "status": "inactive"}
         with pytest.raises(MCPError, match="this credential is read-only"):
             await client.call_tool("set_catalog_availability", change)
 
-        first = kept.tokens
+        first = storage.tokens
         provider.context.token_expiry_time = time.time() - 1
         assert (await client.call_tool("query_sales", {"period": "last7"})).structured_content
-        assert kept.tokens.access_token != first.access_token
-        assert kept.tokens.refresh_token != first.refresh_token
+        assert storage.tokens.access_token != first.access_token
+        assert storage.tokens.refresh_token != first.refresh_token
         assert simulated_user.visits == 1
 
         await simulated_user.end_every_grant()

@@ -102,7 +102,7 @@ def _result(output: str) -> dict[str, Any]:
 
 @pytest.fixture
 async def bare(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path, lends_key=False) as server:
+    async with serving(tmp_path, adds_api_key=False) as server:
         make_user(server)
         yield server
 

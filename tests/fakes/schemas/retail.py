@@ -231,7 +231,7 @@ def _require_success(reply: httpx2.Response, base: str) -> None:
         if method == reply.request.method and re.fullmatch(pattern, path):
             _require(reply, reply.status_code == status, f"must be {status}")
             kind = reply.headers["content-type"]
-            _require(reply, kind == "application/json", f"is {kind}")
+            _require(reply, kind == "application/json", f"has the content type {kind}")
             _validate(reply, (method, pattern))
             return
     raise NotFittingError(f"{reply.request.method} {path} is not in the document")
@@ -239,7 +239,7 @@ def _require_success(reply: httpx2.Response, base: str) -> None:
 
 def _require_problem(reply: httpx2.Response) -> None:
     kind = reply.headers["content-type"]
-    _require(reply, kind == "application/problem+json", f"is {kind}")
+    _require(reply, kind == "application/problem+json", f"has the content type {kind}")
     _validate(reply, None)
     message = reply.json()
     code = message.get("code")
@@ -247,9 +247,17 @@ def _require_problem(reply: httpx2.Response) -> None:
     allowed = CODES_BY_STATUS.get(reply.status_code, (code,))
     _require(reply, code in allowed, f"has the code {code}")
     has_errors = bool(message.get("errors"))
-    _require(reply, has_errors == (code == "validation_error"), "errors go with validation_error")
+    _require(
+        reply,
+        has_errors == (code == "validation_error"),
+        "must have `errors` if and only if the code is validation_error",
+    )
     has_reason = message.get("reason") == "duplicate_external_data_id"
-    _require(reply, has_reason == (reply.status_code == 409), "a reason goes with 409")
+    _require(
+        reply,
+        has_reason == (reply.status_code == 409),
+        "must have the reason duplicate_external_data_id if and only if the status is 409",
+    )
     if reply.status_code == 429:
         _require(reply, reply.headers["retry-after"].isdecimal(), "has no Retry-After in seconds")
 

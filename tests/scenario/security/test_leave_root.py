@@ -34,7 +34,7 @@ CONFINE = """
 import json, os, sys
 from collectors import sandbox
 def refuse():
-    raise OSError(38, "this kernel has none")
+    raise OSError(38, "this kernel has no seccomp filters")
 if len(sys.argv) > 1:
     sandbox.filter_this_thread = refuse
 print(json.dumps({"state": sandbox.confine_this_process().state, "uid": os.geteuid()}))
@@ -93,7 +93,9 @@ def test_root_of_a_namespace_that_maps_no_other_user_stays_root() -> None:
 def test_a_missing_system_call_filter_is_reported_and_landlock_still_confines() -> None:
     result, errors = run(CONFINE, "refuse")
     assert result["state"] == "confined"
-    assert errors == "it runs without a filter of system calls: this kernel has none\n"
+    assert (
+        errors == "it runs without a filter of system calls: this kernel has no seccomp filters\n"
+    )
 
 
 # ------------------------------------------------------------------ which user

@@ -93,7 +93,7 @@ def test_a_page_that_does_not_respond_has_not_crashed() -> None:
     assert state["kiosk.errorPage"].reason == "the page did not answer in time"
 
 
-def test_a_page_is_not_reported_as_unresponsive_if_its_time_was_too_short() -> None:
+def test_a_short_deadline_gives_collection_failed_instead_of_unresponsive() -> None:
     with devtools_port({"A": only_the_browser_answers}) as port:
         state = state_of(port.url, 1.0)
     assert {field.status for field in state.values()} == {"collection-failed"}
@@ -107,7 +107,7 @@ def test_a_page_is_not_reported_as_unresponsive_if_its_time_was_too_short() -> N
         ({"error": "TimeoutError"}, "collection-failed"),
     ],
 )
-def test_unknown_drawing_state_has_a_status(entry: object, status: str) -> None:
+def test_each_drawing_error_has_its_own_status(entry: object, status: str) -> None:
     with devtools_port({"A": answer_with(page_values(drawing=entry))}) as port:
         assert state_of(port.url)["kiosk.drawing"].status == status
 
@@ -134,7 +134,7 @@ def test_missing_local_network_policies_are_an_empty_list(tmp_path: Path) -> Non
     assert policies("http://127.0.0.1:9", tmp_path).value == ()
 
 
-def test_policies_for_the_local_network_are_named_without_their_values(tmp_path: Path) -> None:
+def test_names_but_not_values_of_local_network_policies_are_reported(tmp_path: Path) -> None:
     write_policies(tmp_path, "a.json", '{"LocalNetworkAllowedForUrls": ["https://secret"]}')
     write_policies(tmp_path, "b.json", '{"LoopbackNetworkBlockedForUrls": ["*"], "Other": 1}')
     write_policies(tmp_path, "c.json.bak", "no policy")

@@ -27,7 +27,10 @@ SNAPSHOT = json.loads(encode(application_snapshot()))
 
 
 def with_printers(**reasons: str) -> Any:
-    """Return a report whose printers are reachable, with these reasons by printer id."""
+    """Return a report in which all printers are reachable.
+
+    ``reasons`` maps a printer id to the warning of that printer.
+    """
     report = json.loads(json.dumps(VENUE))
     for printer in report["printers"]:
         reason = reasons.get(printer["id"], "")
@@ -137,7 +140,7 @@ async def test_printers_are_listed_broken_first_with_their_counts(service: Runni
     assert sum(states.values()) == 3
 
 
-async def test_a_printer_has_its_state_since_the_first_report_with_this_state(
+async def test_since_is_the_time_of_the_first_report_with_the_current_state(
     service: RunningService,
 ) -> None:
     till = await enroll(service, "till")

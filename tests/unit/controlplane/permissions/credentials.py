@@ -47,7 +47,7 @@ class Credential:
 
     Args:
         column: The column of ``table.OPERATIONS`` for this credential.
-        is_cut: Whether the credential is restricted to one location.
+        is_restricted: Whether the credential is restricted to one location.
         key_id: The id of the API key or session; None for other kinds of credential.
         devices: Devices that were enrolled with this credential, one for each target.
     """
@@ -55,7 +55,7 @@ class Credential:
     name: str
     column: str
     headers: Headers
-    is_cut: bool = False
+    is_restricted: bool = False
     key_id: UUID | None = None
     owned: Belongings | None = None
     devices: Mapping[Target, Bound] = field(default_factory=dict)
@@ -186,7 +186,7 @@ def good(maker: Maker) -> Iterator[Credential]:
             key_id, headers = maker.key(can_write=can_write, locations=where)
             column = "key writes" if can_write else "key reads"
             name = f"{column}, no owner, {len(where)} locations"
-            yield _enrolled(maker, name, column, headers, key_id, is_cut=bool(where))
+            yield _enrolled(maker, name, column, headers, key_id, is_restricted=bool(where))
     for role in ROLES:
         yield from _credentials_of_user(maker, role, ())
     # An owner has all permissions of a manager, so a restricted manager need not be tested.
@@ -198,27 +198,33 @@ def good(maker: Maker) -> Iterator[Credential]:
 
 
 def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iterator[Credential]:
-    user, is_cut = maker.add_user(role, where), bool(where)
+    user, is_restricted = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
         # A restricted user gets no restricted key. Managers get none either, because the restricted
         # keys of owners and viewers are enough.
-        is_plain = is_cut or role == "manager"
-        for key_where in ((),) if is_plain else ((), maker.own_location):
+        has_only_unrestricted_keys = is_restricted or role == "manager"
+        for key_where in ((),) if has_only_unrestricted_keys else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)
             grant = "key writes" if can_write else "key reads"
             column = "viewer's key writes" if (role, can_write) == ("viewer", True) else grant
             called = f"{name}, {grant}, {len(key_where)} locations"
-            is_narrow = is_cut or bool(key_where)
-            yield _enrolled(maker, called, column, headers, key_id, is_cut=is_narrow)
+            is_narrow = is_restricted or bool(key_where)
+            yield _enrolled(maker, called, column, headers, key_id, is_restricted=is_narrow)
     session_id, token = maker.sign_in(user)
     column = f"{role}'s session"
     owned = maker.belongings(user)
     yield _enrolled(
-        maker, f"{name}, session", column, cookie(token), session_id, is_cut=is_cut, owned=owned
+        maker,
+        f"{name}, session",
+        column,
+        cookie(token),
+        session_id,
+        is_restricted=is_restricted,
+        owned=owned,
     )
     _, access, _ = maker.grant(user)
-    yield Credential(f"{name}, OAuth", "OAuth token", bearer(access), is_cut)
+    yield Credential(f"{name}, OAuth", "OAuth token", bearer(access), is_restricted)
 
 
 def _enrolled(
@@ -288,7 +294,7 @@ def _ended(maker: Maker) -> dict[str, Headers]:
         "session, expired": cookie(expired),
         "OAuth, ended": bearer(access),
         "OAuth, expired": bearer(old_access),
-        "OAuth, of long ago": bearer(old_grant),
+        "OAuth, grant expired": bearer(old_grant),
         "retail, revoked": bearer(retail),
         "retail, expired": bearer(old_retail),
     }

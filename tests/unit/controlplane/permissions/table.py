@@ -73,9 +73,9 @@ def allowed(operations: str, column: str) -> str:
     return _OPERATIONS[operations][column]
 
 
-def at(rule: str, target: Target, *, is_cut: bool) -> str:
+def at(rule: str, target: Target, *, is_restricted: bool) -> str:
     """Return a cell of `LOCATIONS`. ``–`` means that there is no such object at the target."""
-    return _LOCATIONS[rule][f"cut: {target}" if is_cut else target]
+    return _LOCATIONS[rule][f"cut: {target}" if is_restricted else target]
 
 
 def _read(table: str) -> Mapping[str, Mapping[str, str]]:

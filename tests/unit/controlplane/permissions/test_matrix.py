@@ -143,8 +143,8 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
                 yield Cell(call, "own", permitted)
             continue
         for target in TARGETS:
-            is_cut = credential.is_cut or permitted == "as cut"
-            located = at(call.rule, target, is_cut=is_cut)
+            is_restricted = credential.is_restricted or permitted == "as cut"
+            located = at(call.rule, target, is_restricted=is_restricted)
             if located != "–":
                 judged_there = permitted in {"yes", "as cut"}
                 yield Cell(call, target, located if judged_there else permitted)

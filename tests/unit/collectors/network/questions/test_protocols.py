@@ -378,7 +378,7 @@ def test_the_name_that_a_host_gives_itself_is_preferred():
         return response(record(name(*reverse.split(".")), PTR, name(label, "local")))
 
     answers = NameAnswers()
-    assert answers.want("127.0.0.9") == reverse
+    assert answers.add_address("127.0.0.9") == reverse
     for number in range(1000):
         answers.add("127.0.0.66", naming(f"lie-{number}"))
     assert answers.name(reverse) == "lie-0.local"

@@ -30,7 +30,7 @@ class SandboxMerchant:
     def environment(self) -> dict[str, str]:
         return self.service.as_environment() | self.keys
 
-    def ask(self, query: str) -> int:
+    def query_number(self, query: str) -> int:
         """Run an SQL query on the database of the service, and return the number that it yields."""
         database = Database(self.service.database, connections=1)
         try:
@@ -53,7 +53,9 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxMerchan
 
 
 @pytest.fixture
-def as_newcomer(sandbox: SandboxMerchant, monkeypatch: pytest.MonkeyPatch) -> SandboxMerchant:
+def sandbox_environment(
+    sandbox: SandboxMerchant, monkeypatch: pytest.MonkeyPatch
+) -> SandboxMerchant:
     """Set the environment variables that name the service and the keys of the sandbox."""
     for name, value in sandbox.environment.items():
         monkeypatch.setenv(name, value)

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(
         sys.platform == "win32", reason="the test stops the service with POSIX signals"
     ),
-    pytest.mark.usefixtures("as_newcomer"),
+    pytest.mark.usefixtures("sandbox_environment"),
 ]
 DAYS = ("--from", "2026-11-11", "--to", "2026-11-20")
 QUERY = {"locationId": "loc-0001", "period": "custom", "from": "2026-11-11", "to": "2026-11-20"}
@@ -59,7 +59,9 @@ def test_figures_equal_the_sales(
     out = run_command(capsys, "--location", "loc-0001", *DAYS).partition("\nEUR")[0]
     for name, column in (("gross", "s.gross"), ("discount", "s.gross - s.total")):
         now, before = (
-            sandbox.ask(SUM_OF_LOCATIONS.format(column, "'loc-0001'", day(first), day(last)))
+            sandbox.query_number(
+                SUM_OF_LOCATIONS.format(column, "'loc-0001'", day(first), day(last))
+            )
             for first, last in (("2026-11-11", "2026-11-20"), ("2026-11-01", "2026-11-10"))
         )
         assert row(out, name)[:2] == [format_amount(each, "AED") for each in (now, before)]
@@ -86,7 +88,7 @@ def test_figures_of_several_and_of_all_locations_are_printed(
     ]
     every = run_command(capsys, "--location", "loc-0002", "--all", *DAYS).partition("\nEUR")[0]
     location_list = "'loc-0001', 'loc-0002', 'loc-0003', 'loc-0004'"
-    gross = sandbox.ask(
+    gross = sandbox.query_number(
         SUM_OF_LOCATIONS.format("s.gross", location_list, day("2026-11-11"), day("2026-11-20"))
     )
     assert row(every, "gross")[0] == format_amount(gross, "AED")

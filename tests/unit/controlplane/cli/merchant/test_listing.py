@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(
         sys.platform == "win32", reason="the test stops the service with POSIX signals"
     ),
-    pytest.mark.usefixtures("as_newcomer"),
+    pytest.mark.usefixtures("sandbox_environment"),
 ]
 COMPLETED = "SELECT COUNT(*) FROM sales WHERE status = 'completed' AND currency = 'AED'"
 
@@ -43,11 +43,11 @@ def test_all_sales_are_printed_as_json_and_csv(
     sandbox: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     every = records(capsys, "sales")
-    assert len(every) == sandbox.ask(COMPLETED)
+    assert len(every) == sandbox.query_number(COMPLETED)
     rows = list(csv.DictReader(io.StringIO(run_command(capsys, "sales", "--csv"))))
     assert [row["id"] for row in rows] == [each["id"] for each in every]
     cents = sum(round(100 * float(row["total"])) for row in rows)
-    assert cents == sandbox.ask(COMPLETED.replace("COUNT(*)", "SUM(total)"))
+    assert cents == sandbox.query_number(COMPLETED.replace("COUNT(*)", "SUM(total)"))
 
 
 def test_the_csv_of_sales_equals_the_download_of_the_console(
@@ -96,7 +96,7 @@ def test_figures_count_the_listed_sales_and_the_sales_in_other_currencies(
     total = sum(each["totals"]["total"]["value"] for each in listed)
     assert total == figures["AED"]["saleCents"]
     every = COMPLETED.replace(" AND currency = 'AED'", "")
-    assert len(listed) + sum(counts.values()) == sandbox.ask(every)
+    assert len(listed) + sum(counts.values()) == sandbox.query_number(every)
     assert sum(counts.values()) > 0
 
 
@@ -111,7 +111,7 @@ def test_the_table_of_sales_has_the_newest_sales_and_their_sum(
     total = sum(each["totals"]["total"]["value"] for each in newest)
     assert err == f"3 sales, {format_money(total, 'AED')}; --limit N shows more\n"
     assert newest[0]["initiated_at"] >= newest[1]["initiated_at"]
-    assert sandbox.ask(COMPLETED) > 3
+    assert sandbox.query_number(COMPLETED) > 3
 
 
 def test_listing_many_sales_prints_progress(

@@ -59,5 +59,5 @@ def test_the_documented_five_lines_print_a_sale(sandbox: SandboxMerchant) -> Non
     )
     assert done.returncode == 0, done.stderr
     number, *_, total, currency = done.stdout.split()
-    assert sandbox.ask(f"SELECT total FROM sales WHERE number = '{number}'") == int(total)
+    assert sandbox.query_number(f"SELECT total FROM sales WHERE number = '{number}'") == int(total)
     assert currency == "AED"

@@ -77,25 +77,25 @@ def test_commands_for_an_existing_database_create_no_database(
 
 
 def test_a_running_service_accepts_a_key_until_the_key_is_revoked(
-    as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
+    sandbox_environment: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["retail", "keys", "create", "--name", "for a moment"]) == 0
     key = capsys.readouterr().out.strip()
-    with RetailClient(as_newcomer.service.url, key) as client:
+    with RetailClient(sandbox_environment.service.url, key) as client:
         assert next(client.sales()).status == "completed"
     assert main(["retail", "keys", "revoke", key[-4:]]) == 0
     with (
-        RetailClient(as_newcomer.service.url, key) as client,
+        RetailClient(sandbox_environment.service.url, key) as client,
         pytest.raises(UnauthenticatedError, match="401"),
     ):
         next(client.sales())
 
 
 def test_one_signing_key_is_active_after_a_rotation(
-    as_newcomer: SandboxMerchant, capsys: pytest.CaptureFixture[str]
+    sandbox_environment: SandboxMerchant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with RetailClient(
-        as_newcomer.service.url, as_newcomer.keys["VENUE_CONTROL_RETAIL_KEY"]
+        sandbox_environment.service.url, sandbox_environment.keys["VENUE_CONTROL_RETAIL_KEY"]
     ) as client:
         assert next(client.sales())
         assert main(["retail", "rotate-signing-key"]) == 0
@@ -103,6 +103,6 @@ def test_one_signing_key_is_active_after_a_rotation(
         # The rotation revoked the token of the client, so the client requests a new token.
         assert next(client.sales())
     in_use = "SELECT COUNT(*) FROM signing_keys WHERE purpose = 'access tokens'"
-    assert as_newcomer.ask(f"{in_use} AND retired_at IS NULL") == 1
-    assert as_newcomer.ask(f"{in_use} AND retired_at IS NOT NULL") >= 1
+    assert sandbox_environment.query_number(f"{in_use} AND retired_at IS NULL") == 1
+    assert sandbox_environment.query_number(f"{in_use} AND retired_at IS NOT NULL") >= 1
     assert len(key_id) == 36
