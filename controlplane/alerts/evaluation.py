@@ -12,7 +12,7 @@ from controlplane.alerts import store
 from controlplane.alerts.facts import BoundDevice, Monitoring, facts_of
 from controlplane.alerts.rules import Rules, Transition, evaluate
 from controlplane.devices.liveness import record_service_outage, update_liveness
-from controlplane.devices.locations.locations import At, schedules, zones
+from controlplane.devices.locations.locations import LocationKey, schedules, zones
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.settings import HEARTBEAT_S, Settings
 from controlplane.storage.monitoring_tables import MonitoringState
@@ -31,11 +31,13 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
     """
     if not _try_lock(session):
         return {}
-    is_settled = _check(session, now, settings).is_settled(now, settings.offline_window)
+    can_detect_offline = _record_evaluation(session, now, settings).can_detect_offline(
+        now, settings.offline_window
+    )
     # No heartbeat arrives while the service is down. After a restart, no device becomes offline
     # until all devices have had the time to send a heartbeat.
-    moved = update_liveness(session, now, settings.offline_window) if is_settled else {}
-    _evaluate_locations(session, now, settings, is_settled=is_settled)
+    moved = update_liveness(session, now, settings.offline_window) if can_detect_offline else {}
+    _evaluate_locations(session, now, settings, can_detect_offline=can_detect_offline)
     return moved
 
 
@@ -46,11 +48,12 @@ def _try_lock(session: Session) -> bool:
     return bool(session.execute(query, {"key": LOCK}).scalar())
 
 
-def _check(session: Session, now: datetime, settings: Settings) -> Monitoring:
-    """Store that devices are evaluated now. Return the times of the evaluations.
+def _record_evaluation(session: Session, now: datetime, settings: Settings) -> Monitoring:
+    """Store the time of this evaluation. Return it with the time of the last restart.
 
-    If the last evaluation is longer ago than both a heartbeat interval and two evaluation
-    intervals, the service was down. This is stored as an outage of the service.
+    If the previous evaluation is longer ago than the longer of a heartbeat interval and two
+    evaluation intervals, the service was down, and evaluations restart now. This is stored as an
+    outage of the service.
     """
     row = session.get(MonitoringState, 1)
     if row is None:
@@ -66,18 +69,18 @@ def _check(session: Session, now: datetime, settings: Settings) -> Monitoring:
 
 
 def _evaluate_locations(
-    session: Session, now: datetime, settings: Settings, *, is_settled: bool
+    session: Session, now: datetime, settings: Settings, *, can_detect_offline: bool
 ) -> None:
     states = store.read_states(session)
     devices = _devices(session, states)
-    at = sorted(states.keys() | devices.keys())
-    by_location, counts = schedules(session, now, at), _counts(session, at)
-    clocks = zones(session, at)
+    location_keys = sorted(states.keys() | devices.keys())
+    by_location, counts = schedules(session, now, location_keys), _counts(session, location_keys)
+    clocks = zones(session, location_keys)
     rules = Rules(
         timedelta(seconds=settings.alert_fire_after_s),
         timedelta(seconds=settings.alert_resolve_after_s),
     )
-    for location in at:
+    for location in location_keys:
         known, before = devices.get(location, ()), states.get(location, {})
         bound = [each for each in known if each.priority != Priority.REVOKED]
         total, online = counts.get(location, (0, 0))
@@ -86,7 +89,7 @@ def _evaluate_locations(
             [BoundDevice(d.instance_id, d.last_seen_at, d.severity == "bad") for d in bound],
             now,
             settings.offline_window,
-            is_settled=is_settled,
+            can_detect_offline=can_detect_offline,
             others=total - len(bound),
             others_online=online - sum(each.priority in ONLINE for each in bound),
             unbound=frozenset(key.instance_id for key in before if key.instance_id)
@@ -104,7 +107,7 @@ def _evaluate_locations(
             )
 
 
-def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Device]]:
+def _devices(session: Session, states: store.StoredStates) -> dict[LocationKey, list[Device]]:
     """Return the devices to evaluate: offline, broken, or with a stored state."""
     instances = [key.instance_id for keys in states.values() for key in keys if key.instance_id]
     is_broken = (Device.severity == "bad") & (Device.priority != Priority.REVOKED)
@@ -115,17 +118,19 @@ def _devices(session: Session, states: store.StoredStates) -> dict[At, list[Devi
         results |= {
             each.position: each for each in session.scalars(select(Device).where(condition))
         }
-    by_location: defaultdict[At, list[Device]] = defaultdict(list)
+    by_location: defaultdict[LocationKey, list[Device]] = defaultdict(list)
     for each in results.values():
         by_location[each.organization_id, each.location_id].append(each)
     return by_location
 
 
-def _counts(session: Session, at: Collection[At]) -> dict[At, tuple[int, int]]:
+def _counts(
+    session: Session, location_keys: Collection[LocationKey]
+) -> dict[LocationKey, tuple[int, int]]:
     """Return, for each location, the number of bound devices and how many of them are online."""
-    by_location: dict[At, tuple[int, int]] = {}
+    by_location: dict[LocationKey, tuple[int, int]] = {}
     location = (Device.organization_id, Device.location_id)
-    for step in in_steps(sorted(at)):
+    for step in in_steps(sorted(location_keys)):
         query = (
             select(*location, Device.priority, func.count())
             .where(tuple_(*location).in_(step), Device.priority.in_(ONLINE | NOT_ONLINE))

@@ -37,7 +37,7 @@ class Monitoring:
         """
         return Monitoring(now, now if now - self.checked_at > pause else self.resumed_at)
 
-    def is_settled(self, now: datetime, window: timedelta) -> bool:
+    def can_detect_offline(self, now: datetime, window: timedelta) -> bool:
         """Return whether each device has had the time to send a heartbeat since the last pause."""
         return now - self.resumed_at > window
 
@@ -48,7 +48,7 @@ def facts_of(
     now: datetime,
     window: timedelta,
     *,
-    is_settled: bool = True,
+    can_detect_offline: bool = True,
     others: int = 0,
     others_online: int = 0,
     unbound: frozenset[UUID] = frozenset(),
@@ -84,5 +84,5 @@ def facts_of(
         broken=frozenset(broken),
         in_maintenance=frozenset(in_maintenance),
         unbound=unbound,
-        is_settled=is_settled,
+        can_detect_offline=can_detect_offline,
     )

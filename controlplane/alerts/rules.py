@@ -23,8 +23,8 @@ evaluation finds a condition active, inactive or unknown.
 6. While the site outage of a location is active, firing or flapping, no ``offline`` alert of its
    devices fires.
 7. A device is offline only if it should be online (`devices.locations.status`), and only after
-   monitoring has run for long enough (``is_settled``). If a device with a fault is in maintenance,
-   its ``broken`` is unknown.
+   monitoring has run for long enough (``can_detect_offline``). If a device with a fault is in
+   maintenance, its ``broken`` is unknown.
 8. The alerts of a device that is no longer bound at the location resolve at once.
 """
 
@@ -108,7 +108,8 @@ class Facts:
         broken: devices whose newest reports contain a fault.
         in_maintenance: devices in a maintenance window.
         unbound: devices that have a stored state at the location but are no longer bound to it.
-        is_settled: whether monitoring has run long enough for each device to send a heartbeat.
+        can_detect_offline: whether monitoring has run long enough for each device to send a
+            heartbeat.
     """
 
     devices: int = 0
@@ -118,7 +119,7 @@ class Facts:
     broken: frozenset[UUID] = frozenset()
     in_maintenance: frozenset[UUID] = frozenset()
     unbound: frozenset[UUID] = frozenset()
-    is_settled: bool = True
+    can_detect_offline: bool = True
 
 
 class Transition(NamedTuple):
@@ -240,7 +241,7 @@ def _device_keys(states: States, facts: Facts) -> list[Key]:
 def _offline(instance_id: UUID | None, facts: Facts) -> Value:
     if instance_id not in facts.not_online:
         return Value.INACTIVE
-    is_known = instance_id in facts.offline and facts.is_settled
+    is_known = instance_id in facts.offline and facts.can_detect_offline
     return Value.ACTIVE if is_known else Value.UNKNOWN
 
 
@@ -251,7 +252,7 @@ def _broken(instance_id: UUID | None, facts: Facts) -> Value:
 
 
 def _site_outage(facts: Facts, state: ConditionState, rules: Rules) -> Value:
-    offline = facts.offline if facts.is_settled else {}
+    offline = facts.offline if facts.can_detect_offline else {}
     is_active = (
         _enough(len(offline), facts.devices)
         if state.is_firing

@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 
 from controlplane.alerts.messages import body_of
 from controlplane.alerts.rules import Condition, ConditionState, Key, Transition
-from controlplane.devices.locations.locations import At
+from controlplane.devices.locations.locations import LocationKey
 from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertState
 
-StoredStates = dict[At, dict[Key, ConditionState]]
+StoredStates = dict[LocationKey, dict[Key, ConditionState]]
 STATE_COLUMNS = frozenset(each.name for each in fields(ConditionState)) - {"changes"}
 """The fields that are stored unchanged. ``changes`` is stored as a list of ISO 8601 texts."""
 
@@ -35,21 +35,21 @@ def read_states(session: Session) -> StoredStates:
 
 def write_states(
     session: Session,
-    at: At,
+    location_key: LocationKey,
     before: Mapping[Key, ConditionState],
     after: Mapping[Key, ConditionState],
 ) -> None:
     """Store the changed states of a location, and delete the states that ``after`` lacks."""
     for key in before.keys() - after.keys():
-        row = session.get(AlertState, (*at, _instance(key), key.condition))
+        row = session.get(AlertState, (*location_key, _instance(key), key.condition))
         if row is not None:
             session.delete(row)
     for key, state in after.items():
         if before.get(key) == state:
             continue
         row = AlertState(
-            organization_id=at[0],
-            location_id=at[1],
+            organization_id=location_key[0],
+            location_id=location_key[1],
             instance=_instance(key),
             condition=key.condition,
             changes=[each.isoformat() for each in state.changes],
@@ -75,7 +75,7 @@ class Subject:
 
 def record_transition(
     session: Session,
-    at: At,
+    location_key: LocationKey,
     transition: Transition,
     subject: Subject,
     now: datetime,
@@ -84,15 +84,17 @@ def record_transition(
 ) -> None:
     """Store that an alert fires or resolves, and its notification if there is a webhook."""
     if transition.is_resolved:
-        alert = open_alert(session, at, transition.key, is_flapping=transition.is_flapping)
+        alert = open_alert(
+            session, location_key, transition.key, is_flapping=transition.is_flapping
+        )
         if alert is None:
-            raise LookupError(f"no alert is open for {transition.key} at {at}")
+            raise LookupError(f"no alert is open for {transition.key} at {location_key}")
         alert.ended_at, alert.resolved_at = transition.at, now
     else:
         alert = Alert(
             id=uuid.uuid4(),
-            organization_id=at[0],
-            location_id=at[1],
+            organization_id=location_key[0],
+            location_id=location_key[1],
             instance=_instance(transition.key),
             condition=transition.key.condition,
             is_flapping=transition.is_flapping,
@@ -119,11 +121,13 @@ def record_transition(
     )
 
 
-def open_alert(session: Session, at: At, key: Key, *, is_flapping: bool) -> Alert | None:
+def open_alert(
+    session: Session, location_key: LocationKey, key: Key, *, is_flapping: bool
+) -> Alert | None:
     return session.scalars(
         select(Alert).where(
-            Alert.organization_id == at[0],
-            Alert.location_id == at[1],
+            Alert.organization_id == location_key[0],
+            Alert.location_id == location_key[1],
             Alert.instance == _instance(key),
             Alert.condition == key.condition,
             Alert.is_flapping == is_flapping,

@@ -17,7 +17,7 @@ from controlplane.cli.keys import require_locations
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import (
-    At,
+    LocationKey,
     add_maintenance,
     end_maintenance,
     parse_time,
@@ -33,7 +33,7 @@ from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWin
 
 
 def set_hours(options: argparse.Namespace) -> int:
-    at = (options.organization, options.id)
+    location_key = (options.organization, options.id)
     lines = None if options.always_open else options.open
     try:
         hours = read_hours(options.zone, lines or ())
@@ -42,8 +42,8 @@ def set_hours(options: argparse.Namespace) -> int:
 
     def work(session: Session) -> bool:
         detail = f"{'always open' if lines is None else ', '.join(lines)} ({options.zone})"
-        _note(session, at, "location.hours", detail)
-        return set_location(session, at, options.zone, lines, system_clock())
+        _note(session, location_key, "location.hours", detail)
+        return set_location(session, location_key, options.zone, lines, system_clock())
 
     is_zone_changed = in_database(options, work, may_create=True)
     described = "always open" if lines is None else ", ".join(format_hours(hours))
@@ -63,9 +63,9 @@ def name(options: argparse.Namespace) -> int:
     def work(session: Session) -> None:
         now, organization = system_clock(), options.organization
         if options.id is not None:
-            at = (organization, options.id)
-            name_location(session, at, text, now)
-            _note(session, at, "location.name", text)
+            location_key = (organization, options.id)
+            name_location(session, location_key, text, now)
+            _note(session, location_key, "location.name", text)
             return
         name_organization(session, organization, text, now)
         subject = Subject("organization", organization)
@@ -106,17 +106,21 @@ def list_all(options: argparse.Namespace) -> int:
 
 
 def _note(
-    session: Session, at: At, operation: Operation, detail: str, device: UUID | None = None
+    session: Session,
+    location_key: LocationKey,
+    operation: Operation,
+    detail: str,
+    device: UUID | None = None,
 ) -> None:
-    subject = Subject("location", at[1], "" if device is None else f"device {device}")
-    add_audit_entry(session, operation, subject, detail, organization_id=at[0])
+    subject = Subject("location", location_key[1], "" if device is None else f"device {device}")
+    add_audit_entry(session, operation, subject, detail, organization_id=location_key[0])
 
 
 def _end(session: Session, options: argparse.Namespace, device: UUID | None, now: datetime) -> int:
-    at = (options.organization, options.id)
-    ended = end_maintenance(session, at, device, now)
+    location_key = (options.organization, options.id)
+    ended = end_maintenance(session, location_key, device, now)
     if ended:
-        _note(session, at, "maintenance.end", "", device)
+        _note(session, location_key, "maintenance.end", "", device)
     return ended
 
 
@@ -130,15 +134,17 @@ def _device_id(text: str) -> UUID:
 def _add(
     session: Session, options: argparse.Namespace, device: UUID | None, now: datetime
 ) -> Maintenance:
-    at = (options.organization, options.id)
-    zone = zones(session, {at}).get(at, "UTC")
+    location_key = (options.organization, options.id)
+    zone = zones(session, {location_key}).get(location_key, "UTC")
     since = now if options.since is None else _parse_time(options.since, zone)
     window = Maintenance(device, since, _parse_time(options.until, zone))
     if window.until <= max(now, since):
         raise UsageError(f"--until {options.until} is in the past, or before --from")
-    add_maintenance(session, at, window, options.reason)
+    add_maintenance(session, location_key, window, options.reason)
     until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
-    _note(session, at, "maintenance.add", f"{until} {options.reason or ''}".strip(), device)
+    _note(
+        session, location_key, "maintenance.add", f"{until} {options.reason or ''}".strip(), device
+    )
     return window
 
 

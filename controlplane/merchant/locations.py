@@ -17,7 +17,7 @@ from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location,
 from controlplane.storage.merchant.sales_tables import Refund, Sale
 
 HOUR_US: Final = timedelta(hours=1) // MICROSECOND
-At = tuple[str, str]
+LocationKey = tuple[str, str]
 """The ids of an organization and of a location in it."""
 
 
@@ -30,14 +30,14 @@ def name_organization(session: Session, organization_id: str, name: str, now: da
     row.name = name
 
 
-def name_location(session: Session, at: At, name: str, now: datetime) -> None:
+def name_location(session: Session, location_key: LocationKey, name: str, now: datetime) -> None:
     """Set the name of a location. Creates its row if there is none."""
-    if session.get(Organization, at[0]) is None:
-        name_organization(session, at[0], at[0], now)
-    _location(session, at, now).name = name
+    if session.get(Organization, location_key[0]) is None:
+        name_organization(session, location_key[0], location_key[0], now)
+    _location(session, location_key, now).name = name
 
 
-def set_zone(session: Session, at: At, zone: str | None, now: datetime) -> bool:
+def set_zone(session: Session, location_key: LocationKey, zone: str | None, now: datetime) -> bool:
     """Set the time zone of a location to an IANA name, or to none.
 
     If the zone differs from the stored one, the local hours of its sales and refunds and its
@@ -46,7 +46,7 @@ def set_zone(session: Session, at: At, zone: str | None, now: datetime) -> bool:
     Returns:
         True if the zone changed and the location has a currency, and therefore has figures.
     """
-    location = _location(session, at, now)
+    location = _location(session, location_key, now)
     if location.zone == zone:
         return False
     location.zone = zone
@@ -82,12 +82,19 @@ def valid_zone(zone: str | None) -> str | None:
     return None if clock.fell_back else clock.name
 
 
-def _location(session: Session, at: At, now: datetime) -> Location:
+def _location(session: Session, location_key: LocationKey, now: datetime) -> Location:
     """Lock and return the row of a location. If there is none, create one without a currency."""
-    query = select(Location).where(Location.organization_id == at[0], Location.id == at[1])
+    query = select(Location).where(
+        Location.organization_id == location_key[0], Location.id == location_key[1]
+    )
     row = session.scalars(query.with_for_update()).first()
     if row is None:
-        row = Location(organization_id=at[0], id=at[1], currency=NO_CURRENCY, created_at=now)
+        row = Location(
+            organization_id=location_key[0],
+            id=location_key[1],
+            currency=NO_CURRENCY,
+            created_at=now,
+        )
         session.add(row)
         session.flush()
     return row

@@ -15,7 +15,7 @@ from agent.wire.sd_notify import Notifier
 from controlplane.accounts.key_store import note_uses, revoke_unused, revoked_keys
 from controlplane.alerts.evaluation import evaluate_fleet
 from controlplane.audit.retention import delete_old_entries
-from controlplane.devices.overview.summaries import store_old_contents, sum_up_old
+from controlplane.devices.overview.summaries import store_old_contents, summarize_old_reports
 from controlplane.devices.requests.delivery import keys_with_new_requests
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.operation.permissions import versions
@@ -50,7 +50,7 @@ async def background(core: Core) -> AsyncIterator[None]:
         tasks = [
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
             _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
-            _start("summaries", SUMMED_UP_AGAIN_S, lambda: _sum_up_old(core)),
+            _start("summaries", SUMMED_UP_AGAIN_S, lambda: _summarize_old_reports(core)),
             _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
             _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
             *_start_retention(core),
@@ -205,8 +205,8 @@ async def _forget_old(core: Core) -> None:
     await core.write(lambda session: delete_old_volumes(session, now))
 
 
-async def _sum_up_old(core: Core) -> None:
-    if count := await _in_steps(core, sum_up_old, pause_s=SUMMED_UP_EVERY_S):
+async def _summarize_old_reports(core: Core) -> None:
+    if count := await _in_steps(core, summarize_old_reports, pause_s=SUMMED_UP_EVERY_S):
         log.info("summarized %d reports of an older release", count)
     await _in_steps(core, store_old_contents, pause_s=SUMMED_UP_EVERY_S)
 

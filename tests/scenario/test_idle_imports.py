@@ -16,7 +16,7 @@ NEVER = {
     "netifaces": "runs in the collector's process",
     "rich": "is for output to users",
     "jinja2": "is for output to users",
-    "html": "has a table of 2,231 character names",
+    "html": "uses memory for a table of 2,231 character names",
     "agent.presentation": "is for output to users",
     "agent.cli.collect": "is only for `venue-agent collect`",
     "agent.cli.doctor": "is only for `venue-agent doctor`",
@@ -26,7 +26,8 @@ NEVER = {
     "collectors.network": "runs in the collector's process",
     "collectors.application": "runs in the collector's process",
 }
-READS_ITS_OWN_COMMAND_LINE = {"agent.presentation", "agent.presentation.command_line"}
+PARSER_MODULES = {"agent.presentation", "agent.presentation.command_line"}
+"""Modules of agent.presentation that the daemon needs to parse its command line."""
 ONLY_WHILE_ENROLLING = {"cryptography": "is only needed to sign the challenge of an enrollment"}
 
 
@@ -54,6 +55,6 @@ async def test_idle_daemon_loads_no_module_that_it_does_not_need(
     assert _loaded(enrolling, "cryptography"), "the import log has an unexpected format"
     assert _loaded(idle, "httpx2")
     for name in NEVER:
-        assert not _loaded(enrolling | idle, name) - READS_ITS_OWN_COMMAND_LINE, name
+        assert not _loaded(enrolling | idle, name) - PARSER_MODULES, name
     for name in ONLY_WHILE_ENROLLING:
         assert not _loaded(idle, name)

@@ -21,7 +21,7 @@ from agent.wire.vocabulary import Kind, Outcome
 
 TOMBSTONE_AGE: Final = timedelta(days=90)
 TOMBSTONES_MAX: Final = 10_000
-PRUNED_EVERY: Final = 500
+PRUNE_INTERVAL_ROWS: Final = 500
 """Number of new requests after which old tombstones are deleted."""
 
 _FINAL_STATES: Final = ", ".join(f"'{state}'" for state in sorted(FINAL))
@@ -73,7 +73,7 @@ class Journal:
             )
             is_new = cursor.rowcount == 1
         self._taken += is_new
-        if is_new and self._taken % PRUNED_EVERY == 0:
+        if is_new and self._taken % PRUNE_INTERVAL_ROWS == 0:
             self.prune(now)
         return is_new
 

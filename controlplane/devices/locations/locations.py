@@ -19,29 +19,35 @@ from controlplane.storage.statements import in_steps
 MAINTENANCE_KEPT: Final = timedelta(days=8)
 """A maintenance window that ended longer ago than this does not affect the status of devices."""
 
-At = tuple[str, str]
+LocationKey = tuple[str, str]
 """The ids of an organization and of its location."""
 
 
-class Schedules(dict[At, Schedule]):
+class Schedules(dict[LocationKey, Schedule]):
     """Schedules by location. A location without a schedule is always open."""
 
-    def __missing__(self, _key: At) -> Schedule:
+    def __missing__(self, _key: LocationKey) -> Schedule:
         return ALWAYS_OPEN
 
 
-def schedules(session: Session, now: datetime, at: Collection[At] | None = None) -> Schedules:
-    """Return the schedules of these locations, or of all locations if ``at`` is None."""
-    if at is None:
+def schedules(
+    session: Session, now: datetime, location_keys: Collection[LocationKey] | None = None
+) -> Schedules:
+    """Return the schedules of these locations, or of all locations if ``location_keys`` is None."""
+    if location_keys is None:
         return _schedules(session, now, None)
     result = Schedules()
-    for step in in_steps(sorted(set(at)), 200):
+    for step in in_steps(sorted(set(location_keys)), 200):
         result.update(_schedules(session, now, step))
     return result
 
 
 def set_location(
-    session: Session, at: At, zone: str, lines: Sequence[str] | None, now: datetime
+    session: Session,
+    location_key: LocationKey,
+    zone: str,
+    lines: Sequence[str] | None,
+    now: datetime,
 ) -> bool:
     """Set the time zone and the opening hours of a location.
 
@@ -53,15 +59,21 @@ def set_location(
     """
     read_hours(zone, lines or ())
     hours = None if lines is None else list(lines)
-    session.merge(LocationHours(organization_id=at[0], location_id=at[1], opening_hours=hours))
-    return set_zone(session, at, zone, now)
+    session.merge(
+        LocationHours(
+            organization_id=location_key[0], location_id=location_key[1], opening_hours=hours
+        )
+    )
+    return set_zone(session, location_key, zone, now)
 
 
-def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) -> None:
+def add_maintenance(
+    session: Session, location_key: LocationKey, window: Maintenance, reason: str
+) -> None:
     session.add(
         MaintenanceWindow(
-            organization_id=at[0],
-            location_id=at[1],
+            organization_id=location_key[0],
+            location_id=location_key[1],
             instance_id=window.instance_id,
             since=window.since,
             until=window.until,
@@ -70,7 +82,9 @@ def add_maintenance(session: Session, at: At, window: Maintenance, reason: str) 
     )
 
 
-def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: datetime) -> int:
+def end_maintenance(
+    session: Session, location_key: LocationKey, instance_id: UUID | None, now: datetime
+) -> int:
     """End the current maintenance windows and cancel the planned ones.
 
     If ``instance_id`` is None, this applies to the windows of the whole location.
@@ -78,8 +92,8 @@ def end_maintenance(session: Session, at: At, instance_id: UUID | None, now: dat
     """
     windows = session.scalars(
         select(MaintenanceWindow).where(
-            MaintenanceWindow.organization_id == at[0],
-            MaintenanceWindow.location_id == at[1],
+            MaintenanceWindow.organization_id == location_key[0],
+            MaintenanceWindow.location_id == location_key[1],
             MaintenanceWindow.instance_id == instance_id,
             MaintenanceWindow.until > now,
         )
@@ -102,27 +116,31 @@ def parse_time(text: str, zone: str) -> datetime:
     return local.astimezone(UTC)
 
 
-def zones(session: Session, at: Collection[At]) -> Mapping[At, str]:
+def zones(session: Session, location_keys: Collection[LocationKey]) -> Mapping[LocationKey, str]:
     """Return the time zones of these locations. Locations without a valid time zone are missing."""
     columns = (Location.organization_id, Location.id, Location.zone)
-    rows = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(at)))
+    rows = session.execute(select(*columns).where(tuple_(*columns[:2]).in_(location_keys)))
     return {(row[0], row[1]): zone for row in rows if (zone := valid_zone(row[2]))}
 
 
-def _schedules(session: Session, now: datetime, at: Collection[At] | None) -> Schedules:
-    hours: dict[At, OpeningHours] = {}
-    windows: dict[At, list[Maintenance]] = {}
+def _schedules(
+    session: Session, now: datetime, location_keys: Collection[LocationKey] | None
+) -> Schedules:
+    hours: dict[LocationKey, OpeningHours] = {}
+    windows: dict[LocationKey, list[Maintenance]] = {}
     is_location = (Location.organization_id == LocationHours.organization_id) & (
         Location.id == LocationHours.location_id
     )
     with_zone = select(LocationHours, Location.zone).outerjoin(Location, is_location)
-    query = with_zone.where(LocationHours.opening_hours.is_not(None), *_at(LocationHours, at))
+    query = with_zone.where(
+        LocationHours.opening_hours.is_not(None), *_in_locations(LocationHours, location_keys)
+    )
     for row, zone in session.execute(query):
         lines = row.opening_hours or ()
         hours[row.organization_id, row.location_id] = read_hours(valid_zone(zone) or "UTC", lines)
     recent = MaintenanceWindow.until > now - MAINTENANCE_KEPT
     for each in session.scalars(
-        select(MaintenanceWindow).where(recent, *_at(MaintenanceWindow, at))
+        select(MaintenanceWindow).where(recent, *_in_locations(MaintenanceWindow, location_keys))
     ):
         window = Maintenance(each.instance_id, each.since, each.until)
         windows.setdefault((each.organization_id, each.location_id), []).append(window)
@@ -132,9 +150,10 @@ def _schedules(session: Session, now: datetime, at: Collection[At] | None) -> Sc
     )
 
 
-def _at(
-    table: type[LocationHours] | type[MaintenanceWindow], at: Collection[At] | None
+def _in_locations(
+    table: type[LocationHours] | type[MaintenanceWindow],
+    location_keys: Collection[LocationKey] | None,
 ) -> list[ColumnElement[bool]]:
-    if at is None:
+    if location_keys is None:
         return []
-    return [tuple_(table.organization_id, table.location_id).in_(at)]
+    return [tuple_(table.organization_id, table.location_id).in_(location_keys)]

@@ -82,7 +82,7 @@ def _without_findings(headline: str, severity: Severity) -> Summary:
     return Summary(headline, severity, content_of(None, headline, ()))
 
 
-def sum_up_old(session: Session) -> int:
+def summarize_old_reports(session: Session) -> int:
     """Store the summaries of some reports that an older release stored without a summary.
 
     The newest reports come first. Returns the number of reports.

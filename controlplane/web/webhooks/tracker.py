@@ -41,7 +41,9 @@ class Event(Message):
 
 @dataclass(frozen=True, slots=True)
 class Tracker:
-    """The outbox of the tracker: the table of reports."""
+    """Selects the reports whose event must be sent to the tracker, and stores the result of each
+    attempt.
+    """
 
     settings: Settings
     name: str = "tracker"
@@ -61,7 +63,8 @@ class Tracker:
         claims = []
         for report in session.scalars(query):
             if report.tracker_attempts >= self.settings.tracker_attempts_max:
-                _settle(report, "failed", now)  # the process ended during the last attempt
+                # The process stopped during the last attempt, so its result is unknown.
+                _settle(report, "failed", now)
                 continue
             report.tracker_attempts += 1
             wait_s = self.settings.tracker_timeout_s + backoff_s(report.tracker_attempts)

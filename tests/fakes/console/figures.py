@@ -111,7 +111,9 @@ async def _without_a_merchant(page: Page, results: dict[str, Any], outsider: str
     await page.until("document.querySelector('#home')")
     await page.go("#/figures")
     results["none"] = await page.until("document.querySelector('#figures .empty')?.textContent")
-    results["link"] = await page.run("document.querySelector('#nav-figures').hidden")
+    results["is figures link hidden"] = await page.run(
+        "document.querySelector('#nav-figures').hidden"
+    )
     await page.go("#/")
     await page.until("document.querySelector('#home')")
     await page.click("#sign-out")

@@ -31,7 +31,7 @@ ACTS: Final = {
 """The act, a scripted session in the browser, that each fixture plays."""
 IN_MEDIUM: Final = {("play", "narrow")}
 """The acts and widths of `make test`. `make test-all` plays all acts at both widths."""
-PLAYED: Final = {
+PLAY_STATES: Final = {
     "sign-in-key", "sign-in-refused", "home-empty", "devices-empty", "home", "devices",
     "devices-found", "device-running", "report-network", "report-saving", "device",
     "report-application", "request-dialog", "request-result", "revoke", "device-revoked",
@@ -39,21 +39,22 @@ PLAYED: Final = {
     "device-unknown", "page-unknown", "device-outage", "device-away", "devices-waiting",
     "service-away", "devices-read-only", "device-read-only",
 }  # fmt: skip
-COUNTED: Final = {"figures", "figures-all", "figures-week"}
-PEOPLE: Final = {
+FIGURES_STATES: Final = {"figures", "figures-all", "figures-week"}
+PEOPLE_STATES: Final = {
     "sign-in", "account-menu", "new-key", "new-key-shown", "profile", "change-password",
     "inviting", "members", "join", "members-two", "audit", "support", "linking", "session-ended",
 }  # fmt: skip
-CONSENTED: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
-SETTINGS: Final = {
+CONSENT_STATES: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
+SETTINGS_STATES: Final = {
     "add-device-empty", "add-device-waiting", "add-device-arrived", "opening-hours", "maintenance",
     "locations", "join-refused", "docs-facade", "docs-facade-operation", "docs-retail",
     "docs-retail-operation",
 }  # fmt: skip
 STATES: Final = {
-    "play": PLAYED, "figures": COUNTED, "people": PEOPLE, "consent": CONSENTED,
-    "settings": SETTINGS,
+    "play": PLAY_STATES, "figures": FIGURES_STATES, "people": PEOPLE_STATES,
+    "consent": CONSENT_STATES, "settings": SETTINGS_STATES,
 }  # fmt: skip
+"""The page states that each act must visit."""
 GRAVE: Final = {"serious", "critical"}
 
 
@@ -261,7 +262,7 @@ def format_amount(cents: int, currency: str) -> str:
 
 
 def test_without_a_merchant_there_is_no_link_to_figures(counted: dict[str, Any]) -> None:
-    assert counted["link"] is True
+    assert counted["is figures link hidden"] is True
     assert counted["none"] == "You have no access to the figures of a location."
 
 
@@ -295,7 +296,8 @@ def test_sales_are_saved_with_decimals_and_names(counted: dict[str, Any]) -> Non
 
 def test_a_day_of_a_location_is_printed_on_one_page(counted: dict[str, Any]) -> None:
     pages, currencies = counted["printed"]
-    assert pages == currencies  # the day is awkward: a second currency has a page of its own
+    # The generated day has sales in two currencies. Each currency is printed on its own page.
+    assert pages == currencies
 
 
 def test_figures_of_a_location_equal_those_of_the_facade(counted: dict[str, Any]) -> None:
@@ -427,7 +429,7 @@ def test_a_link_to_support_is_created_and_ended_with_its_token(people: dict[str,
 
 def test_ended_session_and_too_many_sign_in_attempts_are_explained(people: dict[str, Any]) -> None:
     assert people["ended"] == "Your session has ended. Sign in again."
-    # The wait is ten minutes. On a slow machine, some of them pass before the message is read.
+    # The wait starts at ten minutes. On a slow machine, the message can show fewer.
     assert re.fullmatch(
         r"Too many attempts\. Try again in ([1-9]|10) minutes?\.", people["too often"]
     )
@@ -468,7 +470,9 @@ def test_user_refuses_consent(consented: dict[str, Any]) -> None:
     assert "code" not in consented["denied"]
 
 
-def test_consent_page_is_not_framed_and_repeats_no_wrong_address(consented: dict[str, Any]) -> None:
+def test_consent_page_cannot_be_framed_and_does_not_echo_an_invalid_redirect_uri(
+    consented: dict[str, Any],
+) -> None:
     assert consented["framed"] is False
     assert "evil" not in consented["wrong address"]
 

@@ -14,7 +14,6 @@ from agent.adapters.service_manager.contract import ServiceManagerError
 from agent.adapters.service_manager.windows.api import Win32ServiceControl
 from agent.adapters.service_manager.windows.rights import untrusted_account
 
-_MOVE_AWAY: Final = "check its content, move it away, and install again"
 _REINSTALL: Final = "unpack the agent as an administrator into C:\\Program Files, and install again"
 
 
@@ -22,15 +21,17 @@ def prepare_directory(control: Win32ServiceControl, home: Path) -> None:
     """Create the directory of configuration, key and state, or reuse an existing directory.
 
     Raises ServiceManagerError if other users can change an existing directory. Such a user might
-    have created files there: an identity, or a configuration with another service.
+    have created files there: an identity, or a configuration that points to a different
+    service.
     """
     for parent in home.parents:
-        _require(control, parent, _MOVE_AWAY, is_parent=True)
+        _require(control, parent, is_parent=True)
     if not os.path.lexists(home):
         control.make_closed(home)
         return
-    for path in _whole(home):
-        _require(control, path, f"{home}: {_MOVE_AWAY}")
+    fix = f"check the content of {home}, move that directory away, and install again"
+    for path in _walk(home):
+        _require(control, path, fix)
     control.protect(home)
 
 
@@ -39,29 +40,43 @@ def require_safe_program(control: Win32ServiceControl, program: Path) -> None:
     directory = program.parent
     for parent in directory.parents:
         _require(control, parent, _REINSTALL, is_parent=True)
-    for path in _whole(directory):
+    for path in _walk(directory):
         _require(control, path, _REINSTALL)
 
 
-def _whole(directory: Path) -> Iterator[Path]:
+def _walk(directory: Path) -> Iterator[Path]:
     yield directory
     for parent, folders, files in os.walk(directory):
         yield from (Path(parent, name) for name in (*folders, *files))
 
 
 def _require(
-    control: Win32ServiceControl, path: Path, fix: str, *, is_parent: bool = False
+    control: Win32ServiceControl, path: Path, fix: str = "", *, is_parent: bool = False
 ) -> None:
+    """Raise ServiceManagerError if ``path`` is a link or other users can change it.
+
+    Args:
+        fix: what to do then. By default, the fix is to change ``path`` itself.
+        is_parent: ``path`` is a directory above the files of the service.
+    """
     try:
         attributes = getattr(path.lstat(), "st_file_attributes", 0)
     except OSError as error:
         raise ServiceManagerError(f"{path}: {error.strerror}") from None
     if attributes & stat.FILE_ATTRIBUTE_REPARSE_POINT:
+        fix = fix or f"replace {path} with a directory, and install again"
         raise ServiceManagerError(f"not installed: {path} is a link\nto install: {fix}")
     security = control.security(path)
     if (sid := untrusted_account(security, is_parent=is_parent)) is not None:
-        does = "belongs to" if sid == security.owner else "may be changed by"
+        account = control.name_of(sid)
+        if sid == security.owner:
+            weakness = f"belongs to {account}"
+            fix = fix or f"make the Administrators group the owner of {path}, and install again"
+        else:
+            weakness = f"may be changed by {account}"
+            rights = f"the write and delete access of {account} to {path}"
+            fix = fix or f"remove {rights}, and install again"
         raise ServiceManagerError(
-            f"not installed: {path} {does} {control.name_of(sid)}, and the service trusts it\n"
-            f"to install: {fix}"
+            f"not installed: {path} {weakness}. A service that runs as SYSTEM must not use files"
+            f" that other accounts can change.\nto install: {fix}"
         )

@@ -60,7 +60,7 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
         others = len(location.devices) - len(bound)
         facts = facts_of(
             schedule, bound, now, WINDOW, others=others, others_online=others,
-            is_settled=monitoring.is_settled(now, WINDOW),
+            can_detect_offline=monitoring.can_detect_offline(now, WINDOW),
         )  # fmt: skip
         states, transitions = evaluate(states, facts, now, Rules())
         for transition in transitions:

@@ -16,7 +16,7 @@ from sqlalchemy import create_engine, inspect, select, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from controlplane.cli.main import main
-from controlplane.devices.overview.summaries import sum_up_old
+from controlplane.devices.overview.summaries import summarize_old_reports
 from controlplane.devices.priority import Priority, most_severe
 from controlplane.storage import migrations
 from controlplane.storage.database import Database, DatabaseVersionError
@@ -32,7 +32,7 @@ DUMPS = FIXTURES / "databases"
 The dumps of release 0.1.0 contain devices (one of them is revoked), requests in each state, reports
 of both kinds, and keys of two organizations.
 """
-OWN = {"schema_version", "alembic_version"}
+VERSION_TABLES = {"schema_version", "alembic_version"}
 
 
 @pytest.fixture(
@@ -63,7 +63,7 @@ def columns(url: str) -> Columns:
         inspector = inspect(connection)
         results = {
             name: [column["name"] for column in inspector.get_columns(name)]
-            for name in sorted(set(inspector.get_table_names()) - OWN)
+            for name in sorted(set(inspector.get_table_names()) - VERSION_TABLES)
         }
     engine.dispose()
     return results
@@ -145,7 +145,7 @@ def test_a_new_database_has_the_tables_of_the_models(tmp_path: Path) -> None:
     assert differences_of(url) == []
 
 
-def test_there_is_one_step_for_each_layout() -> None:
+def test_each_layout_has_one_migration() -> None:
     steps = ScriptDirectory(str(Path(migrations.__file__).parent))
     assert steps.get_heads() == [migrations.HEAD]
     newest_first = [step.revision for step in steps.walk_revisions()]
@@ -179,8 +179,8 @@ def test_a_table_of_another_program_is_not_changed(old_database: str) -> None:
 
 def test_old_reports_are_summarized_while_the_service_runs(old_database: str) -> None:
     database = Database(old_database)
-    assert database.write(sum_up_old) == 9
-    assert database.write(sum_up_old) == 0
+    assert database.write(summarize_old_reports) == 9
+    assert database.write(summarize_old_reports) == 0
     with database.read(lambda session: session) as session:
         reports = {report.position: report for report in session.scalars(select(Report))}
         assert all(report.headline and report.severity for report in reports.values())
@@ -202,7 +202,7 @@ def test_an_unreadable_old_report_does_not_block_others(tmp_path: Path) -> None:
         connection.execute("UPDATE reports SET payload = '{\"version\": 2}' WHERE position = 1")
     connection.close()
     database = Database(str(file))
-    assert database.write(sum_up_old) == 9
+    assert database.write(summarize_old_reports) == 9
     with database.read(lambda session: session) as session:
         unreadable = session.get(Report, 1)
         assert unreadable is not None
@@ -291,7 +291,7 @@ def upgrade():
 """
 
 
-def test_steps_run_between_later_layouts_only(
+def test_migration_scripts_run_only_for_databases_at_layout_0012_or_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = tmp_path / "migrations"

@@ -63,6 +63,7 @@ def test_keys_of_an_organization_share_a_limit_of_processor_time() -> None:
     fairness = Fairness(settings, clock)
     keys = [caller() for _ in range(3)]
     for each in keys:
+        # Only the limit for large bodies ignores the first ``free_s`` seconds of a call.
         fairness.charge(each, 0.9, free_s=1)
     with pytest.raises(Refusal) as refused:
         fairness.admit(keys[0])
@@ -76,6 +77,7 @@ def test_keys_of_an_organization_share_a_limit_of_processor_time() -> None:
 
 def test_a_rate_of_zero_means_no_limit_of_processor_time_for_calls() -> None:
     fairness, busy = Fairness(Settings(rate_per_s=0), Monotonic()), caller()
+    # ``free_s`` keeps this call below the limit for large bodies.
     fairness.charge(busy, 1000, free_s=1000)
     fairness.admit(busy)
 
@@ -132,7 +134,9 @@ class TestLargeBodies:
             rate_per_s=0, processing_share=1e-6, processing_burst_s=1e-6, refusal_delay_s=0
         )
 
-    async def test_only_reading_a_large_body_is_charged(self, service: RunningService) -> None:
+    async def test_large_but_not_small_bodies_count_against_the_limit_for_large_bodies(
+        self, service: RunningService
+    ) -> None:
         for _ in range(5):
             small = await service.post(routes.LIST_DEVICES)
             assert small.status_code == 200

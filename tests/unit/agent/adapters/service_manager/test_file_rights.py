@@ -260,14 +260,30 @@ def test_planted_files_with_unsafe_permissions_are_refused(
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
     assert f"{planted} {message}" in lines[0]
-    assert "move it away, and install again" in lines[1]
+    assert lines[1] == (
+        f"to install: check the content of {home}, move that directory away, and install again"
+    )
     assert rights.protected == []
 
 
 def test_a_parent_directory_that_others_may_change_is_refused(tmp_path: Path) -> None:
     rights = FakeRights({tmp_path.name: Security(SYSTEM, (Entry(0, 0, 0x1301BF, USERS),))})
-    with pytest.raises(ServiceManagerError, match="may be changed by"):
+    with pytest.raises(ServiceManagerError, match="may be changed by") as caught:
         prepare_directory(rights, tmp_path / "venue-agent")
+    assert str(caught.value).splitlines()[1] == (
+        rf"to install: remove the write and delete access of BUILTIN\Users to {tmp_path},"
+        " and install again"
+    )
+    assert rights.made == []
+
+
+def test_a_parent_directory_of_another_account_is_refused(tmp_path: Path) -> None:
+    rights = FakeRights({tmp_path.name: Security(MALLORY, CLOSED.entries)})
+    with pytest.raises(ServiceManagerError, match="belongs to TILL") as caught:
+        prepare_directory(rights, tmp_path / "venue-agent")
+    assert str(caught.value).splitlines()[1] == (
+        f"to install: make the Administrators group the owner of {tmp_path}, and install again"
+    )
     assert rights.made == []
 
 

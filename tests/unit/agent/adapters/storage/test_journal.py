@@ -9,7 +9,12 @@ import pytest
 
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import Database
-from agent.adapters.storage.journal import PRUNED_EVERY, TOMBSTONE_AGE, TOMBSTONES_MAX, Journal
+from agent.adapters.storage.journal import (
+    PRUNE_INTERVAL_ROWS,
+    TOMBSTONE_AGE,
+    TOMBSTONES_MAX,
+    Journal,
+)
 from agent.adapters.storage.state import StateDirectory
 from agent.rules.lifecycle import Event, LifecycleError, State
 from tests.unit.agent.samples import BINDING, NOW, command
@@ -184,26 +189,26 @@ def test_the_journal_is_pruned_while_it_grows(journal: Journal) -> None:
     journal.move(journal.in_state(State.RECEIVED)[0], Event.REFUSED, NOW)
     assert journal.count_unfinished() == 0
 
-    for number in range(2, PRUNED_EVERY + 1):
+    for number in range(2, PRUNE_INTERVAL_ROWS + 1):
         journal.add(command(number), NOW + TOMBSTONE_AGE + timedelta(seconds=1))
 
     assert journal.get(REQUEST) is None
-    assert journal.count_unfinished() == PRUNED_EVERY - 1
+    assert journal.count_unfinished() == PRUNE_INTERVAL_ROWS - 1
 
 
-def test_transitions_are_durable_unless_the_service_repeats_them(
+def test_only_transitions_that_are_not_repeated_after_a_power_loss_are_synced(
     journal: Journal, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable: list[bool] = []
     transaction = database.transaction
 
-    def noted(
+    def recording_transaction(
         failpoint: Failpoint, *, durably: bool = True
     ) -> AbstractContextManager[sqlite3.Connection]:
         durable.append(durably)
         return transaction(failpoint, durably=durably)
 
-    monkeypatch.setattr(database, "transaction", noted)
+    monkeypatch.setattr(database, "transaction", recording_transaction)
 
     journal.add(command(), NOW)
     acknowledged = journal.move(journal.in_state(State.RECEIVED)[0], Event.ACCEPTED, NOW)
@@ -211,4 +216,10 @@ def test_transitions_are_durable_unless_the_service_repeats_them(
     journal.note_running_acknowledged(REQUEST)
     journal.move(running, Event.REFUSED, NOW)
 
-    assert durable == [True, False, True, False, True]
+    assert durable == [
+        True,  # added
+        False,  # accepted: the agent repeats the call
+        True,  # started
+        False,  # start acknowledged: the agent repeats the acknowledgement
+        True,  # refused
+    ]
