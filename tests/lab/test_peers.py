@@ -69,7 +69,13 @@ class Venue:
     def start_report(self) -> subprocess.Popen[bytes]:
         started = self.start("-m", "collectors", "network", stdin=subprocess.PIPE)
         assert started.stdin is not None
-        started.stdin.write(json.dumps(JOB).encode() + b"\n")
+        # An earlier report learned the MAC of the printer that gets another address.
+        cellar = {
+            "id": "cups:cellar",
+            "setup": f"10.66.0.13 {self.printers['Cellar'].uuid}",
+            "mac_address": "02:66:00:00:00:0d",
+        }
+        started.stdin.write(json.dumps(JOB | {"learned": [cellar]}).encode() + b"\n")
         started.stdin.flush()
         return started
 
@@ -271,7 +277,7 @@ def test_printer_with_a_new_address_is_reported_as_moved(
     assert queue["status"] == "unreachable"
     assert queue["matched_endpoint"] == "10.66.0.43:631"
     assert queue["reason"].startswith(
-        "Moved to 10.66.0.43:631 (same UUID); nothing answers at 10.66.0.13 any more"
+        "Moved to 10.66.0.43:631 (same MAC); nothing answers at 10.66.0.13 any more"
     )
 
 

@@ -49,7 +49,7 @@ async def test_missing_key_file_is_a_one_line_error(tmp_path: Path) -> None:
     assert code == 2
     assert errors == (
         f"venue-agent: the API key cannot be read from {tmp_path / 'api-key'}:"
-        " No such file or directory\n"
+        " No such file or directory; write the key into this file\n"
     )
 
 

@@ -70,7 +70,7 @@ def test_collect_with_html_still_prints_the_report(config: Path, tmp_path: Path)
         command, capture_output=True, text=True, timeout=120, check=False, env=environment()
     )
     assert done.returncode == 0, done.stderr
-    assert "Application snapshot" in done.stdout
+    assert "application snapshot" in done.stdout
     assert done.stderr.endswith(f"written to {page}\n")
     assert "<html" in page.read_text()
 

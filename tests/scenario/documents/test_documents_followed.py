@@ -33,6 +33,9 @@ OTHER_CODES: Final = {
     "venue-agent status": 2,
     "venue-agent doctor": 1,
     "venue-agent doctor --bundle case.zip": 1,
+    # It has no print queues, and nobody has entered the address of a service.
+    "venue-agent check kitchen": 1,
+    "venue-agent config check": 2,
 }
 """Exit codes other than 0."""
 IN_A_HOME: Final = "is in a home directory, which the service cannot reach"

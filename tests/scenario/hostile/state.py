@@ -40,6 +40,7 @@ from agent.cli import collect, service
 from agent.cli import main as command_line
 from agent.config.file import load
 from agent.config.model import Config
+from tests.paths import ROOT
 
 SERVICE, STRANGER = 4711 if os.geteuid() == 0 else os.geteuid(), 4712
 """Ids of two users without an account: the owner of the state directory, and a different user.
@@ -152,7 +153,12 @@ Plant = Callable[[Path, World], None]
 
 
 def quick_collector(kind: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "tests.fakes.collectors.quick", kind)
+    # The verb runs in another directory, so Python does not find the tests by itself.
+    run = (
+        f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r});"
+        " runpy.run_module('tests.fakes.collectors.quick', run_name='__main__')"
+    )
+    return (sys.executable, "-c", run, kind)
 
 
 def build(world: World) -> None:

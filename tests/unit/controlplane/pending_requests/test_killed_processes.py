@@ -35,7 +35,10 @@ class ServiceProcess:
         self.url = ""
 
     async def start(self) -> None:
-        words = (sys.executable, "-m", "controlplane", "serve", "--port", "0", "--request-ttl", "3")
+        words = (
+            sys.executable, "-m", "controlplane", "serve", "--port", "0", "--rate", "0",
+            "--request-ttl", "3",
+        )  # fmt: skip
         self._process = await asyncio.create_subprocess_exec(
             *words, "--database", self._database,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
