@@ -181,8 +181,9 @@ async def _away(page: Page, results: dict[str, Any]) -> None:
     await set_connected(page, is_connected=False)
     await page.go((await page.run("location.hash")).replace("last7", "today"))
     results["away"] = await page.until("document.querySelector('#live.bad')?.textContent")
-    await page.click("#save-sales")
-    results["unsaved"] = await page.until("document.querySelector('#venue-problem').textContent")
+    results["is saving off"] = await page.until(
+        "document.querySelector('#save-sales').ariaDisabled === 'true'"
+    )
     results["still there"] = await page.run("Boolean(document.querySelector('.totals'))")
     await set_connected(page, is_connected=True)
     await page.go((await page.run("location.hash")).replace("today", "yesterday"))

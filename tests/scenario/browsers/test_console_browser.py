@@ -334,7 +334,7 @@ def test_charts_have_titles_and_legible_text(counted: dict[str, Any]) -> None:
 
 def test_errors_of_figures_are_displayed_until_they_are_over(counted: dict[str, Any]) -> None:
     assert counted["away"] == "The service does not answer."
-    assert counted["unsaved"] == "The service does not answer."
+    assert counted["is saving off"] is True
     assert counted["still there"] is True
     assert counted["back"] == "Live"
     assert counted["nowhere"] == "There is no such location."
