@@ -59,6 +59,7 @@ def test_the_csv_of_sales_equals_the_download_of_the_console(
         json={"locationId": "loc-0001", "locationMode": "all", "period": "custom",
               "from": "2026-10-25", "to": "2026-11-25"},
         headers={"Authorization": f"Bearer {sandbox.keys['VENUE_CONTROL_API_KEY']}"},
+        timeout=60,
     )  # fmt: skip
     saved = {
         row["id"]: comparable(row)
