@@ -36,6 +36,12 @@ class PrinterRow:
     discovered_at: str
     reason: str
 
+    @property
+    def place(self) -> str:
+        """Where the printer is: ``192.168.1.51:631 (network), discovered at 192.168.1.61:631``."""
+        elsewhere = f", discovered at {self.discovered_at}" if self.discovered_at else ""
+        return f"{self.address} ({self.transport}){elsewhere}"
+
 
 @dataclass(frozen=True, slots=True)
 class InterfaceRow:

@@ -24,8 +24,8 @@ from controlplane.devices.locations.locations import (
     set_location,
     zones,
 )
-from controlplane.devices.locations.opening_hours import format_hours, read_hours
-from controlplane.devices.locations.status import Maintenance
+from controlplane.devices.locations.opening_hours import describe_hours, format_hours, read_hours
+from controlplane.devices.locations.status import Maintenance, describe_period
 from controlplane.merchant.locations import name_location, name_organization
 from controlplane.operation.audit_entries import Operation, Subject
 from controlplane.storage.merchant.merchant_tables import Location, Organization
@@ -41,13 +41,12 @@ def set_hours(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from error
 
     def work(session: Session) -> bool:
-        detail = f"{'always open' if lines is None else ', '.join(lines)} ({options.zone})"
-        _note(session, location_key, "location.hours", detail)
+        _note(session, location_key, "location.hours", describe_hours(lines, options.zone))
         return set_location(session, location_key, options.zone, lines, system_clock())
 
     is_zone_changed = in_database(options, work, may_create=True)
-    described = "always open" if lines is None else ", ".join(format_hours(hours))
-    print(f"{options.id}: {described} ({options.zone})")
+    stored = None if lines is None else format_hours(hours)
+    print(f"{options.id}: {describe_hours(stored, options.zone)}")
     if is_zone_changed:
         sys.stderr.write("The time zone has changed: the sales figures are recalculated.\n")
     return 0
@@ -141,10 +140,8 @@ def _add(
     if window.until <= max(now, since):
         raise UsageError(f"--until {options.until} is in the past, or before --from")
     add_maintenance(session, location_key, window, options.reason)
-    until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
-    _note(
-        session, location_key, "maintenance.add", f"{until} {options.reason or ''}".strip(), device
-    )
+    detail = f"{describe_period(window.since, window.until)} {options.reason or ''}".strip()
+    _note(session, location_key, "maintenance.add", detail, device)
     return window
 
 
@@ -161,18 +158,16 @@ def _describe_all(session: Session, organization_id: str, now: datetime) -> list
     rows = session.scalars(query.order_by(LocationHours.location_id)).all()
     clocks = zones(session, [(organization_id, row.location_id) for row in rows])
     for row in rows:
-        hours = row.opening_hours
         zone = clocks.get((organization_id, row.location_id), "UTC")
-        described = "always open" if hours is None else ", ".join(hours)
-        lines.append(f"{row.location_id}: {described} ({zone})")
+        lines.append(f"{row.location_id}: {describe_hours(row.opening_hours, zone)}")
     windows = select(MaintenanceWindow).where(
         MaintenanceWindow.organization_id == organization_id, MaintenanceWindow.until > now
     )
     for window in session.scalars(windows.order_by(MaintenanceWindow.since)):
         whose = f" {window.instance_id}" if window.instance_id else ""
         why = f": {window.reason}" if window.reason else ""
-        until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
-        lines.append(f"{window.location_id}{whose}: maintenance {until}{why}")
+        period = describe_period(window.since, window.until)
+        lines.append(f"{window.location_id}{whose}: maintenance {period}{why}")
     return lines
 
 

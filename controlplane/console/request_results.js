@@ -40,8 +40,9 @@ async function followPart(ids, requests, show, signal) {
         if (event === "device") showRequest(row, requests, show);
         if (!ids.some((id) => requests.has(id))) break;
       }
-    } catch {
-      // The stream is opened again, as long as the dialog is open.
+    } catch (error) {
+      if (error.status === 401) break;  // the next load of the page shows the form to sign in
+      // After any other error, the stream is opened again, as long as the dialog is open.
     }
     if (!signal.aborted && ids.some((id) => requests.has(id))) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
   }

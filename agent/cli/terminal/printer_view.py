@@ -27,16 +27,10 @@ class PrinterView:
     def is_healthy(self) -> bool:
         return self.verdict == "reachable"
 
-    @property
-    def where(self) -> str:
-        elsewhere = f", discovered at {self.row.discovered_at}" if self.row.discovered_at else ""
-        return f"{self.row.address} ({self.row.transport}){elsewhere}"
-
 
 def printer_views(printers: Iterable[Printer]) -> tuple[PrinterView, ...]:
     """Return the printers, the broken ones first."""
-    views = (PrinterView(_verdict(printer), printer_row(printer)) for printer in printers)
-    return tuple(sorted(views, key=lambda view: _ORDER.index(view.verdict)))
+    return tuple(sorted(map(_view, printers), key=lambda view: _ORDER.index(view.verdict)))
 
 
 def show_printers(screen: Screen, payload: NetworkPayload) -> None:
@@ -50,15 +44,16 @@ def show_printers(screen: Screen, payload: NetworkPayload) -> None:
         style = _STYLES.get(view.verdict, "bad")
         screen.line((view.row.name, "strong"), (f": {view.verdict}", style))
         screen.paragraph(view.row.reason, indent=_INDENT)
-        screen.paragraph(view.where, "quiet", indent=_INDENT)
+        screen.paragraph(view.row.place, "quiet", indent=_INDENT)
     for note in _notes(payload):
         screen.blank()
         screen.paragraph(note, "warn")
 
 
-def _verdict(printer: Printer) -> str:
+def _view(printer: Printer) -> PrinterView:
     row = printer_row(printer)
-    return ATTENTION if row.status == "reachable" and complaints_of(printer) else row.status
+    needs_attention = row.status == "reachable" and complaints_of(printer)
+    return PrinterView(ATTENTION if needs_attention else row.status, row)
 
 
 def _notes(payload: NetworkPayload) -> Iterator[str]:

@@ -46,9 +46,7 @@ def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
 
 
 def _printer(row: PrinterRow) -> tuple[Text, Text]:
-    elsewhere = f", discovered at {row.discovered_at}" if row.discovered_at else ""
-    where = words(f"{row.address} ({row.transport}){elsewhere}", "dim")
-    facts = stacked(words(row.name, "bold"), words(row.reason), where)
+    facts = stacked(words(row.name, "bold"), words(row.reason), words(row.place, "dim"))
     return styled(row.status, row.severity), facts
 
 

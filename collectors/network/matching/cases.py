@@ -182,10 +182,10 @@ class Cases:
         return Situation("address", occupant, port, seen)
 
     def _occupant(self, case: Case) -> Occupant:
-        device = case.device
+        device, is_answering = case.device, self._port_of(case) in ("open", "refused")
         if device is None:
-            return "unknown" if self._port_of(case) in ("open", "refused") else "nobody"
-        if not device.is_alive and case.elsewhere:
+            return "unknown" if is_answering else "nobody"
+        if not is_answering and not device.is_alive and case.elsewhere:
             return "nobody"  # its entry in the neighbour table is older than the move
         if case.comparison.likeness != "different":
             return "this printer" if case.comparison.likeness == "same" else "unknown"
@@ -212,7 +212,8 @@ class Cases:
         )
         if not destination.keys:
             return case
-        keys, rivals = self._usable(destination.keys), case.rivals
+        keys = self._usable(destination.keys)
+        rivals: tuple[Device, ...] = ()
         if destination.is_one_of:
             keys, rivals = self._narrow(printer, keys)
         address, port = min(keys, key=lambda key: self._preference(printer, *key))

@@ -34,7 +34,7 @@ from controlplane.cli.users import new_password
 from controlplane.client.errors import UsageError
 from controlplane.clock import system_clock
 from controlplane.devices.locations.locations import set_location
-from controlplane.devices.locations.opening_hours import require_zone
+from controlplane.devices.locations.opening_hours import describe_hours, require_zone
 from controlplane.merchant.locations import name_location, name_organization, valid_zone
 from controlplane.operation.audit_entries import Operation, Subject, granted, user_subject
 from controlplane.storage.merchant.merchant_tables import Organization
@@ -205,7 +205,7 @@ def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | 
         name_location(session, (organization_id, location_id), name, now)
         set_location(session, (organization_id, location_id), zone, None, now)
         note("location.name", Subject("location", location_id), name)
-        note("location.hours", Subject("location", location_id), f"always open ({zone})")
+        note("location.hours", Subject("location", location_id), describe_hours(None, zone))
     if _read(session, organization_id).keys:
         return None
     key = key_store.new_key(name=KEY_NAME, locations=())

@@ -7,7 +7,7 @@ converted with the UTC offset before the change (PEP 495).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -105,6 +105,11 @@ def format_hours(hours: OpeningHours) -> list[str]:
     return [
         f"{DAYS[each.weekday]} {_clock(each.start)}-{_clock(each.end)}" for each in hours.intervals
     ]
+
+
+def describe_hours(lines: Sequence[str] | None, zone: str) -> str:
+    """Return ``Mon 08:00-22:00, … (Europe/Riga)``. ``lines`` None means always open."""
+    return f"{'always open' if lines is None else ', '.join(lines)} ({zone})"
 
 
 def merge_spans(spans: Iterable[Span], since: datetime, until: datetime) -> list[Span]:

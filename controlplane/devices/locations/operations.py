@@ -20,8 +20,8 @@ from controlplane.devices.locations.locations import (
     set_location,
     zones,
 )
-from controlplane.devices.locations.opening_hours import read_hours
-from controlplane.devices.locations.status import Maintenance
+from controlplane.devices.locations.opening_hours import describe_hours, read_hours
+from controlplane.devices.locations.status import Maintenance, describe_period
 from controlplane.merchant.locations import name_location, name_organization
 from controlplane.operation.audit_entries import Event, Operation, Subject
 from controlplane.operation.context import RequestContext
@@ -105,7 +105,7 @@ def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.
     except ValueError as error:
         raise invalid_field("timeZone", str(error)) from None
     _note(context, "location.name", location_id, body.name)
-    _note(context, "location.hours", location_id, f"always open ({body.time_zone})")
+    _note(context, "location.hours", location_id, describe_hours(None, body.time_zone))
     return messages.LocationAddReply(location_id=location_id, name=body.name)
 
 
@@ -129,8 +129,8 @@ def set_hours(context: RequestContext, body: messages.LocationHoursRequest) -> m
     is_zone_changed = set_location(
         context.session, at, body.time_zone, body.opening_hours, context.now
     )
-    described = "always open" if body.opening_hours is None else ", ".join(body.opening_hours)
-    _note(context, "location.hours", body.location_id, f"{described} ({body.time_zone})")
+    described = describe_hours(body.opening_hours, body.time_zone)
+    _note(context, "location.hours", body.location_id, described)
     return messages.Changed(recalculates=is_zone_changed)
 
 
@@ -147,8 +147,8 @@ def start_maintenance(
     if window.until <= max(context.now, since):
         raise invalid_field("until", "must be in the future, and after the start")
     add_maintenance(context.session, at, window, body.reason)
-    until = f"{window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
-    _note(context, "maintenance.add", body.location_id, f"{until} {body.reason}".strip(), device)
+    period = describe_period(window.since, window.until)
+    _note(context, "maintenance.add", body.location_id, f"{period} {body.reason}".strip(), device)
     return messages.MaintenanceRecord(
         instance_id=body.instance_id,
         device_name=None if device is None else device.legacy_install_id,

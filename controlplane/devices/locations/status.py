@@ -77,3 +77,8 @@ def status_of(
     if now - since > window:
         return DeviceStatus("offline", since)
     return DeviceStatus("closed" if opened_at == since else "maintenance")
+
+
+def describe_period(since: datetime, until: datetime) -> str:
+    """Return ``2026-12-01 04:00 to 2026-12-01 06:00 UTC`` for two times in UTC."""
+    return f"{since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC"

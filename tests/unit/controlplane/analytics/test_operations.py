@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -10,13 +9,10 @@ import pytest
 from agent.wire.codec import validate
 from controlplane.analytics import messages, question, routes
 from controlplane.analytics.registry import OPERATIONS
-from controlplane.sandbox.loading import load
-from controlplane.sandbox.plan import Plan
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
 
-NOW = FakeClock().now
 REPLIES = {
     routes.DASHBOARD: messages.Dashboard,
     routes.CHART: messages.Chart,
@@ -33,21 +29,6 @@ CURRENT = {routes.DASHBOARD, routes.VENUE_FINANCIAL_PULSE, routes.FINANCIAL_SUMM
 WITH_PERIOD = set(REPLIES) - {routes.VENUE_FINANCIAL_PULSE, routes.VENUE_PULSE}
 HOURLY = {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
 NARROWED = WITH_PERIOD - {routes.DASHBOARD, routes.CHART, routes.FINANCIAL_SUMMARY}
-
-
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    database = Database(str(tmp_path_factory.mktemp("analytics") / "service.db"))
-    plan = Plan(locations=4, days=40, sales_per_day=12, goods=12, until=NOW.date(), is_awkward=True)
-    database.write(lambda session: load(session, plan, NOW))
-    yield database
-    database.close()
-
-
-@pytest.fixture
-async def merchant(loaded: Database) -> AsyncIterator[RunningService]:
-    async with beside(loaded, Settings(rate_per_s=0), FakeClock()) as service:
-        yield service
 
 
 async def ask(service: RunningService, path: str, api_key: str | None = None, **body: Any) -> Any:

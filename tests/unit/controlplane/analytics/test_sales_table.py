@@ -5,7 +5,6 @@ import io
 import json
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,31 +17,15 @@ from controlplane.analytics.messages import FiguresQuery
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.operation.errors import Refusal
-from controlplane.sandbox.loading import load
-from controlplane.sandbox.plan import ORGANIZATION, Plan
+from controlplane.sandbox.plan import ORGANIZATION
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+from tests.unit.controlplane.running_service import FakeClock, RunningService
 
 NOW = FakeClock().now
 SUMMARY = "/api/public/v1/reports/financialSummary"
 PATH = "/console/sales-table"
 ALL = {"locationId": "loc-0001", "locationMode": "all", "period": "last7"}
-
-
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    database = Database(str(tmp_path_factory.mktemp("sales") / "service.db"))
-    plan = Plan(locations=4, days=9, sales_per_day=10, goods=9, until=NOW.date(), is_awkward=True)
-    database.write(lambda session: load(session, plan, NOW))
-    yield database
-    database.close()
-
-
-@pytest.fixture
-async def merchant(loaded: Database) -> AsyncIterator[RunningService]:
-    async with beside(loaded, Settings(rate_per_s=0), FakeClock()) as service:
-        yield service
 
 
 async def table(service: RunningService, **body: Any) -> list[dict[str, str]]:

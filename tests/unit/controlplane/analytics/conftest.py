@@ -1,0 +1,28 @@
+"""A merchant whose sales all tests of the figures share."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from controlplane.sandbox.loading import load
+from controlplane.sandbox.plan import Plan
+from controlplane.settings import Settings
+from controlplane.storage.database import Database
+from tests.unit.controlplane.running_service import FakeClock, RunningService, beside
+
+NOW = FakeClock().now
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    database = Database(str(tmp_path_factory.mktemp("analytics") / "service.db"))
+    plan = Plan(locations=4, days=40, sales_per_day=12, goods=12, until=NOW.date(), is_awkward=True)
+    database.write(lambda session: load(session, plan, NOW))
+    yield database
+    database.close()
+
+
+@pytest.fixture
+async def merchant(loaded: Database) -> AsyncIterator[RunningService]:
+    async with beside(loaded, Settings(rate_per_s=0), FakeClock()) as service:
+        yield service
