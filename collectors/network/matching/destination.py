@@ -78,24 +78,36 @@ class Directory:
 
     def resolve(self, printer: KnownPrinter) -> Destination:
         if printer.addresses:
-            return _to((self._on_link(each), printer.port) for each in printer.addresses)
+            return self._to((each, printer.port) for each in printer.addresses)
         host = printer.host or ""
         if is_mdns_name(host) and (addresses := self._addresses.get(_plain(host))):
-            return _to((a, printer.port) for a in sorted(addresses, key=numeric_order))
+            return self._to((a, printer.port) for a in sorted(addresses, key=numeric_order))
         if printer.dns_sd_name:
             return self._resolve_service(printer, printer.dns_sd_name)
         if host:
             return Destination(problem="mDNS name" if is_mdns_name(host) else "host name")
         return self._resolve_identity(printer)
 
-    def _on_link(self, address: str) -> str:
+    def _to(
+        self, keys: Iterable[tuple[str, int | None]], *, is_one_of: bool = False
+    ) -> Destination:
+        """Return a destination. Link-local IPv6 addresses are left out if there are others."""
+        distinct = tuple(dict.fromkeys(keys))
+        usable = tuple(key for key in distinct if not _is_link_local(key[0]))
+        keys = usable or ((self._contacted(address), port) for address, port in distinct)
+        return Destination(tuple(dict.fromkeys(keys)), is_one_of)
+
+    def _contacted(self, address: str) -> str:
         """Return another address of the device with a link-local IPv6 address, if it is known.
 
         The scan does not contact link-local IPv6 addresses. Such an address stays with its device.
         """
-        is_link_local = address.lower().startswith("fe80:")
+        device = self._index.at(address)
         devices = self._index.having("mac_addresses", mac_in_address(address))
-        return devices[0].address if is_link_local and len(devices) == 1 else address
+        alive = [each for each in devices if each.is_alive] or devices
+        if device is None or _is_link_local(device.address):
+            device = alive[0] if len(alive) == 1 else None
+        return device.address if device else address
 
     def _resolve_service(self, printer: KnownPrinter, name: str) -> Destination:
         named = tuple(self._services.get(name.lower(), ()))
@@ -116,7 +128,8 @@ class Directory:
         if keys:
             hosts = {each.hostname.lower() for each in own}
             is_one_of = len(hosts) > 1 or "" in hosts
-            return _to(sorted(keys, key=lambda key: numeric_order(key[0])), is_one_of=is_one_of)
+            keys.sort(key=lambda key: numeric_order(key[0]))
+            return self._to(keys, is_one_of=is_one_of)
         problem: Problem = "UUID" if usable and not own else "service" if own else "type"
         return Destination(problem=problem, announced_at=at)
 
@@ -125,16 +138,9 @@ class Directory:
         if not printer.mac_address:
             devices = self._index.having("uuids", printer.uuid)
         if devices:
-            return _to([(each.address, printer.port) for each in devices], is_one_of=True)
+            return self._to([(each.address, printer.port) for each in devices], is_one_of=True)
         problem: Problem = "UUID" if printer.uuid else "nothing"
         return Destination(problem="MAC" if printer.mac_address else problem)
-
-
-def _to(keys: Iterable[tuple[str, int | None]], *, is_one_of: bool = False) -> Destination:
-    """Return a destination. Link-local IPv6 addresses are left out if there are others."""
-    distinct = tuple(dict.fromkeys(keys))
-    near = tuple(each for each in distinct if not each[0].lower().startswith("fe80:"))
-    return Destination(near or distinct, is_one_of)
 
 
 def _plain(hostname: str) -> str:
@@ -143,3 +149,7 @@ def _plain(hostname: str) -> str:
 
 def _given_uuid(service: MdnsService) -> str | None:
     return normal_uuid(dict(service.txt).get("uuid"))
+
+
+def _is_link_local(address: str) -> bool:
+    return address.lower().startswith("fe80:")

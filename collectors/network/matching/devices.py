@@ -251,7 +251,8 @@ def _owners(
 ) -> dict[str, str]:
     """Map an IPv6 address to the only IPv4 device with its MAC, or else its host name.
 
-    Devices are given by their ``first`` address.
+    Devices are given by their ``first`` address. If several have the MAC or name, only those that
+    are alive count: the others may be older entries of the neighbour table.
     """
     by_mark: dict[str, set[str]] = defaultdict(set)
     owners: dict[str, str] = {}
@@ -262,9 +263,13 @@ def _owners(
                 by_mark[mark].add(first.get(address, address))
             continue
         own = mac_in_address(address)
-        candidates = (by_mark.get(mark, ()) for mark in (*((own,) if own else ()), *marks))
-        for only in next((each for each in candidates if len(each) == 1), ()):
-            owners[address] = only
+        for mark in (*((own,) if own else ()), *marks):
+            having = by_mark.get(mark, set())
+            if len(having) > 1:
+                having = {each for each in having if single[each].is_alive}
+            if len(having) == 1:
+                owners[address] = having.pop()
+                break
     return owners
 
 

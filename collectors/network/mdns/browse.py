@@ -126,7 +126,7 @@ class _DirectQueries:
         self._ask = ask
 
     def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
-        """Query each host of a link if too much was announced there.
+        """Query each host of a link if packets were lost, or too much was announced there.
 
         Returns a limitation for the report, or None if no host was queried.
         """
@@ -136,8 +136,8 @@ class _DirectQueries:
             return None
         answered = self._ask(watch.records, hosts)
         return (
-            f"mDNS: more was announced on {watch.link.name} than could be read, so"
-            f" {len(hosts):,} hosts were queried one by one: {answered:,} answered"
+            f"mDNS: not all packets on {watch.link.name} could be sent or read, so the hosts were"
+            f" queried one by one: {answered:,} of {len(hosts):,} answered"
         )
 
     def is_unicast_only(self, watch: Watch, end: End) -> bool:

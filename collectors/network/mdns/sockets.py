@@ -48,7 +48,8 @@ class LinkSockets:
 
     ``problems`` describe the sockets that could not be opened. ``refusal`` is the last error of
     sending. It is a problem only if no packet could be sent (``has_sent``). ``destinations`` maps
-    an address family to the multicast group and port.
+    an address family to the multicast group and port. ``unsent`` counts packets for which the
+    kernel had no room, for example because the neighbour table was full (arp(7)).
     """
 
     name: str
@@ -59,6 +60,7 @@ class LinkSockets:
     has_sent: bool = False
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
     refusal: str | None = None
+    unsent: int = 0
     _addresses: dict[tuple[str | int, ...], str] = field(default_factory=dict)
 
     def send(self, packets: Iterable[bytes]) -> None:
@@ -91,8 +93,8 @@ class LinkSockets:
         return address or (source[0] if is_to_group else ""), packet
 
     def lost(self) -> int:
-        """Return how many packets the kernel has dropped. Always 0 if not on Linux."""
-        return sum(map(_lost, self.sockets))
+        """Return how many packets the kernel has dropped: sent ones, and on Linux received ones."""
+        return self.unsent + sum(map(_lost, self.sockets))
 
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:
         """Return whether a socket address is on this link, by its scope or by its network."""
@@ -119,6 +121,7 @@ class LinkSockets:
             # One family often fails while the other works, for example if the interface has no IPv6
             # address yet.
             self.refusal = f"mDNS questions could not be sent on {self.name}: {error.strerror}"
+            self.unsent += error.errno == errno.ENOBUFS
             return False
         return True
 

@@ -401,6 +401,21 @@ def test_a_device_with_ipv4_and_ipv6_addresses_is_one_device():
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:631")
 
 
+@pytest.mark.parametrize("uuid", [UUID, None])
+def test_a_printer_that_announces_only_a_link_local_address_is_reachable(uuid: str | None):
+    service = replace(announced(uuid=uuid), addresses=("fe80::21b:a9ff:fe12:3456",))
+    stale = replace(host("192.168.1.50", MAC, silent=(631,)), is_confirmed=False)
+    for before in ((), (stale,)):  # the printer had another address before
+        hosts = [*before, host("192.168.1.61", MAC, opened=(631,))]
+        observed = correlate(scanned=hosts, services=[service], scanned_networks=LAN)
+        by_name = replace(NAMED, dns_sd_name="Kitchen", dns_sd_type="_ipp._tcp", uuid=UUID)
+        result = judged(by_name, observed)
+        assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.61:631")
+        assert "Moved to 192.168.1.61:631" in str(
+            judged(replace(QUEUE, mac_address=MAC, uuid=UUID), observed).reason
+        )
+
+
 def test_many_addresses_with_one_mac_are_not_one_device():
     hosts = [
         host(f"192.168.1.{number}", MAC, opened=(631,) if number == 50 else ())

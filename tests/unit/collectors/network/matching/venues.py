@@ -80,6 +80,7 @@ class Device:
     interface announces the addresses of all. ``is_hidden``: behind a Wi-Fi repeater that puts its
     own MAC in place of the device's. ``relayed`` is the printer whose UUID a relay announces.
     ``path`` is that of its queue; a computer that shares its printer has a name in it.
+    ``announces_link_local``: of its announcements, only the link-local IPv6 address arrives.
     """
 
     number: int
@@ -101,11 +102,18 @@ class Device:
     ipv6: tuple[str, ...] = ()
     relayed: "Device | None" = None
     path: str = "ipp/print"
+    announces_link_local: bool = False
 
     @property
     def addresses(self) -> list[str]:
         up = [link.ipv4 for link in self.links if link.is_up]
         return [*up, *(self.ipv6 if up else ())]
+
+    @property
+    def announced(self) -> list[str]:
+        up = [link for link in self.links if link.is_up]
+        is_alone = self.announces_link_local and up and not self.is_hidden
+        return [_link_local(up[0].mac)] if is_alone else self.addresses
 
     @property
     def is_server(self) -> bool:
@@ -219,6 +227,7 @@ class Venue:
             device.path, device.serial, device.answers_ipp = f"printers/q{number}", None, True
         if net == LAN and self._chance(30):
             device.ipv6 = (f"{ULA}::{number + 0x100:x}", _eui64(links[0].mac))
+        device.announces_link_local = net == LAN and len(links) == 1 and number % 5 < 2
         self.devices.append(device)
         if self._chance(80):
             # The default name of a Brother printer is that of its cable.
@@ -355,7 +364,8 @@ class Venue:
     # ------------------------------------------------------------------ what CUPS does
 
     def at(self, address: str) -> Device | None:
-        there = (each for each in self.devices if each.is_on and address in each.addresses)
+        on = (each for each in self.devices if each.is_on)
+        there = (each for each in on if address in (*each.addresses, *each.announced))
         return next(there, None)
 
     def truth(self, queue: Queue) -> Truth:
@@ -377,12 +387,12 @@ class Venue:
         if queue.kind == "local":
             host = queue.target.removesuffix(".local")
             named = (d for d in self._announcing() if d.host.lower() == host)
-            return [(a, queue.port) for d in named for a in d.addresses]
+            return [(a, queue.port) for d in named for a in d.announced]
         return [
             (address, device.services[queue.service])
             for device in self._announcing()
             if queue.service in device.services and self._has_name(queue, device)
-            for address in device.addresses
+            for address in device.announced
         ]
 
     def _has_name(self, queue: Queue, device: Device) -> bool:
@@ -469,8 +479,10 @@ class Venue:
             txt = (("rp", device.path), ("ty", device.model or ""))
             txt += (("uuid", device.uuid),) if device.uuid else ()
             up = [link.ipv4 for link in device.links if link.is_up]
-            for address in up[:1] if device.announces_both else up:
+            is_link_local = device.announced != device.addresses
+            for address in up[:1] if device.announces_both or is_link_local else up:
                 own = (*up, *device.ipv6) if device.announces_both else (address, *device.ipv6)
+                own = tuple(device.announced) if is_link_local else own
                 for kind, port in device.services.items():
                     host = f"{device.host}.local"
                     yield MdnsService(
@@ -497,7 +509,15 @@ class Venue:
 
 
 def _eui64(mac: str) -> str:
+    return f"{GUA}::{_interface_identifier(mac)}".replace("::", ":0:", 1)
+
+
+def _link_local(mac: str) -> str:
+    return f"fe80::{_interface_identifier(mac)}"
+
+
+def _interface_identifier(mac: str) -> str:
+    """Return the last four groups of the IPv6 addresses with a MAC (RFC 4291, appendix A)."""
     parts = [int(part, 16) for part in mac.split(":")]
     octets = [parts[0] ^ 2, *parts[1:3], 0xFF, 0xFE, *parts[3:]]
-    groups = [f"{octets[i] << 8 | octets[i + 1]:x}" for i in range(0, 8, 2)]
-    return f"{GUA}::{':'.join(groups)}".replace("::", ":0:", 1)
+    return ":".join(f"{octets[i] << 8 | octets[i + 1]:x}" for i in range(0, 8, 2))

@@ -1,12 +1,13 @@
 """Tests browsing for services, with a responder on loopback instead of the multicast group."""
 
+import errno
 import ipaddress
 import socket
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -281,8 +282,8 @@ def test_overloaded_link_is_queried_host_by_host():
     assert later
     assert not any(b"\x02P1\x04_ipp" in question for question in later)
     assert findings.limitations[-1] == (
-        "mDNS: more was announced on eth0 than could be read, so 1 hosts were queried one by one:"
-        " 0 answered"
+        "mDNS: not all packets on eth0 could be sent or read, so the hosts were queried one by one:"
+        " 0 of 1 answered"
     )
 
 
@@ -321,6 +322,39 @@ def test_dropped_packets_are_counted_by_the_kernel():
             for _ in range(50):
                 sender.sendto(bytes(1000), full.getsockname())
         assert link.lost() > 0 or sys.platform != "linux"
+
+
+class FullAtFirst(socket.socket):
+    """A socket that refuses the first packets, as the kernel does if a table is full."""
+
+    refused = 0
+
+    def sendto(self, packet: bytes, to: Any) -> int:  # type: ignore[override]
+        if self.refused < 10:
+            self.refused += 1
+            raise OSError(errno.ENOBUFS, "No buffer space available")
+        return super().sendto(packet, to)
+
+
+def test_questions_that_could_not_be_sent_are_sent_again():
+    def open_to(interface: Interface) -> LinkSockets:
+        link = to_responder(responder)(interface)
+        (ready,) = link.sockets
+        link.sockets = [FullAtFirst(fileno=ready.detach())]
+        link.sockets[0].setblocking(False)
+        return link
+
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+    with Responder({IPP: [packet]}) as responder:
+        findings = browse(
+            [LAN],
+            NetworkJob(max_services=10),
+            time.monotonic() + 60,
+            FakeRun(),
+            open_link=open_to,
+            schedule=QUICK,
+        )
+    assert [each.instance for each in findings.services] == ["Kitchen"]
 
 
 def test_deadline_ends_browsing_and_is_reported():
