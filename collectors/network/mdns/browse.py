@@ -223,7 +223,7 @@ def _describe(announcer: str, watches: Sequence[Watch]) -> str:
 def _state(watches: Sequence[Watch]) -> SourceState:
     if not watches:
         return SourceState("unsupported", "no interface has an address that mDNS can use")
-    if any(watch.link.has_sent for watch in watches):
+    if any(watch.link.sent for watch in watches):
         return SourceState("succeeded")
     problems = "; ".join(p for watch in watches for p in watch.link.all_problems())
     return SourceState("failed", problems or "stopped before the first question")

@@ -22,6 +22,7 @@ from collectors.network.mdns.services import known_instances, missing
 from collectors.network.mdns.sockets import LinkSockets
 from collectors.network.mdns.wire import (
     Question,
+    is_question,
     known_answer_packets,
     parse_response,
     question_packets,
@@ -69,7 +70,8 @@ class Watch:
     of queries. ``seen`` are hashes of the packets so far. ``lost`` is the kernel's count of dropped
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
     ``has_received``: a packet arrived from another machine, that is, from an address that is not in
-    ``own``.
+    ``own``. ``questions_of_machine`` counts the questions that arrived from an address in ``own``.
+    The kernel delivers also those that this session sent.
     """
 
     link: LinkSockets
@@ -81,11 +83,17 @@ class Watch:
     losses: int = 0
     own: frozenset[str] = frozenset()
     has_received: bool = False
+    questions_of_machine: int = 0
 
     @property
     def is_crowded(self) -> bool:
         """Whether records were left out or packets were lost."""
         return self.records.is_overloaded or self.losses > 0 or self.link.lost() > self.lost
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether another program on this machine asks questions, too."""
+        return self.questions_of_machine > self.link.sent
 
 
 class Session:
@@ -196,7 +204,10 @@ class Session:
             watch.queried_types.update(types)
             # If a host floods the link, known answers may be forged. A host does not answer a
             # question that lists its answer as known. So no known answers are sent in that case.
-            known = {} if records.is_overloaded else known_instances(records)
+            # Avahi does not answer any program of this machine for 0.7 s after a known answer. So
+            # a second program that asks at the same time would receive nothing.
+            is_without = records.is_overloaded or watch.is_shared
+            known = {} if is_without else known_instances(records)
             watch.link.send(self._round_packets(known, types))
 
     def _round_packets(
@@ -249,7 +260,10 @@ def _receive(watch: Watch, key: selectors.SelectorKey) -> None:
             return
         source, packet = received
         mark = hash(received)
-        watch.has_received = watch.has_received or bool(source and source not in watch.own)
+        if source in watch.own:
+            watch.questions_of_machine += is_question(packet)
+        elif source:
+            watch.has_received = True
         if source and mark not in watch.seen:
             if len(watch.seen) < _SEEN_MAX:
                 watch.seen.add(mark)

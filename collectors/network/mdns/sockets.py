@@ -47,9 +47,9 @@ class LinkSockets:
     """The sockets of one interface, and the networks of its addresses.
 
     ``problems`` describe the sockets that could not be opened. ``refusal`` is the last error of
-    sending. It is a problem only if no packet could be sent (``has_sent``). ``destinations`` maps
-    an address family to the multicast group and port. ``unsent`` counts packets for which the
-    kernel had no room, for example because the neighbour table was full (arp(7)).
+    sending. It is a problem only if no packet could be sent. ``destinations`` maps an address
+    family to the multicast group and port. ``sent`` counts packets, and ``unsent`` those for which
+    the kernel had no room, for example because the neighbour table was full (arp(7)).
     """
 
     name: str
@@ -57,7 +57,7 @@ class LinkSockets:
     networks: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...] = ()
     sockets: list[socket.socket] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    has_sent: bool = False
+    sent: int = 0
     destinations: Mapping[int, tuple[str, int]] = field(default_factory=lambda: DESTINATIONS)
     refusal: str | None = None
     unsent: int = 0
@@ -66,8 +66,7 @@ class LinkSockets:
     def send(self, packets: Iterable[bytes]) -> None:
         """Send packets to the multicast group of each address family."""
         for packet in packets:
-            taken = [self._send(each, packet) for each in self.sockets]
-            self.has_sent = self.has_sent or any(taken)
+            self.sent += sum([self._send(each, packet) for each in self.sockets])
 
     def receive(self, from_socket: socket.socket) -> tuple[str, bytes] | None:
         """Return the source and the bytes of the next waiting packet, or None if none is waiting.
@@ -106,7 +105,7 @@ class LinkSockets:
 
     def all_problems(self) -> tuple[str, ...]:
         """Return the descriptions of errors that prevented opening or sending."""
-        refusal = (self.refusal,) if self.refusal and not self.has_sent else ()
+        refusal = (self.refusal,) if self.refusal and not self.sent else ()
         return (*self.problems, *refusal)
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ _RECORD = struct.Struct("!HHIH")
 _FIRST_QUESTION = b"\xc0\x0c"  # a compression pointer to the name that follows the header
 _TYPES = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
 _CLASS_IN = 1
-_TRUNCATED = 0x0200
+_RESPONSE, _TRUNCATED = 0x8000, 0x0200  # flags of the header
 _LABEL_MAX_BYTES = 63
 _NAME_MAX_BYTES = 255
 _KNOWN_TTL_S = 4500
@@ -125,6 +125,11 @@ def known_answer_packets(
         _HEADER.pack(0, _TRUNCATED if index < last else 0, int(index == 0), answers, 0, 0) + body
         for index, (answers, body) in enumerate(bodies)
     )
+
+
+def is_question(data: bytes) -> bool:
+    """Return whether a packet is a question, and not a response. Never raises."""
+    return len(data) >= _HEADER.size and not _HEADER.unpack_from(data)[1] & _RESPONSE
 
 
 def parse_response(data: bytes) -> tuple[Record, ...]:

@@ -18,7 +18,7 @@ from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
 from collectors.network.mdns.records import Quota
 from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
-from collectors.network.mdns.wire import PointerRecord
+from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
 from collectors.network.observations import MdnsFindings, Wanted
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
@@ -238,6 +238,18 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
             schedule=replace(QUICK, second_round_s=0.0, settle_s=0.0),
         )
     assert [each.instance for each in findings.services] == ["Kitchen"]
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_known_answers_are_not_sent_beside_another_program_that_asks(is_shared: bool):
+    packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
+    (question,) = question_packets([type_question("_http._tcp")])
+    others = [question] * 50 if is_shared else []
+    with Responder({IPP: [packet, *others]}) as responder:
+        findings = browse_loopback(responder)
+    assert [each.instance for each in findings.services] == ["Kitchen"]
+    later = [each for each in responder.questions[1:] if IPP in each]
+    assert [b"\x07Kitchen\x04_ipp" in each for each in later[:1]] == [not is_shared]
 
 
 def test_repeated_question_is_timed_from_its_first_sending():
