@@ -155,7 +155,8 @@ def make_root(release: str, directory: Path) -> None:
     # debootstrap has no script for a release that is newer than itself. Use its script for sid.
     script = () if (SCRIPTS / release).exists() else (SCRIPTS / "sid",)
     words = (included, release, directory, mirror(), *script)
-    run("debootstrap", "--variant=minbase", *words)
+    # What debootstrap mounts disappears with its mount namespace, even if it is killed.
+    run("unshare", "--mount", "debootstrap", "--variant=minbase", *words)
     for kept in ("var/cache/apt/archives", "var/lib/apt/lists"):
         shutil.rmtree(directory / kept)
     # debootstrap does not write this file; Debian's installer does.

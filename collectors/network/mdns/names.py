@@ -77,7 +77,7 @@ class _Names:
                 # in between could be missed.
                 is_complete = discoveries.is_complete
                 self._add_addresses(discoveries.hosts())
-                if now >= next_s and self._ask(now):
+                if now >= next_s and self._ask(now, rounds=1 if is_complete else ROUNDS):
                     next_s = now + _BATCH_INTERVAL_S
                 if is_complete and not self._waits(now):
                     return
@@ -102,13 +102,16 @@ class _Names:
             if name not in self._answers.names
         )
 
-    def _ask(self, now: float) -> bool:
-        """Query the hosts whose next query is due. Returns whether there were any."""
+    def _ask(self, now: float, rounds: int) -> bool:
+        """Query the hosts whose next query is due, each at most ``rounds`` times.
+
+        Returns whether there were any.
+        """
         due = [
             name
             for name, tries in self._tries.items()
             if name not in self._answers.names
-            and (not tries or (tries < ROUNDS and now >= self._sent_at_s[name] + ROUND_INTERVAL_S))
+            and (not tries or (tries < rounds and now >= self._sent_at_s[name] + ROUND_INTERVAL_S))
         ]
         for name in due:
             self._tries[name] += 1

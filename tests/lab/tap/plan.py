@@ -99,6 +99,25 @@ def with_mute_pages(plan: LabPlan, count: int) -> LabPlan:
     return replace(plan, hosts=tuple(hosts))
 
 
+def with_silent_hosts(plan: LabPlan) -> LabPlan:
+    """Let a quarter of the hosts drop packets to closed ports, and all Wi-Fi hosts lose their first
+    ARP request.
+    """
+    rng = random.Random(plan.seed)
+    silent = {host.address for host in rng.sample(plan.hosts[1:], len(plan.hosts) // 4)}
+    hosts = (
+        replace(
+            host,
+            filtered_ports=tuple(port for port in VENUE_PORTS if port not in host.open_ports)
+            if host.address in silent
+            else host.filtered_ports,
+            loses_first_arp=host.loss > 0,
+        )
+        for host in plan.hosts
+    )
+    return replace(plan, hosts=tuple(hosts))
+
+
 def _sample(
     rng: random.Random, network: ipaddress.IPv4Network | ipaddress.IPv6Network, count: int
 ) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
