@@ -90,10 +90,15 @@ class Watch:
         """Whether records were left out or packets were lost."""
         return self.records.is_overloaded or self.losses > 0 or self.link.lost() > self.lost
 
-    @property
-    def is_shared(self) -> bool:
-        """Return whether another program on this machine asks questions, too."""
-        return self.questions_of_machine > self.link.sent
+    def known_answers(self) -> Mapping[str, list[tuple[str, ...]]]:
+        """Return the instances to list in the questions: hosts do not answer with them again.
+
+        If a host floods the link, the records may be forged. If another program on this machine
+        asks questions, too, it would receive nothing: Avahi leaves out a known answer for 0.7 s, for
+        all programs of the machine. Returns {} in both cases.
+        """
+        is_alone = self.questions_of_machine <= self.link.sent
+        return known_instances(self.records) if is_alone and not self.records.is_overloaded else {}
 
 
 class Session:
@@ -202,13 +207,7 @@ class Session:
             records.next_round()
             types = tuple(dict.fromkeys((*self._types, *records.types)))
             watch.queried_types.update(types)
-            # If a host floods the link, known answers may be forged. A host does not answer a
-            # question that lists its answer as known. So no known answers are sent in that case.
-            # Avahi does not answer any program of this machine for 0.7 s after a known answer. So
-            # a second program that asks at the same time would receive nothing.
-            is_without = records.is_overloaded or watch.is_shared
-            known = {} if is_without else known_instances(records)
-            watch.link.send(self._round_packets(known, types))
+            watch.link.send(self._round_packets(watch.known_answers(), types))
 
     def _round_packets(
         self, instances: Mapping[str, list[tuple[str, ...]]], types: Sequence[str]
