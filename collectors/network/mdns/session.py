@@ -94,8 +94,8 @@ class Watch:
         """Return the instances to list in the questions: hosts do not answer with them again.
 
         If a host floods the link, the records may be forged. If another program on this machine
-        asks questions, too, it would receive nothing: Avahi leaves out a known answer for 0.7 s, for
-        all programs of the machine. Returns {} in both cases.
+        asks questions, too, it would receive nothing: Avahi leaves out a known answer for 0.7 s,
+        for all programs of the machine. Returns {} in both cases.
         """
         is_alone = self.questions_of_machine <= self.link.sent
         return known_instances(self.records) if is_alone and not self.records.is_overloaded else {}
