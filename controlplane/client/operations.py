@@ -38,7 +38,7 @@ class Operation(Generic[Body, Reply]):
 
 
 class OperationsClient(ServiceCalls):
-    """Every operation of the facade: those of devices, of operators, of support and for figures."""
+    """Every operation of the facade: for devices, operators, support and figures."""
 
     challenge = Operation(
         routes.CHALLENGE, device_operations.ChallengeRequest, device_operations.ChallengeReply

@@ -36,7 +36,9 @@ from controlplane.storage.oauth_tables import (
 GRANTS_MAX: Final = 50
 """Maximum number of grants of one user. Beyond it, a new grant ends the least recently used one."""
 TOKENS_MAX: Final = 500
-"""Maximum number of tokens of each kind of one grant. The used ones that expire first are deleted.
+"""Maximum number of access tokens, and of refresh tokens, of one grant.
+
+If there are more, used tokens are deleted first. Of these, the token that expires first is deleted.
 """
 
 
@@ -216,6 +218,6 @@ def end(session: Session, grant: OAuthGrant) -> None:
 def _make_room(session: Session, user_id: UUID, now: datetime) -> None:
     query = select(OAuthGrant).where(OAuthGrant.user_id == user_id)
     kept = session.scalars(query.order_by(OAuthGrant.last_used_at.desc(), OAuthGrant.id)).all()
-    for place, row in enumerate(kept):
-        if place >= GRANTS_MAX - 1 or row.expires_at <= now:
+    for number, row in enumerate(kept):
+        if number >= GRANTS_MAX - 1 or row.expires_at <= now:
             end(session, row)

@@ -78,7 +78,7 @@ def describe_business_data(
     _context: ToolContext, arguments: DescribeBusinessDataArguments
 ) -> tuple[str, BusinessDataDescription]:
     names = [arguments.dataset] if arguments.dataset is not None else list(_ROWS)
-    answer = BusinessDataDescription(datasets=tuple(_described(name) for name in names))
+    answer = BusinessDataDescription(datasets=tuple(_describe(name) for name in names))
     return f"Datasets: {', '.join(names)}.", answer
 
 
@@ -127,7 +127,7 @@ _CATALOG_EXAMPLES: Final = (
 
 
 @cache
-def _described(name: DatasetName) -> DatasetDescription:
+def _describe(name: DatasetName) -> DatasetDescription:
     tool, row = _ROWS[name]
     is_figures = name == "salesFigures"
     return DatasetDescription(

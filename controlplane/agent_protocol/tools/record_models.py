@@ -15,7 +15,7 @@ from controlplane.merchant.sales import PaymentType
 RECORDS_MAX: Final = 100
 RECORDS_USUAL: Final = 20
 FINDINGS_MAX: Final = 5
-"""Maximum number of reports on a page with their findings: each report must be parsed."""
+"""Maximum number of reports on a page with findings. To find them, each report must be parsed."""
 
 Dataset = Literal[
     "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports"
@@ -60,7 +60,7 @@ class LineRecord(Tolerant):
     quantity_unit: str | None
     unit_price_cents: Cents
     discount_cents: Cents = Field(
-        description="discount of the line, and its share of the sale's discount"
+        description="discount of the line, plus the line's share of the sale's discount"
     )
     total_cents: Cents = Field(description="paid amount, tax included")
 
@@ -121,7 +121,7 @@ class PointOfSaleRecord(Tolerant):
 class FindingRecord(Tolerant):
     severity: Severity = Field(description="bad, warn, good or muted")
     sentences: Array[str] = Field(description="what is wrong, one sentence for each match")
-    more_count: Count = Field(description="further matches without a sentence")
+    more_count: Count = Field(description="number of further matches, which have no sentence")
     fix: str = Field(description="what to do")
 
 
