@@ -30,7 +30,8 @@ class Settings:
         organization_call_share: share of one processor that an organization may use for the calls
             of its keys with a write grant. Its read-only keys have an equal share of their own.
         long_call_processes: processes for operations that can take long, such as figures.
-        organization_long_calls_max: calls of such operations that may wait for a process.
+        organization_long_calls_max: maximum number of calls of these operations that wait
+            for a process.
         device_report_bytes: bytes of reports that one device can send in a day (UTC).
         organization_report_bytes: bytes of reports that all devices of an organization can send in
             a day. Unlike other limits, the two limits of report bytes are counted in the

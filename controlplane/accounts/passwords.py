@@ -168,7 +168,7 @@ def hasher(memory_kib: int, passes: int) -> PasswordHasher:
 
 
 def hashed(password: str, memory_kib: int, passes: int) -> str:
-    """Return the hash of a password. It is slow: do not call it in the event loop."""
+    """Return the hash of a password. Hashing is slow: do not call this in the event loop."""
     return hasher(memory_kib, passes).hash(_plain(password))
 
 

@@ -49,7 +49,7 @@ def _try_lock(session: Session) -> bool:
 
 
 def _record_evaluation(session: Session, now: datetime, settings: Settings) -> Monitoring:
-    """Store the time of this evaluation. Return it with the time of the last restart.
+    """Store the time of this evaluation. Return the times of this evaluation and the last restart.
 
     The service was down if the previous evaluation is older than a heartbeat interval, and older
     than two evaluation intervals. Then the pause is stored as an outage of the service, and this

@@ -1,4 +1,4 @@
-"""The completed sales of a period as CSV, for the console. The contract does not define it."""
+"""The completed sales of a period as CSV, for the console. The contract has no such table."""
 
 from collections.abc import Iterator
 from typing import Any, Final

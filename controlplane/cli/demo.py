@@ -87,7 +87,7 @@ def _report(client: OperationsClient, batch: RequestBatch) -> ReportDetail:
     batch.wait()
     (request,) = batch.requests
     if not request.report_ids:
-        raise CommandError(f"a request has no report: it is {request.status}")
+        raise CommandError(f"a request has no report: its status is {request.status}")
     return client.report(ReportDetailRequest(report_id=request.report_ids[-1]))
 
 

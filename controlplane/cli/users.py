@@ -185,7 +185,7 @@ def _known_user(session: Session, options: argparse.Namespace) -> User | None:
     if not options.known:
         raise UsageError(
             f"{user.email} has an account already, as a member of {', '.join(organizations)}",
-            "If it is the account of this user, repeat with --known. If not, or if you are not"
+            "If the account belongs to this user, repeat with --known. If not, or if you are not"
             f" sure, first run: venue-control users password {user.email}",
         )
     return user

@@ -26,7 +26,7 @@ Reply = TypeVar("Reply", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Body, Reply]):
-    """A descriptor that becomes a method of the client: it posts a body and returns the reply."""
+    """A descriptor for a method of the client that posts a body and returns the reply."""
 
     path: str
     body: type[Body]

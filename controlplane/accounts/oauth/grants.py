@@ -34,7 +34,7 @@ from controlplane.storage.oauth_tables import (
 )
 
 GRANTS_MAX: Final = 50
-"""Maximum number of grants of one user. Beyond it, a new grant ends the least recently used one."""
+"""Maximum number of grants of one user. A further grant ends the least recently used one."""
 TOKENS_MAX: Final = 500
 """Maximum number of access tokens, and of refresh tokens, of one grant.
 
@@ -70,7 +70,7 @@ def add_code(
 
 
 def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAuthCode | None:
-    """Return the row of a code, or None if it is not valid. Lock the row of its user.
+    """Return the row of a code, or None if the code is not valid. Lock the row of the user.
 
     If the code was already exchanged, its grant is ended (RFC 6749, 4.1.2).
     """
@@ -152,7 +152,9 @@ def _delete_oldest(session: Session, grant: OAuthGrant, kind: TokenKind) -> None
 def take_refresh_token(
     session: Session, token: str, now: datetime
 ) -> tuple[OAuthToken, OAuthGrant] | None:
-    """Return a refresh token and its grant, or None if it is not valid. Lock the row of its user.
+    """Return a refresh token and its grant. Lock the row of the user.
+
+    Returns None if the token is not valid.
 
     If the token was already exchanged, a copy might have been stolen. Therefore its grant is ended
     (RFC 9700, 4.14.2).

@@ -1,4 +1,4 @@
-"""business_context: the organization, the credential, its locations, and the days with sales."""
+"""business_context: the organization, the credential, the locations, and the days with sales."""
 
 from collections.abc import Collection
 from typing import Any, Final, Literal

@@ -235,9 +235,9 @@ QUERY_SALES = tool(
     "Sales figures",
     "Figures of completed sales and refunds over local days, grouped by up to two of month, day,"
     " hour, weekday, location, paymentType, item, category, employee. To compare two periods, call"
-    " it once for each. Rows, limit and totals apply to each currency separately. Within a"
-    " currency, rows are sorted by time, then by netCents, highest first. The figures equal those"
-    " of the dashboard. In the result, coverage counts incomplete data. describe_business_data"
-    " describes the metrics.",
+    " this tool once for each period. Rows, limit and totals apply to each currency separately."
+    " Within a currency, rows are sorted by time, then by netCents, highest first. The figures"
+    " equal those of the dashboard. In the result, coverage counts incomplete data."
+    " describe_business_data describes the metrics.",
     is_long=True,
 )

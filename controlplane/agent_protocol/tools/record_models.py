@@ -27,10 +27,10 @@ class RecordFilters(Exact):
         default=None, description="ids of locations; default: all that you have access to"
     )
     since: Absent[Timestamp] = Field(
-        default=None, alias="from", description="a time with its offset, inclusive"
+        default=None, alias="from", description="a time with a UTC offset, inclusive"
     )
     until: Absent[Timestamp] = Field(
-        default=None, alias="to", description="a time with its offset, exclusive"
+        default=None, alias="to", description="a time with a UTC offset, exclusive"
     )
     payment_type: Absent[PaymentType] = None
     employee_id: Absent[NonEmptyText] = None
@@ -38,7 +38,7 @@ class RecordFilters(Exact):
     number: Absent[NonEmptyText] = Field(default=None, description="number of a sale")
     ticket_number: Absent[NonEmptyText] = Field(
         default=None,
-        description="short number on a receipt; it repeats, so give from and to as well",
+        description="short number on a receipt; numbers repeat, so give from and to as well",
     )
     instance_id: Absent[Uuid] = Field(default=None, description="instanceId of a device")
 

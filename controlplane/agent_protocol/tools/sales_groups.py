@@ -64,7 +64,7 @@ METRICS: Final[Mapping[Metric, str]] = {
     "refundedFeeCents": "refunded municipality fee",
     "refundTipCents": "refunded tips",
     "knownVatCents": "tax of lines and refunds whose tax is known",
-    "vatCents": "tax of lines and refunds, null unless all of it is known",
+    "vatCents": "tax of lines and refunds, null unless all taxes are known",
     "netWithoutVatCents": "netCents less vatCents",
     "tradingRevenueCents": "sales less their refunds, at the hour of the sale",
     "quantityMilli": "quantity sold, in thousandths of the unit",
@@ -337,7 +337,7 @@ def _item(ranked: Ranked) -> Mapping[str, Any]:
 def _split(
     part: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
 ) -> Iterable[tuple[str | None, Mapping[int, ItemSums]]]:
-    """Return the sums by category with ``is_split``, otherwise all sums with category None."""
+    """Return the sums of each category. Without ``is_split``, the category of all sums is None."""
     if not is_split:
         return [(None, part)]
     results: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)
