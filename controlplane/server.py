@@ -37,8 +37,8 @@ clients, and `FILES_FOR_CALLS`.
 """
 BACKLOG = 512
 UNSENT_MAX_BYTES = 65_536
-"""The system keeps at most this much of a reply that its client does not accept. Otherwise it would
-keep megabytes for each client that does not read.
+"""The system buffers at most this much of a reply for a client that does not read. By default, the
+system buffers megabytes.
 """
 COLLECT_AFTER = 50_000
 """Allocations between two garbage collections. With Python's default of 700, the garbage
@@ -94,8 +94,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def with_room_for_calls(settings: Settings) -> Settings:
-    """Raise the limit of open files as far as the system allows, and return ``settings`` with
-    limits of connections that this limit permits.
+    """Raise the limit of open files as far as the system allows.
+
+    Returns ``settings``, with fewer connections if the limit of open files requires this.
     """
     if sys.platform == "win32":
         return settings

@@ -44,7 +44,7 @@ def run_workers(
 ) -> int:
     """Run ``count`` processes until SIGTERM or SIGINT. Returns 1 if none of them started."""
     ready = _spawn.Event()
-    workers = [_start(work, listener, ready, place) for place in range(count)]
+    workers = [_start(work, listener, ready, number) for number in range(count)]
     try:
         with _signals_raise():
             while not ready.wait(0.1):
@@ -65,9 +65,9 @@ def parent_sentinel() -> int | None:
     return None if parent is None else int(parent.sentinel)
 
 
-def _start(work: Work, listener: socket.socket, ready: Event, place: int) -> SpawnProcess:
+def _start(work: Work, listener: socket.socket, ready: Event, number: int) -> SpawnProcess:
     # A replacement gets the name of the dead worker, so that its metrics continue.
-    worker = _spawn.Process(target=work, args=(listener, ready.set), name=f"worker-{place}")
+    worker = _spawn.Process(target=work, args=(listener, ready.set), name=f"worker-{number}")
     worker.start()
     return worker
 
@@ -82,11 +82,11 @@ def _replace_dead(
     while not connection.wait([worker.sentinel for worker in workers], timeout_s):
         notifier.alive()
     time.sleep(RESTART_AFTER_S)
-    for place, worker in enumerate(workers):
+    for number, worker in enumerate(workers):
         if not worker.is_alive():
             log.error("worker %s ended with %s, starting another one", worker.pid, worker.exitcode)
             worker.close()
-            workers[place] = _start(work, listener, ready, place)
+            workers[number] = _start(work, listener, ready, number)
 
 
 def _end(workers: list[SpawnProcess]) -> None:

@@ -1,7 +1,7 @@
 """A cache of verified API keys, so that not every call reads the database.
 
 A periodic poll finds revoked keys and owners with changed permissions. Entries are valid for
-``cached_s`` after the last poll. If no poll succeeds in this time, every call reads the database.
+``cached_s`` after the last successful poll. After this time, every call reads the database.
 """
 
 import math

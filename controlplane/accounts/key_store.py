@@ -55,7 +55,8 @@ def add_keys(
 
     Args:
         owner_id: the user whose permissions the keys have, if any.
-        unused_until: when the keys are revoked if they were never used. None means never.
+        unused_until: time at which keys that were never used are revoked. None means that they are
+            not revoked.
     """
     for key in keys:
         row = ApiKey(

@@ -1,9 +1,9 @@
 """Hashes and verifies passwords with argon2id (RFC 9106), in one thread.
 
 Verification is slow and takes memory on purpose. It also runs for unknown accounts, so that its
-duration does not reveal whether an account exists. Strangers can request it, so the thread has a
-lower priority than calls, and the queue before it is fair: networks take turns, and a user whose
-network is known comes first.
+duration does not reveal whether an account exists. Strangers can request it. Therefore the
+thread has a lower priority than other threads of the service, and its queue is fair: networks take
+turns, and a user whose network is known comes first.
 """
 
 import asyncio
@@ -37,8 +37,10 @@ WAITING_MAX: Final = 128
 """Maximum number of calls that wait. If there are more, the last one in the queue is refused. A
 call that waits takes no memory for its hash."""
 NETWORK_CALLS_MAX: Final = 10
-"""Maximum number of calls of one network that wait or run. Further calls are refused. Sign-ins of a
-network do not reach it: `controlplane.accounts.throttle` permits ten unfinished ones. Joins may.
+"""Maximum number of calls of one network that wait or run. Further calls are refused.
+
+Sign-ins do not exceed this maximum, because `controlplane.accounts.throttle` permits at most ten
+unfinished sign-ins of a network. Invited users who create an account can exceed it.
 """
 SALT_BYTES: Final = 16
 HASH_BYTES: Final = 32
@@ -59,11 +61,11 @@ class _Job:
 
 
 class Passwords:
-    """``verify`` and ``hash`` are used from one event loop; ``close`` ends the thread.
+    """Hashes and verifies passwords. Use it from one event loop. ``close`` ends the thread.
 
-    Their argument ``network`` is the network of the caller. ``is_known`` is whether the caller is
-    signed in, or has a session that was created in this network. An invitation is not enough: one
-    link can be used from many networks at once.
+    The argument ``network`` is the network of the caller. ``is_known`` is whether the caller is
+    signed in, or has a session that was created in this network. A caller with an invitation is not
+    known: many networks can use the link of one invitation at once.
     """
 
     def __init__(self, memory_kib: int, passes: int) -> None:
@@ -166,7 +168,7 @@ def hasher(memory_kib: int, passes: int) -> PasswordHasher:
 
 
 def hashed(password: str, memory_kib: int, passes: int) -> str:
-    """Return the hash of a password. It is slow: do not call it in the event loop."""
+    """Return the hash of a password. Hashing is slow: do not call this in the event loop."""
     return hasher(memory_kib, passes).hash(_plain(password))
 
 
@@ -182,7 +184,7 @@ def _plain(password: str) -> str:
 
 
 def _dummy_hash(memory_kib: int, passes: int) -> str:
-    """Return a hash of an unknown password, which takes as long to verify as any other."""
+    """Return a hash of an unknown password. Its verification takes as long as any other."""
     salt, value = (_base64(secrets.token_bytes(size)) for size in (SALT_BYTES, HASH_BYTES))
     return f"$argon2id$v=19$m={memory_kib},t={passes},p=1${salt}${value}"
 

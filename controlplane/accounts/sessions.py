@@ -80,7 +80,7 @@ def is_known_network(session: Session, user_id: UUID, address: str, now: datetim
 
 
 def end(session: Session, session_id: UUID, user_id: UUID) -> bool:
-    """End a session. Returns whether the user had it."""
+    """End a session. Returns False if the user has no such session."""
     row = session.get(SignInSession, session_id)
     if row is None or row.user_id != user_id:
         return False

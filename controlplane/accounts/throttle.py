@@ -39,7 +39,7 @@ class Try:
 
 
 def begin(session: Session, email: str, address: str, now: datetime) -> Try:
-    """Count an attempt as failed, or refuse it if there were too many."""
+    """Count an attempt as failed, or refuse the attempt if too many have failed."""
     account = _subject("account", email_key(email))
     network = _subject("address", network_of(address))
     if session.get_bind().dialect.name == "postgresql":

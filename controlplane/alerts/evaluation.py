@@ -36,9 +36,9 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
     )
     # No heartbeat arrives while the service is down. After a restart, no device becomes offline
     # until all devices have had the time to send a heartbeat.
-    moved = update_liveness(session, now, settings.offline_window) if can_detect_offline else {}
+    changed = update_liveness(session, now, settings.offline_window) if can_detect_offline else {}
     _evaluate_locations(session, now, settings, can_detect_offline=can_detect_offline)
-    return moved
+    return changed
 
 
 def _try_lock(session: Session) -> bool:
@@ -49,11 +49,11 @@ def _try_lock(session: Session) -> bool:
 
 
 def _record_evaluation(session: Session, now: datetime, settings: Settings) -> Monitoring:
-    """Store the time of this evaluation. Return it with the time of the last restart.
+    """Store the time of this evaluation. Return the times of this evaluation and the last restart.
 
-    If the previous evaluation is longer ago than the longer of a heartbeat interval and two
-    evaluation intervals, the service was down, and evaluations restart now. This is stored as an
-    outage of the service.
+    The service was down if the previous evaluation is older than a heartbeat interval, and older
+    than two evaluation intervals. Then the pause is stored as an outage of the service, and this
+    evaluation counts as a restart.
     """
     row = session.get(MonitoringState, 1)
     if row is None:

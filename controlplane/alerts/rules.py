@@ -3,28 +3,27 @@
 Conditions are ``offline`` and ``broken`` of a device, and ``site_outage`` of a location. Each
 evaluation finds a condition active, inactive or unknown.
 
-1. A condition *begins* at the first evaluation that finds it active after an evaluation that did
-   not find it active. If an evaluation finds the condition unknown before its alert has fired, the
-   condition must begin again.
+1. A condition *begins* at an evaluation that finds it active if the previous evaluation did not.
+   If an evaluation finds the condition unknown before its alert has fired, the condition begins
+   again at the next evaluation that finds it active.
 2. An alert *fires* once every evaluation for ``fire_after`` has found the condition active.
 3. A firing alert *resolves* once the condition has been inactive for ``resolve_after``. An
    evaluation that finds the condition active restarts this time. An evaluation that finds it
    unknown does not restart it.
-4. A condition *changes* when its value is different from its last known value, which is active or
-   inactive. At the fourth change within an hour the condition is *flapping*, and an alert about the
-   flapping fires. This alert resolves when the last change is an hour old. While a condition is
-   flapping, its own alert does not fire, but it can resolve.
-5. A location has a site outage while enough of its devices are offline that became offline within
-   ``outage_window`` of each other. A group of devices is *enough* if it contains all devices that
-   were online before, and at least two devices. It is also enough if it contains at least four
-   fifths of the devices that were online before, and at least three devices. Once the alert has
-   fired, the outage lasts as long as enough devices are offline, no matter when they became
-   offline.
+4. A condition *changes* when it becomes active or inactive. Evaluations that find it unknown are
+   ignored here. At the fourth change within an hour, the condition is *flapping*, and an alert
+   about the flapping fires. This alert resolves when the last change is an hour old. While a
+   condition is flapping, its own alert does not fire, but it can resolve.
+5. A location has a site outage while *enough* of its devices are offline, and these devices became
+   offline within ``outage_window`` of each other. All devices that were online before are enough
+   if there are at least two of them. At least four fifths of the devices that were online before
+   are enough if these are at least three devices. Once the alert has fired, the outage lasts as
+   long as enough devices are offline, no matter when they became offline.
 6. While the site outage of a location is active, firing or flapping, no ``offline`` alert of its
    devices fires.
 7. A device is offline only if it should be online (`devices.locations.status`), and only after
    monitoring has run for long enough (``can_detect_offline``). If a device with a fault is in
-   maintenance, its ``broken`` is unknown.
+   maintenance, its condition ``broken`` is unknown.
 8. The alerts of a device that is no longer bound at the location resolve at once.
 """
 

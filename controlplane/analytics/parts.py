@@ -1,4 +1,4 @@
-"""The parts of a dashboard. Most of the deprecated operations use one of them."""
+"""The parts of a dashboard. Most of the deprecated operations use one part."""
 
 from controlplane.analytics import messages
 from controlplane.analytics.question import Question

@@ -19,9 +19,9 @@ from controlplane.operation.errors import invalid_field, not_found
 from controlplane.storage.merchant.merchant_tables import NO_CURRENCY, Location
 
 LOCATION_DAYS_MAX: Final = 50 * DAYS_MAX
-"""Maximum number of days of all locations for which hours are listed."""
+"""Maximum sum of the days of all locations in a query that lists hours."""
 HOURLY_DAYS_MAX: Final = 92
-"""Number of days for which hours are listed for any number of locations."""
+"""A query for at most this many days can list the hours of any number of locations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class Question:
         if any(days.count > days_max for days in self.days.values()):
             raise invalid_field(
                 "to",
-                f"must be less than {days_max} days after from: hours of {count} locations are"
-                " listed. Query fewer days or fewer locations",
+                f"must be less than {days_max} days after from, because the hours of {count}"
+                " locations are listed. Query fewer days or fewer locations",
             )
         return self.reader.hours(self.day_ranges)
 

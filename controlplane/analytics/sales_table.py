@@ -1,4 +1,4 @@
-"""The completed sales of a period as CSV, for the console. The contract does not define it."""
+"""The completed sales of a period as CSV, for the console. The contract has no such table."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -69,7 +69,7 @@ def _rows(
 
 
 def _query() -> Select[Any]:
-    """Return the query of the columns of `SaleRow`, which loads no objects to save memory."""
+    """Return the query for the columns of `SaleRow`. It loads no objects, to save memory."""
     lines = select(func.count()).where(SaleLine.sale == Sale.position).scalar_subquery()
     columns = (
         Sale.number, Sale.ticket_number, Sale.initiated_at, Sale.has_lines, Sale.discount,

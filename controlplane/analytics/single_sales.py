@@ -1,9 +1,9 @@
-"""Sums for groupings that no rollup contains: by employee, and by hour with articles or payments.
+"""Sums for groupings that no rollup contains: employees, and hours with articles or payment types.
 
-They are computed from sales and refunds. Each sale and each refund adds the same values as it adds
-to the rollup (`controlplane.merchant.rebuild`). A refund counts for its own hour, and for the
-employee who made the refund. The columns ``undone`` and ``undated_``, which are about the refunded
-sale, count for the hour and the employee of the sale.
+The sums are computed from sales and refunds. Each sale and each refund adds the same values as to
+the rollup (`controlplane.merchant.rebuild`). A refund counts for its own hour, and for the employee
+who made the refund. ``undone`` and the ``undated_`` columns are about the refunded sale. They count
+for the hour and the employee of that sale.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from controlplane.storage.merchant.merchant_tables import Employee
 from controlplane.storage.merchant.rollup_tables import DayRollup, ItemDayRollup
 
 DAYS_MAX: Final = 92
-"""Maximum number of days of such a query: it reads every sale of these days."""
+"""Maximum number of days of a query by these groupings, which reads every sale of these days."""
 DAY_US: Final = 86_400_000_000
 AROUND: Final = 2
 """Maximum distance in days between a local day and the same day in UTC."""
@@ -35,11 +35,11 @@ def sums_of_sales(
     day_ranges: Iterable[DayRange],
     columns: Sequence[str],
 ) -> Iterator[SumsByColumns[Part]]:
-    """Yield a currency, the values of ``columns``, and the sums for each combination of them.
+    """Yield the sums for each combination of a currency and values of ``columns``.
 
-    ``columns`` are some of employee, hour, day, location and payment_type, and snapshot for
-    `ItemSums`. The value of employee is the employee's id, or None for sales without an employee.
-    ``hour`` is the hour of the day.
+    The possible columns are employee, hour, day, location and payment_type. `ItemSums` also have
+    the column snapshot. The value of employee is the employee's id, or None for sales without an
+    employee. ``hour`` is the hour of the day.
     """
     query = select(Employee.position, Employee.id).where(
         Employee.organization_id == organization_id

@@ -2,8 +2,8 @@
 
 The option ``--database`` selects the database. Without this option, the environment variable
 ``VENUE_CONTROL_DATABASE`` selects it. Without both, root and the service's user use the database of
-the service that is installed on this machine. For other users, the default is a database file in
-their own state directory.
+the service that is installed on this machine, if there is one. Otherwise the default is a database
+file in the state directory of the user.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def database_error(error: Exception) -> CommandError:
     if isinstance(error, PermissionError):
         return ClosedError(
             f"this user cannot open the database {error.filename}",
-            "Run the command as its owner or as root, or use --database.",
+            "Run the command as the owner of the database or as root, or use --database.",
         )
     reason = str(getattr(error, "orig", None) or error).splitlines()[0]
     hint = "--database takes a URL or a file."

@@ -63,7 +63,7 @@ def device_named(text: str, devices: Sequence[Device]) -> Device:
 def report_of(client: OperationsClient, text: str) -> UUID:
     """Return the id of a report, given its id or the start of its id. Raises CommandError.
 
-    The contract can return a report only by its full id. For the start of an id, this function
+    The service returns a report only by its full id. For the start of an id, this function
     searches the newest reports of every device.
     """
     try:

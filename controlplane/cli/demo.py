@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
             keep(report, home)
             _show(report)
         for kind in KINDS:
-            print(f"Page: {_short(home / f'{kind}.html')}", flush=True)
+            print(f"Page: {_relative(home / f'{kind}.html')}", flush=True)
         if options.keep:
             _print("Open the console with this link, which works once. Ctrl-C ends the demo.")
             print(link, flush=True)
@@ -87,7 +87,7 @@ def _report(client: OperationsClient, batch: RequestBatch) -> ReportDetail:
     batch.wait()
     (request,) = batch.requests
     if not request.report_ids:
-        raise CommandError(f"a request has no report: it is {request.status}")
+        raise CommandError(f"a request has no report: its status is {request.status}")
     return client.report(ReportDetailRequest(report_id=request.report_ids[-1]))
 
 
@@ -126,8 +126,8 @@ def _print_indented(text: Text) -> None:
     console().print(Padding(text, (0, 0, 0, 2), expand=False))
 
 
-def _short(path: Path) -> str:
-    """Return a path relative to the current directory, if it is below it."""
+def _relative(path: Path) -> str:
+    """Return the path relative to the current directory if the path is in this directory."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 

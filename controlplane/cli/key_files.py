@@ -72,11 +72,11 @@ def plan(locations: Sequence[str], count: int, prefix: str) -> list[KeyFile]:
             name = " ".join(filter(None, (prefix, f"{location_id or 'key'}-{number:0{digits}}")))
             key = key_store.new_key(name=name, locations=[location_id] if location_id else [])
             files.append(KeyFile(key, f"{stem}-{number:0{digits}}.key"))
-    (most, times), *_ = Counter(each.file.casefold() for each in files).most_common(1)
+    (name, times), *_ = Counter(each.file.casefold() for each in files).most_common(1)
     if times > 1:
         raise UsageError(
-            f"two locations would have the file {most}: their ids differ only in characters that"
-            " file names cannot have",
+            f"two locations would have the file {name}: their ids differ only in upper and lower"
+            " case, or in characters that file names cannot have",
             "Create their keys in two directories.",
         )
     return files

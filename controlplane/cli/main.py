@@ -21,7 +21,10 @@ Verb = Callable[[argparse.Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns 0 for success, 1 for a failure, 2 for wrong usage."""
+    """Run one command and return its exit code.
+
+    0 is success, 1 a failure, 2 wrong usage, 3 missing access, and 130 an interruption (Ctrl-C).
+    """
     options = build_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

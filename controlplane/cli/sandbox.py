@@ -66,8 +66,8 @@ def load(options: argparse.Namespace) -> int:
         loaded, keys = in_database(options, work, may_create=True)
     took_s = time.monotonic() - began_s
     sys.stderr.write(
-        f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations "
-        f"from loc-0001, in {took_s:.0f} s.\n"
+        f"\r{loaded.sales} sales and {loaded.refunds} refunds at {loaded.locations} locations,"
+        f" generated in {took_s:.0f} s. The first location is loc-0001.\n"
         "Access of these keys: read only. Save the keys: they are shown only once.\n"
     )
     sys.stdout.write(

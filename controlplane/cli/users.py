@@ -164,8 +164,9 @@ def _email(options: argparse.Namespace) -> str:
 def _known_user(session: Session, options: argparse.Namespace) -> User | None:
     """Return the user with the address, or None if there is none and ``--known`` is not given.
 
-    No address is verified: the owner of any organization can invite any address, and the user of
-    the link sets the password of the new account. So only the operator knows whose account it is.
+    E-mail addresses are not verified. The owner of any organization can invite any address, and the
+    user who opens the link of the invitation sets the password of the new account. Therefore the
+    operator must confirm with ``--known`` that the account belongs to the new member.
     """
     user = find_user(session, options.email)
     if user is None:
@@ -184,7 +185,7 @@ def _known_user(session: Session, options: argparse.Namespace) -> User | None:
     if not options.known:
         raise UsageError(
             f"{user.email} has an account already, as a member of {', '.join(organizations)}",
-            "If it is the account of this user, repeat with --known. If not, or if you are not"
+            "If the account belongs to this user, repeat with --known. If not, or if you are not"
             f" sure, first run: venue-control users password {user.email}",
         )
     return user

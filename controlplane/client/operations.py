@@ -26,7 +26,7 @@ Reply = TypeVar("Reply", bound=Message)
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Body, Reply]):
-    """A descriptor that becomes a method of the client: it posts a body and returns the reply."""
+    """A descriptor for a method of the client that posts a body and returns the reply."""
 
     path: str
     body: type[Body]
@@ -38,7 +38,7 @@ class Operation(Generic[Body, Reply]):
 
 
 class OperationsClient(ServiceCalls):
-    """Every operation of the facade: those of devices, of operators, of support and for figures."""
+    """Every operation of the facade: for devices, operators, support and figures."""
 
     challenge = Operation(
         routes.CHALLENGE, device_operations.ChallengeRequest, device_operations.ChallengeReply

@@ -17,7 +17,7 @@ from controlplane.figures.sums import HourSums
 HourRow = Sequence[Any]
 """Position of the location, local hour, currency, and `HourSums`."""
 DayRow = Sequence[Any]
-"""Local day, currency, and `HourSums` of its sales."""
+"""Local day, currency, and `HourSums` of the day's sales."""
 
 
 def buckets(locations: Iterable[QueryLocation], rows: Iterable[HourRow]) -> dict[str, list[Bucket]]:

@@ -1,7 +1,7 @@
-"""Registered OAuth clients (RFC 7591). Anyone can register one, so their number is limited.
+"""Registered OAuth clients (RFC 7591). Anyone can register a client, so their number is limited.
 
-At the limit, clients that no user has authorized make room for new ones, so strangers cannot close
-the registration.
+At the limit, a registration deletes clients without a valid grant or code. Clients that no user has
+authorized are deleted first. Strangers therefore cannot block the registration of other clients.
 
 All clients are public clients, which have no secret: a secret in every copy of a program would be
 public. Instead, PKCE binds a code to the client that requested it.
@@ -44,7 +44,7 @@ def find_client(session: Session, client_id: str) -> OAuthClient | None:
 
 
 def display_name(name: str) -> str:
-    """Return the name to display, without invisible characters, for example for text direction."""
+    """Return the name without invisible characters, such as those that change text direction."""
     printable = "".join(each if each.isprintable() else " " for each in name)
     return " ".join(printable.split())[:NAME_MAX].strip() or UNNAMED
 
@@ -54,9 +54,10 @@ def _count(session: Session) -> int:
 
 
 def _make_room(session: Session, now: datetime) -> None:
-    """Delete some clients: first the oldest that never had a grant, then those with the oldest.
+    """Delete at most `DELETED_AT_ONCE` clients without a valid grant or code.
 
-    Clients with a valid grant, or with a code that is not exchanged yet, are kept.
+    First, clients that never had a grant are deleted, starting with the oldest registration. Then
+    other clients are deleted, starting with the oldest grant.
     """
     with_grant = select(OAuthGrant.client_id).where(OAuthGrant.expires_at > now)
     with_code = select(OAuthCode.client_id).where(OAuthCode.expires_at > now)

@@ -34,9 +34,11 @@ from controlplane.storage.oauth_tables import (
 )
 
 GRANTS_MAX: Final = 50
-"""Maximum number of grants of one user. Beyond it, a new grant ends the least recently used one."""
+"""Maximum number of grants of one user. A further grant ends the least recently used one."""
 TOKENS_MAX: Final = 500
-"""Maximum number of tokens of each kind of one grant. The used ones that expire first are deleted.
+"""Maximum number of access tokens, and of refresh tokens, of one grant.
+
+If there are more, used tokens are deleted first. Of these, the token that expires first is deleted.
 """
 
 
@@ -68,7 +70,7 @@ def add_code(
 
 
 def take_code(session: Session, code: str, client_id: str, now: datetime) -> OAuthCode | None:
-    """Return the row of a code, or None if it is not valid. Lock the row of its user.
+    """Return the row of a code, or None if the code is not valid. Lock the row of the user.
 
     If the code was already exchanged, its grant is ended (RFC 6749, 4.1.2).
     """
@@ -150,7 +152,9 @@ def _delete_oldest(session: Session, grant: OAuthGrant, kind: TokenKind) -> None
 def take_refresh_token(
     session: Session, token: str, now: datetime
 ) -> tuple[OAuthToken, OAuthGrant] | None:
-    """Return a refresh token and its grant, or None if it is not valid. Lock the row of its user.
+    """Return a refresh token and its grant. Lock the row of the user.
+
+    Returns None if the token is not valid.
 
     If the token was already exchanged, a copy might have been stolen. Therefore its grant is ended
     (RFC 9700, 4.14.2).
@@ -216,6 +220,6 @@ def end(session: Session, grant: OAuthGrant) -> None:
 def _make_room(session: Session, user_id: UUID, now: datetime) -> None:
     query = select(OAuthGrant).where(OAuthGrant.user_id == user_id)
     kept = session.scalars(query.order_by(OAuthGrant.last_used_at.desc(), OAuthGrant.id)).all()
-    for place, row in enumerate(kept):
-        if place >= GRANTS_MAX - 1 or row.expires_at <= now:
+    for number, row in enumerate(kept):
+        if number >= GRANTS_MAX - 1 or row.expires_at <= now:
             end(session, row)

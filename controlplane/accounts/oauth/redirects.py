@@ -1,11 +1,12 @@
-"""Redirect URIs: https, or for a program on the user's computer http with a loopback address, or a
-private-use scheme.
+"""Redirect URIs that clients may register.
 
-Any program may claim a private-use scheme at the system. Therefore it must be a reversed domain
-name (RFC 8252, 7.1 and 8.4). PKCE, which every client needs, protects the code from other programs.
-Redirect URIs are compared as text (RFC 9700, 4.1.3). The exception is the port of a loopback
-address, which differs each time the program starts (RFC 8252, 7.3). A URI that browsers might parse
-differently, for example with a user name or a backslash, is not accepted.
+A web client uses https. A program on the user's computer uses http with a loopback address, or a
+private-use scheme. Any program on the computer can register itself for a private-use scheme.
+Therefore the scheme must be a reversed domain name (RFC 8252, 7.1 and 8.4). PKCE protects the
+code from other programs; every client needs it. Redirect URIs are compared as text (RFC 9700,
+4.1.3). The exception is the port of a loopback address, which differs each time the program starts
+(RFC 8252, 7.3). A URI that browsers might parse differently, for example with a user name or a
+backslash, is not accepted.
 """
 
 import re
@@ -38,14 +39,14 @@ def is_same(uri: str, registered: str) -> bool:
     """Return whether ``uri`` matches a registered redirect URI."""
     if uri == registered:
         return True
-    ours, theirs = _LOOPBACK.fullmatch(registered), _LOOPBACK.fullmatch(uri)
-    if ours is None or theirs is None or len(uri) > URI_MAX:
+    known, sent = _LOOPBACK.fullmatch(registered), _LOOPBACK.fullmatch(uri)
+    if known is None or sent is None or len(uri) > URI_MAX:
         return False
-    return ours.group("host", "rest") == theirs.group("host", "rest")
+    return known.group("host", "rest") == sent.group("host", "rest")
 
 
 def host_of(uri: str) -> str | None:
-    """Return the host of a redirect URI, None for a program on the user's computer."""
+    """Return the host of an https URI. Return None for a program on the user's computer."""
     match = _HTTPS.fullmatch(uri)
     return None if match is None else match["host"] + (match["port"] or "")
 
@@ -53,8 +54,8 @@ def host_of(uri: str) -> str | None:
 def form_source(uri: str) -> str:
     """Return the source expression for ``form-action`` in a Content Security Policy.
 
-    Browsers also apply ``form-action`` to redirects. A policy cannot contain the address [::1], so
-    only its scheme is returned.
+    Browsers also apply ``form-action`` to redirects. A policy cannot contain the address
+    [::1], so for this address only the scheme is returned.
     """
     host = host_of(uri)
     if host is not None:

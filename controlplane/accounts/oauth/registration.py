@@ -34,7 +34,7 @@ def registration_request(oauth_request: OAuthRequest, body: Mapping[str, Any]) -
 
 class Claims(ClientMetadataClaims):  # type: ignore[misc]
     def validate_redirect_uris(self) -> None:
-        """Keep the supported redirect URIs. The reply states which these are (RFC 7591, 3.2.1)."""
+        """Keep the supported redirect URIs. The reply lists them (RFC 7591, 3.2.1)."""
         uris = self.get("redirect_uris")
         if not isinstance(uris, list) or not 1 <= len(uris) <= URIS_MAX:
             raise InvalidRedirectURIError(f"'redirect_uris' must contain 1 to {URIS_MAX} addresses")

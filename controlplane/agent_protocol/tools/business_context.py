@@ -1,4 +1,4 @@
-"""business_context: the organization, the credential, its locations, and the days with sales."""
+"""business_context: the organization, the credential, the locations, and the days with sales."""
 
 from collections.abc import Collection
 from typing import Any, Final, Literal
@@ -114,8 +114,8 @@ _ORGANIZATION_NAME: Final = select(Organization.name).where(
 )
 _days: Final = DayRollup.__table__.c
 _of_location: Final = _days.location == Location.position
-# The first and the last day of one location are the ends of its part of the primary key. For
-# several locations at once, all of their rows would be read.
+# Each location has its own subqueries. The database answers each of them with one entry of the
+# primary key. With GROUP BY over the locations, it would read all rows of each location.
 _NAMES_AND_DAYS: Final = select(
     Location.position,
     Location.name,

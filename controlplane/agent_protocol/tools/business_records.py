@@ -68,7 +68,7 @@ def read_business_records(
 ) -> tuple[str, BusinessRecords]:
     source = SOURCES[arguments.dataset]
     filters = arguments.filters or RecordFilters()
-    _require_known(arguments.dataset, source, filters)
+    _require_supported(arguments.dataset, source, filters)
     locations = named_locations(context, filters.locations) if source.by_position else []
     ids = {location.position: location.location_id for location in locations}
     query = _query(context, source, filters, locations)
@@ -87,11 +87,11 @@ def _given(filters: RecordFilters) -> dict[str, Any]:
     return filters.model_dump(by_alias=True, exclude_none=True)
 
 
-def _require_known(dataset: Dataset, source: Source, filters: RecordFilters) -> None:
-    if strange := [name for name in _given(filters) if name not in source.filters]:
+def _require_supported(dataset: Dataset, source: Source, filters: RecordFilters) -> None:
+    if unsupported := [name for name in _given(filters) if name not in source.filters]:
         raise ToolError(
-            f"{dataset} cannot be filtered by {', '.join(strange)}."
-            f" Its filters: {', '.join(source.filters)}."
+            f"{dataset} cannot be filtered by {', '.join(unsupported)}."
+            f" Supported filters: {', '.join(source.filters)}."
         )
 
 
@@ -100,11 +100,11 @@ def _query(
 ) -> Select[Any]:
     organization = context.caller.organization_id
     query = select(source.table).where(source.table.organization_id == organization)
-    is_cut = filters.locations is not None or context.caller.locations
+    is_restricted = filters.locations is not None or context.caller.locations
     visible: Sequence[Any] = [location.position for location in locations]
     if not source.by_position:
         visible = _location_ids(context, filters)
-    if is_cut:
+    if is_restricted:
         within = source.location.in_(visible)
         is_shared = source.with_none and filters.locations is None
         query = query.where(within | source.location.is_(None) if is_shared else within)
@@ -247,6 +247,6 @@ READ_BUSINESS_RECORDS = tool(
     "Business records",
     "Pages of single records: sales with their lines, refunds, employees, points of sale, devices,"
     " and the requests and reports of devices. Sales, refunds, requests and reports are listed"
-    " newest first. A receipt is found by its number or ticketNumber. What a device report found is"
-    f" in its findings: set limit to at most {FINDINGS_MAX}. For sums use query_sales.",
+    " newest first. To find a receipt, filter by number or ticketNumber. To get the findings of"
+    f" device reports, set limit to at most {FINDINGS_MAX}. For sums use query_sales.",
 )

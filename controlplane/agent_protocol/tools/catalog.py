@@ -180,7 +180,7 @@ class AvailabilityChange(Tolerant):
     good_id: Uuid
     variation_id: Uuid | None
     name: str
-    changed: bool = Field(description="false: it had this status before")
+    changed: bool = Field(description="false: the status was already set")
     before: StatusSnapshot
     after: StatusSnapshot
 
@@ -208,7 +208,7 @@ def set_catalog_availability(
             ),
         )
     target = variation or good
-    before = _seen(good, variation)
+    before = _statuses(good, variation)
     is_changed = target.status != arguments.status
     if is_changed:
         target.status = arguments.status
@@ -219,7 +219,7 @@ def set_catalog_availability(
         name=good.name,
         changed=is_changed,
         before=before,
-        after=_seen(good, variation),
+        after=_statuses(good, variation),
     )
     return f"{good.name} {'is now' if is_changed else 'was already'} {arguments.status}.", answer
 
@@ -231,7 +231,7 @@ def _locked(context: ToolContext, query: Any) -> Any:
     return row
 
 
-def _seen(good: Good, variation: GoodVariation | None) -> StatusSnapshot:
+def _statuses(good: Good, variation: GoodVariation | None) -> StatusSnapshot:
     return StatusSnapshot(
         good_status=good.status, variation_status=variation.status if variation else None
     )

@@ -62,7 +62,7 @@ class Example(Tolerant):
 
 class DatasetDescription(Tolerant):
     dataset: DatasetName
-    tool: str = Field(description="the tool that reads it")
+    tool: str = Field(description="the tool that reads the dataset")
     fields: Array[FieldDescription]
     filters: Array[str]
     groupings: Array[Grouping]
@@ -78,7 +78,7 @@ def describe_business_data(
     _context: ToolContext, arguments: DescribeBusinessDataArguments
 ) -> tuple[str, BusinessDataDescription]:
     names = [arguments.dataset] if arguments.dataset is not None else list(_ROWS)
-    answer = BusinessDataDescription(datasets=tuple(_described(name) for name in names))
+    answer = BusinessDataDescription(datasets=tuple(_describe(name) for name in names))
     return f"Datasets: {', '.join(names)}.", answer
 
 
@@ -127,7 +127,7 @@ _CATALOG_EXAMPLES: Final = (
 
 
 @cache
-def _described(name: DatasetName) -> DatasetDescription:
+def _describe(name: DatasetName) -> DatasetDescription:
     tool, row = _ROWS[name]
     is_figures = name == "salesFigures"
     return DatasetDescription(
@@ -180,7 +180,7 @@ def _of_object(schema: Json, definitions: Json, prefix: str) -> Iterator[FieldDe
 
 
 def _type(field: Json, definitions: Json) -> tuple[str, Json | None]:
-    """Return the name of a field's type, and the schema of the object in it, if there is one."""
+    """Return the name of a field's type. Also return the schema if the field contains an object."""
     if "$ref" in field:
         field = definitions[field["$ref"].rpartition("/")[2]]
     if "anyOf" in field:

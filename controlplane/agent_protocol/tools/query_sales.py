@@ -21,7 +21,7 @@ from controlplane.agent_protocol.tools.sales_groups import (
     GroupBy,
     Hours,
     Metric,
-    base_of,
+    supported_metrics,
 )
 from controlplane.agent_protocol.tools.tool import (
     LOCATIONS_MAX,
@@ -88,7 +88,7 @@ class QuerySalesArguments(Exact):
     )
     limit: Annotated[int, Field(ge=1, le=ROWS_MAX)] = Field(
         default=ROWS_USUAL,
-        description="maximum number of rows of each currency: the first in the order of `rows`",
+        description="maximum number of rows for each currency; the first ones are returned",
     )
 
 
@@ -168,14 +168,14 @@ def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
 def _metrics(
     groups: tuple[GroupBy, ...], hours: Hours, wanted: tuple[Metric, ...] | None
 ) -> tuple[Metric, ...]:
-    base = base_of(groups, hours)
+    supported = supported_metrics(groups, hours)
     if wanted is None:
-        return base.default
-    if unsupported := [each for each in wanted if each not in base.metrics]:
+        return supported.default
+    if unsupported := [each for each in wanted if each not in supported.metrics]:
         raise ToolError(
             f"These metrics are not available with groupBy {' and '.join(groups) or '[]'}:"
             f" {', '.join(unsupported)}."
-            f" Supported metrics: {', '.join(base.metrics)}."
+            f" Supported metrics: {', '.join(supported.metrics)}."
         )
     return tuple(dict.fromkeys(wanted))
 
@@ -235,9 +235,9 @@ QUERY_SALES = tool(
     "Sales figures",
     "Figures of completed sales and refunds over local days, grouped by up to two of month, day,"
     " hour, weekday, location, paymentType, item, category, employee. To compare two periods, call"
-    " it once for each. Rows, limit and totals apply to each currency separately. Within a"
-    " currency, rows are sorted by time, then by netCents, highest first. The figures equal those"
-    " of the dashboard. In the result, coverage counts incomplete data. describe_business_data"
-    " describes the metrics.",
+    " this tool once for each period. Rows, limit and totals apply to each currency separately."
+    " Within a currency, rows are sorted by time, then by netCents, highest first. The figures"
+    " equal those of the dashboard. In the result, coverage counts incomplete data."
+    " describe_business_data describes the metrics.",
     is_long=True,
 )

@@ -15,7 +15,7 @@ from controlplane.merchant.sales import PaymentType
 RECORDS_MAX: Final = 100
 RECORDS_USUAL: Final = 20
 FINDINGS_MAX: Final = 5
-"""Maximum number of reports on a page with their findings: each report must be parsed."""
+"""Maximum number of reports on a page with findings. To find them, each report must be parsed."""
 
 Dataset = Literal[
     "sales", "refunds", "employees", "pointsOfSale", "devices", "deviceRequests", "deviceReports"
@@ -27,10 +27,10 @@ class RecordFilters(Exact):
         default=None, description="ids of locations; default: all that you have access to"
     )
     since: Absent[Timestamp] = Field(
-        default=None, alias="from", description="a time with its offset, inclusive"
+        default=None, alias="from", description="a time with a UTC offset, inclusive"
     )
     until: Absent[Timestamp] = Field(
-        default=None, alias="to", description="a time with its offset, exclusive"
+        default=None, alias="to", description="a time with a UTC offset, exclusive"
     )
     payment_type: Absent[PaymentType] = None
     employee_id: Absent[NonEmptyText] = None
@@ -38,7 +38,7 @@ class RecordFilters(Exact):
     number: Absent[NonEmptyText] = Field(default=None, description="number of a sale")
     ticket_number: Absent[NonEmptyText] = Field(
         default=None,
-        description="short number on a receipt; it repeats, so give from and to as well",
+        description="short number on a receipt; numbers repeat, so give from and to as well",
     )
     instance_id: Absent[Uuid] = Field(default=None, description="instanceId of a device")
 
@@ -60,7 +60,7 @@ class LineRecord(Tolerant):
     quantity_unit: str | None
     unit_price_cents: Cents
     discount_cents: Cents = Field(
-        description="discount of the line, and its share of the sale's discount"
+        description="discount of the line, plus the line's share of the sale's discount"
     )
     total_cents: Cents = Field(description="paid amount, tax included")
 
@@ -121,7 +121,7 @@ class PointOfSaleRecord(Tolerant):
 class FindingRecord(Tolerant):
     severity: Severity = Field(description="bad, warn, good or muted")
     sentences: Array[str] = Field(description="what is wrong, one sentence for each match")
-    more_count: Count = Field(description="further matches without a sentence")
+    more_count: Count = Field(description="number of further matches, which have no sentence")
     fix: str = Field(description="what to do")
 
 

@@ -1,6 +1,6 @@
 """Grouped sums of months, days, hours, articles and employees.
 
-They are computed by the same pure functions as the figures, buckets and items of the dashboard.
+The functions that compute them also compute the figures, buckets and items of the dashboard.
 """
 
 from collections import Counter, defaultdict
@@ -64,7 +64,7 @@ METRICS: Final[Mapping[Metric, str]] = {
     "refundedFeeCents": "refunded municipality fee",
     "refundTipCents": "refunded tips",
     "knownVatCents": "tax of lines and refunds whose tax is known",
-    "vatCents": "tax of lines and refunds, null unless all of it is known",
+    "vatCents": "tax of lines and refunds, null unless all taxes are known",
     "netWithoutVatCents": "netCents less vatCents",
     "tradingRevenueCents": "sales less their refunds, at the hour of the sale",
     "quantityMilli": "quantity sold, in thousandths of the unit",
@@ -86,20 +86,22 @@ _SUMMED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class SupportedMetrics:
     """The metrics that a kind of grouping supports, and the metrics that it returns by default."""
 
     metrics: tuple[Metric, ...]
     default: tuple[Metric, ...]
 
 
-_DAYS: Final = Base(_FIGURES, ("netCents", "saleCents", "saleCount", "averageSaleCents"))
-_HOURS: Final = Base(
+_DAYS: Final = SupportedMetrics(
+    _FIGURES, ("netCents", "saleCents", "saleCount", "averageSaleCents")
+)
+_HOURS: Final = SupportedMetrics(
     ("netCents", "saleCents", "grossCents", "discountCents", "refundCents", "saleCount",
      "refundCount", "averageSaleCents", "tradingRevenueCents"),
     ("netCents", "saleCents", "saleCount", "averageSaleCents"),
 )  # fmt: skip
-_ARTICLES: Final = Base(
+_ARTICLES: Final = SupportedMetrics(
     ("netCents", "saleCents", "grossCents", "discountCents", "refundCents", "quantityMilli",
      "refundedQuantityMilli", "lineCount"),
     ("netCents", "quantityMilli", "lineCount"),
@@ -108,7 +110,7 @@ _ARTICLES: Final = Base(
 
 @dataclass(slots=True)
 class Group:
-    """One row. ``key`` has the value of each grouping. ``metrics`` computes the metrics."""
+    """One row. ``key`` has the value of each grouping. ``metrics`` returns the metrics by name."""
 
     currency: str
     key: Mapping[str, Any]
@@ -119,12 +121,12 @@ class Group:
 
 Hours = Collection[int] | None
 """The local hours of the day to count; None means all."""
-Singles = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
-"""Yields sums of single sales, given the type of the sums and the columns. None: read rollups."""
+SumSales = Callable[[Any, Sequence[str]], Iterator[SumsByColumns[Any]]] | None
+"""Takes a type of sums and columns. Yields sums of single sales. None: rollups are read instead."""
 
 
-def base_of(groups: Sequence[GroupBy], hours: Hours = None) -> Base:
-    """Return the metrics of a combination of groupings."""
+def supported_metrics(groups: Sequence[GroupBy], hours: Hours = None) -> SupportedMetrics:
+    """Return the metrics that a combination of groupings supports."""
     if any(each in BY_ARTICLE for each in groups):
         return _ARTICLES
     return _HOURS if "hour" in groups and not reads_sales(groups, hours) else _DAYS
@@ -141,18 +143,18 @@ def groups_of(
     question: Question, context: ToolContext, groups: Sequence[GroupBy], hours: Hours = None
 ) -> list[Group]:
     """Return the groups that have sales or refunds. They are not sorted."""
-    singles = None
+    sum_sales = None
     if reads_sales(groups, hours):
-        _require_short(question, groups)
-        singles = partial(_single_sales, question, context, hours)
+        _require_short_period(question, groups)
+        sum_sales = partial(_single_sales, question, context, hours)
     ids = {location.position: location.location_id for location in question.locations}
-    base = base_of(groups, hours)
-    if base is _HOURS:
+    supported = supported_metrics(groups, hours)
+    if supported is _HOURS:
         rows = _by_hour(question, groups)
-    elif base is _ARTICLES:
-        rows = _by_article(question, groups, ids, singles)
+    elif supported is _ARTICLES:
+        rows = _by_article(question, groups, ids, sum_sales)
     else:
-        rows = _by_day(question, groups, ids, singles)
+        rows = _by_day(question, groups, ids, sum_sales)
     names = _names(context, groups)
     for group in rows:
         group.label = group.label or _label(names, group.key)
@@ -194,7 +196,7 @@ def _single_sales(
     return (row for row in rows if hours is None or row[1]["hour"] in hours)
 
 
-def _require_short(question: Question, groups: Sequence[GroupBy]) -> None:
+def _require_short_period(question: Question, groups: Sequence[GroupBy]) -> None:
     days_max = single_sales.DAYS_MAX
     if any(days.count > days_max for days in question.days.values()):
         raise ToolError(
@@ -207,11 +209,11 @@ def _require_short(question: Question, groups: Sequence[GroupBy]) -> None:
 
 
 def _by_day(
-    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], singles: Singles
+    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], sum_sales: SumSales
 ) -> list[Group]:
     columns = _columns(groups)
-    if singles is not None:
-        rows = singles(DaySums, columns)
+    if sum_sales is not None:
+        rows = sum_sales(DaySums, columns)
     else:
         rows = question.reader.days(question.day_ranges, columns)
     sums: dict[tuple[Any, ...], DaySums] = {}
@@ -295,12 +297,12 @@ def _of_bucket(group: GroupBy, bucket: Any) -> Any:
 
 
 def _by_article(
-    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], singles: Singles
+    question: Question, groups: Sequence[GroupBy], ids: Mapping[int, str], sum_sales: SumSales
 ) -> list[Group]:
     columns = _columns(groups)
     sums: defaultdict[tuple[Any, ...], dict[int, ItemSums]] = defaultdict(dict)
-    if singles is not None:
-        rows_by_columns = singles(ItemSums, ("snapshot", *columns))
+    if sum_sales is not None:
+        rows_by_columns = sum_sales(ItemSums, ("snapshot", *columns))
     elif columns:
         rows_by_columns = question.reader.item_days(question.day_ranges, columns)
     else:
@@ -315,12 +317,13 @@ def _by_article(
     snapshots = {each for part in sums.values() for each in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
-    rows, plain = list[Group](), [each for each in groups if each not in BY_ARTICLE]
+    rows = list[Group]()
+    other_groups = [each for each in groups if each not in BY_ARTICLE]
     for (currency, *others), part in sums.items():
         for category, of in _split(part, categories, is_split="category" in groups):
             for ranked in rank(of.items(), articles):
                 article = ranked.article
-                key = dict(zip(plain, others, strict=True))
+                key = dict(zip(other_groups, others, strict=True))
                 key |= {"category": category, "item": article.variation_id or article.name}
                 label = article.name if "item" in groups else None
                 rows.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
@@ -334,7 +337,7 @@ def _item(ranked: Ranked) -> Mapping[str, Any]:
 def _split(
     part: Mapping[int, ItemSums], categories: Mapping[int, str | None], *, is_split: bool
 ) -> Iterable[tuple[str | None, Mapping[int, ItemSums]]]:
-    """Return the sums by category with ``is_split``, otherwise all sums with category None."""
+    """Return the sums of each category. Without ``is_split``, the category of all sums is None."""
     if not is_split:
         return [(None, part)]
     results: defaultdict[str | None, dict[int, ItemSums]] = defaultdict(dict)

@@ -175,7 +175,7 @@ COMMANDS: Final = (
     Command("revoke", "devices.verbs:revoke", "revoke a device's binding",
             (_DEVICE, flag("--yes", "do not ask for confirmation"), _SERVICE)),
     Command(
-        "figures", "figures.verbs:show", "show sales figures beside those of the period before",
+        "figures", "figures.verbs:show", "show sales figures and the figures of the period before",
         (
             option("--period", None, "period in the location's time zone (default: today)",
                    choices=PERIODS),

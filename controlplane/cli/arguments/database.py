@@ -110,8 +110,8 @@ COMMANDS: Final = (
             option("--name", "NAME", "name to show in lists (default: the e-mail address)",
                    default=""),
             option("--role", None, _ROLE, required=True, choices=ROLES),
-            flag("--known", "add the account that the address has in another organization; make"
-                 " sure that it is this user's; it keeps its password"),
+            flag("--known", "add the existing account of the address and keep its password; first"
+                 " make sure that the account belongs to this user"),
             _ACCESS, _PASSWORD, _EMAIL, _ORGANIZATION, DATABASE,
         ),
         (

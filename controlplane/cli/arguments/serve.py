@@ -34,8 +34,8 @@ COMMANDS: Final = (
             option("--port", "PORT", "port to listen on; 0 selects a free port", type=port,
                    default=DEFAULT_PORT),
             option("--origin", "URL", "public address of a service behind a proxy, such as"
-                   " https://venue.example; session cookies are bound to it (default: the address"
-                   " that the browser calls)"),
+                   " https://venue.example; session cookies are valid only there (default: the"
+                   " address that the browser calls)"),
             repeated("--trusted-proxy", "ADDRESS", "IP address of a proxy whose X-Forwarded-For"
                      " header is trusted; may be repeated"),
             option("--workers", "N", "number of processes; more than one requires PostgreSQL",

@@ -18,7 +18,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DURATION: Final = re.compile(r"(\d{1,9})([mhd])", re.ASCII)
 _UNITS_S: Final = {"m": 60, "h": 3600, "d": 86_400}
 _TIMES: Final = (
-    f"must be such as 7d, 2026-11-20 or 2026-11-20T09:30, from {YEARS[0]} to {YEARS[-1]}"
+    f"must be a time such as 7d, 2026-11-20 or 2026-11-20T09:30, from {YEARS[0]} to {YEARS[-1]}"
 )
 
 Number = TypeVar("Number", int, float)
@@ -72,7 +72,9 @@ def duration(units: str = "mhd", days_max: int = DAYS_MAX) -> Callable[[str], fl
         duration_s = int(match[1]) * _UNITS_S[match[2]] if match and match[2] in units else 0
         if not 0 < duration_s <= days_max * 86_400:
             examples = ", ".join(each for each in ("90m", "12h", "7d") if each[-1] in units)
-            raise argparse.ArgumentTypeError(f"must be such as {examples}, at most {days_max}d")
+            raise argparse.ArgumentTypeError(
+                f"must be a duration such as {examples}, at most {days_max}d"
+            )
         return float(duration_s)
 
     return read
@@ -97,9 +99,9 @@ class TimeRange:
 
 
 def time_range(text: str) -> TimeRange:
-    """Parse a duration before now such as ``7d``, a date, or a date with a time.
+    """Parse a time: a duration before now such as ``7d``, a date, or a date with a time of day.
 
-    A date, or a time without a UTC offset, is in this machine's time zone.
+    A text without a UTC offset is in this machine's time zone.
     """
     if _DURATION.fullmatch(text):
         then = datetime.now(UTC) - timedelta(seconds=duration()(text))

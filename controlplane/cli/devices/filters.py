@@ -28,7 +28,8 @@ class Filters:
         return getattr(self.options, "state", None)  # only `devices` has this option
 
     @property
-    def is_any(self) -> bool:
+    def is_empty(self) -> bool:
+        """Return whether no filter is given."""
         given = self.options
         lists = (given.location, given.platform, given.app_version, given.app_version_not)
         return not any((*lists, given.search.split(), self.state))
@@ -40,10 +41,10 @@ class Filters:
         given, version = self.options, device.app_version or ""
         names = {device.location_id.casefold(), (device.location_name or "").casefold()}
         return (
-            _is_one(names, [each.casefold() for each in given.location])
+            _matches_one(names, [each.casefold() for each in given.location])
             and self.state in (None, state_of(device))
-            and _is_one({device.platform}, given.platform)
-            and _is_one({version}, given.app_version)
+            and _matches_one({device.platform}, given.platform)
+            and _matches_one({version}, given.app_version)
             and version not in given.app_version_not
             and all(_has(device, word) for word in given.search.casefold().split())
         )
@@ -55,11 +56,11 @@ def state_of(device: Device) -> State:
     return "online" if device.online else "offline"
 
 
-def place_of(device: Device) -> str:
+def location_of(device: Device) -> str:
     return device.location_name or device.location_id
 
 
-def _is_one(values: set[str], wanted: Sequence[str]) -> bool:
+def _matches_one(values: set[str], wanted: Sequence[str]) -> bool:
     return not wanted or not values.isdisjoint(wanted)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from agent.presentation.terminal.blocks import STYLES
 from controlplane.cli.connection import client_of
 from controlplane.cli.devices import fleet
-from controlplane.cli.devices.filters import Filters, place_of
+from controlplane.cli.devices.filters import Filters, location_of
 from controlplane.cli.screen.cells import age, status
 from controlplane.cli.screen.output import CsvColumns, print_as
 from controlplane.client.errors import CommandError
@@ -35,7 +35,7 @@ def list_all(options: argparse.Namespace) -> int:
             printers = fleet.printers(client, options.printer_state, options.search)
         except NotFoundError as error:
             raise CommandError("this service has no list of printers") from error
-    options.search = ""  # the service has applied it
+    options.search = ""  # the service has applied the search
     filters = Filters(options)
     printers = [each for each in printers if filters.admits(each.device)]
     if print_as(options, printers, CSV):
@@ -55,7 +55,7 @@ def _print(printers: list[PrinterRecord]) -> None:
                 status(each.state),
                 age(each.since),
                 each.device.legacy_install_id,
-                place_of(each.device),
+                location_of(each.device),
             )
             for each in printers
         ],

@@ -14,7 +14,7 @@ from agent.wire.operator_operations import Device, DeviceDetailRequest, RevokeRe
 from controlplane.cli.arguments.client import HEALTHS
 from controlplane.cli.connection import client_of, device_of
 from controlplane.cli.devices import fleet
-from controlplane.cli.devices.filters import Filters, place_of, state_of
+from controlplane.cli.devices.filters import Filters, location_of, state_of
 from controlplane.cli.devices.fleet import ListedDevice
 from controlplane.cli.devices.timeline import timeline_lines
 from controlplane.cli.screen.cells import Cell, age, status
@@ -51,7 +51,7 @@ def list_all(options: argparse.Namespace) -> int:
             raise CommandError("this service does not report the health of devices")
         matching = fleet.healths(client, options.search) if options.search.strip() else None
     if matching is not None:
-        options.search = ""  # the service has applied it, to the newest reports as well
+        options.search = ""  # the service has applied the search, which includes reports
     devices = [
         ListedDevice(**dict(device), health=(known or {}).get(device.instance_id))
         for device in Filters(options).of(every)
@@ -81,7 +81,7 @@ def print_devices(devices: Sequence[Device], *, is_cut: bool, of: int | None = N
             "name": lambda device: device.legacy_install_id,
             "state": lambda device: status(state_of(device)),
             **({"health": _health} if any(map(_health, devices)) else {}),
-            "location": place_of,
+            "location": location_of,
             "version": lambda device: device.app_version,
             "seen": lambda device: age(device.last_seen_at),
         },
@@ -154,7 +154,7 @@ def device_facts(device: Device) -> Iterable[tuple[str, Cell]]:
     yield "instance", device.instance_id
     yield "state", status(state_of(device))
     yield "binding", device.binding_id
-    yield "location", place_of(device)
+    yield "location", location_of(device)
     yield "organization", device.organization_name or device.organization_id
     yield "platform", f"{device.platform}, agent {device.app_version or 'of unknown version'}"
     yield "capabilities", ", ".join(device.capabilities) or "none"
@@ -172,7 +172,7 @@ def _confirm(client: OperationsClient, body: RevokeRequest) -> None:
     device = client.device(DeviceDetailRequest(instance_id=body.instance_id)).device
     name = plain(device.legacy_install_id)
     sys.stderr.write(
-        f"{name} at {plain(place_of(device))}, {state_of(device)},"
+        f"{name} at {plain(location_of(device))}, {state_of(device)},"
         f" last seen {age(device.last_seen_at)} ago\n"
         "The requests of the device expire, and its agent stops. The device returns only after a\n"
         "new enrollment. Its reports are kept.\n"

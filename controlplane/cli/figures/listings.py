@@ -57,7 +57,7 @@ class Today:
 def print_summary(
     summary: FinancialSummary, pulses: Sequence[VenuePulse] | None = None, *, is_first: bool
 ) -> None:
-    """Print the figures. If the period is today, ``pulses`` are those of the locations."""
+    """Print the figures. If the period is today, ``pulses`` has the pulse of each location."""
     if not is_first:
         console().print()
     print_heading(summary)
@@ -113,8 +113,9 @@ def _print_currency(
     else:
         rows = list(_compared(currency, rows, today))
         _print_beside((currency, "today", "yesterday", "change"), rows)
-        first = f"net {today.until}, and all other figures" if today.nets else "all figures"
-        print_lines([f"Yesterday: {first} of the whole day."])
+        rest = "all other figures" if today.nets else "all figures"
+        net = f"net {today.until}; " if today.nets else ""
+        print_lines([f"Yesterday: {net}{rest} are for the whole day."])
     if now is not None and len(now.locations) > 1:
         _print_locations(currency, now.locations)
     if figures is not None:
@@ -131,10 +132,10 @@ def _print_beside(headings: Sequence[str], rows: Sequence[tuple[str, ...]]) -> N
 def _compared(
     currency: str, rows: Sequence[tuple[str, ...]], today: Today
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the net of today beside that of yesterday until the same time, then all other rows.
+    """Yield the net of today and the net of yesterday until the same time, then all other rows.
 
-    For a part of a day, only the net is known. The figures of a whole day are not compared with the
-    figures of a day that has not ended.
+    Only the net is known for a part of yesterday. The other figures of yesterday are for the whole
+    day, so they are not compared with today, which has not ended.
     """
     if today.nets is not None:
         net, other = today.nets.get(currency, (0, 0))
@@ -199,7 +200,7 @@ def _days(windows: Sequence[Window]) -> str:
 
 
 def notes_of(coverage: Coverage, currency: str) -> list[str]:
-    """Return a sentence for each kind of incomplete data; empty if everything is known."""
+    """Return a sentence for each kind of incomplete data. Empty if the data is complete."""
     return list(_notes(coverage, currency))
 
 
@@ -214,7 +215,7 @@ def _notes(coverage: Coverage, currency: str) -> Iterator[str]:
         amount = format_money(coverage.unresolved_imported_order_cents, currency)
         yield f"{_many(count, 'unresolved order')} of {amount}: not included."
     if count := coverage.sale_unknown_tax_line_count:
-        yield f"{_many(count, 'line')} of sales with an unknown tax."
+        yield f"{_many(count, 'sale line')} with an unknown tax."
     if count := coverage.undated_refund_payment_count:
         amount = format_money(coverage.undated_refund_cents, currency)
         yield f"{_many(count, 'refund')} of {amount} without a date: not subtracted."

@@ -16,7 +16,8 @@ from controlplane.figures.records import VenuePulse
 from controlplane.figures.windows import Period
 
 COMPARED_MAX: Final = 40
-"""Maximum number of locations whose net of today is compared. Each one needs a call."""
+"""Maximum number of locations to compare with yesterday. The comparison calls the service for each.
+"""
 
 
 def show(options: argparse.Namespace) -> int:

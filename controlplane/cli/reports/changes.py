@@ -68,7 +68,7 @@ def _compare(before: ReportDetail, after: ReportDetail) -> Changes:
 
 
 def _with_stable_keys(items: list[tuple[str, object]]) -> dict[str, object]:
-    """Return ``items`` with the former name of the key ``severity``: existing programs read it."""
+    """Return ``items`` with the former name of ``severity``, which existing programs read."""
     return {"tone" if key == "severity" else key: value for key, value in items}
 
 

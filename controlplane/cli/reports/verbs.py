@@ -17,7 +17,7 @@ from agent.wire.vocabulary import Kind
 from controlplane.cli.arguments.client import KINDS
 from controlplane.cli.connection import client_of, device_named, device_of, report_of, reports_since
 from controlplane.cli.devices import fleet
-from controlplane.cli.devices.filters import Filters, place_of
+from controlplane.cli.devices.filters import Filters, location_of
 from controlplane.cli.reports.changes import against
 from controlplane.cli.screen.cells import age, status
 from controlplane.cli.screen.output import write_exactly
@@ -70,7 +70,7 @@ def _print(pairs: DeviceReports, empty: str) -> None:
         (
             report.report_id,
             device.legacy_install_id,
-            place_of(device),
+            location_of(device),
             report.kind,
             status(report.outcome),
             age(report.created_at),

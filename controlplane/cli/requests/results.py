@@ -11,7 +11,7 @@ from agent.presentation.severity import Severity
 from agent.presentation.terminal.blocks import STYLES
 from agent.wire.codec import encode_indented
 from agent.wire.operator_operations import ReportDetail, ReportDetailRequest
-from controlplane.cli.devices.filters import place_of
+from controlplane.cli.devices.filters import location_of
 from controlplane.cli.requests.batch import DeviceRequest
 from controlplane.cli.screen.cells import NONE, status
 from controlplane.cli.screen.tables import print_note, print_rows_and_sentences, text_of
@@ -63,7 +63,7 @@ def print_results(results: list[Result]) -> None:
     rows = [
         (
             each.request.device.legacy_install_id,
-            place_of(each.request.device),
+            location_of(each.request.device),
             status(each.request.status or NONE),
             each.report.id if each.report else None,
         )

@@ -41,8 +41,8 @@ class Selection:
 
 
 def is_for_one(options: argparse.Namespace) -> bool:
-    """Return whether exactly one device is named. This device gets a request in any state."""
-    return len(options.instance) == 1 and not options.all and Filters(options).is_any
+    """Return whether one device is named. This device gets a request even if it is offline."""
+    return len(options.instance) == 1 and not options.all and Filters(options).is_empty
 
 
 def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
@@ -68,10 +68,10 @@ def selected_devices(options: argparse.Namespace, every: Sequence[Device]) -> li
     """Return the devices that the names or filters select. Raises CommandError."""
     filters = Filters(options)
     if options.instance:
-        if options.all or not filters.is_any:
+        if options.all or not filters.is_empty:
             raise UsageError("use either names of devices, or --all and filters")
         return list(dict.fromkeys(device_named(each, every) for each in options.instance))
-    if options.all or not filters.is_any:
+    if options.all or not filters.is_empty:
         return _filtered(filters, every)
     raise UsageError("no device is selected: use a name, --location or --all")
 

@@ -1,4 +1,4 @@
-"""Prints tables on a terminal, lists on a terminal below 72 columns, and whole lines in a pipe.
+"""Prints rows as a table on a terminal, as a list on a narrow terminal, and as lines in a pipe.
 
 On a terminal, ids are shortened to the length at which they differ. Every command accepts shortened
 ids. In a pipe or a file, ids are complete. If the variable ``COLUMNS`` is set, the output is always
@@ -131,7 +131,7 @@ def _print_sentences_below(headings: Sequence[str], rows: Rows, sentences: Seque
 def print_rows_and_sentences(
     headings: Sequence[str], rows: Rows, sentences: Sequence[Text], empty: str
 ) -> None:
-    """Print rows whose last column is a sentence. On a narrow terminal, it is on the next line."""
+    """Print rows with a sentence. On a narrow terminal, the sentence is below the row."""
     if not rows or is_piped() or console().width >= WIDE:
         beside = [(*row, sentence) for row, sentence in zip(rows, sentences, strict=True)]
         print_rows(headings, beside, empty)

@@ -144,7 +144,7 @@ def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
         named = _value(options.location_name, "Name of the first location", require_name)
         needs_zone = needed["--location-name"] and options.zone is None
         zone = (
-            dialog.ask("Its time zone", _zone, system_zone())
+            dialog.ask("Time zone of the location", _zone, system_zone())
             if needs_zone
             else _zone(options.zone or system_zone())
         )

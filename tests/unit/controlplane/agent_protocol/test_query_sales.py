@@ -9,7 +9,12 @@ from typing import Any, get_args
 import pytest
 
 from controlplane.agent_protocol.tools.registry import TOOLS
-from controlplane.agent_protocol.tools.sales_groups import METRICS, GroupBy, Metric, base_of
+from controlplane.agent_protocol.tools.sales_groups import (
+    METRICS,
+    GroupBy,
+    Metric,
+    supported_metrics,
+)
 from tests.unit.controlplane.agent_protocol.agent import Agent
 
 Json = dict[str, Any]
@@ -38,7 +43,9 @@ def added(rows: list[Json], metric: str) -> dict[str, int]:
 @pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
 async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, period: str) -> None:
     request = MONTH if period == "custom" else {"period": period}
-    message = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
+    message = await agent.call(
+        "query_sales", **request, metrics=list(supported_metrics(()).metrics)
+    )
     figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
     assert message["windows"] == figures["windows"]
     currencies = figures["financial"]["current"]["currencies"]
@@ -58,7 +65,7 @@ async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, per
 async def test_the_groups_add_up_to_the_totals_without_groups(
     agent: Agent, groups: tuple[GroupBy, ...]
 ) -> None:
-    metrics: list[str] = [each for each in ADDED if each in base_of(groups).metrics]
+    metrics: list[str] = [each for each in ADDED if each in supported_metrics(groups).metrics]
     whole = await agent.call("query_sales", **MONTH, metrics=metrics)
     grouped = {"groupBy": list(groups), "metrics": metrics, "limit": 500}
     pieces = [MONTH]
@@ -127,7 +134,7 @@ async def test_items_equal_the_items_of_the_dashboard(agent: Agent) -> None:
 
 
 async def test_locations_equal_the_locations_of_the_dashboard(agent: Agent) -> None:
-    metrics = list(base_of(("location",)).metrics)
+    metrics = list(supported_metrics(("location",)).metrics)
     table = await agent.call("query_sales", **MONTH, groupBy=["location"], metrics=metrics)
     dashboard_reply = await dashboard(agent, period="custom", **MONTH)
     expected = {

@@ -247,7 +247,7 @@ async def test_a_filter_that_a_dataset_lacks_is_refused(agent: Agent) -> None:
         "read_business_records", dataset="employees", filters={"paymentType": "card"}
     )
     assert refusal_text == (
-        "employees cannot be filtered by paymentType. Its filters: locations, status."
+        "employees cannot be filtered by paymentType. Supported filters: locations, status."
     )
 
 

@@ -61,4 +61,4 @@ def test_filters_select_devices(words: str, names: str) -> None:
     filters = Filters(build_parser().parse_args(["devices", *arguments]))
     passed = filters.of(NAMES.values())
     assert passed == [NAMES[name] for name in names.split()]
-    assert filters.is_any is (not words)
+    assert filters.is_empty is (not words)

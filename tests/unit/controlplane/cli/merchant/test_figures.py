@@ -115,7 +115,7 @@ def test_only_the_net_of_today_is_compared_with_yesterday_until_the_same_time(
     assert cells.split() == ["150.00", "100.00", "+50.0", "%"]
     assert row(out, "AED") == ["today", "yesterday", "change"]
     assert len(row(out, "gross")) == 2
-    assert f"Yesterday: net {until}, and all other figures of the whole day." in out
+    assert f"Yesterday: net {until}; all other figures are for the whole day." in out
 
 
 def test_the_net_of_all_locations_until_the_same_time_is_the_sum_of_their_pulses(
@@ -135,7 +135,7 @@ def test_the_net_of_too_many_locations_is_not_compared_until_the_same_time(
     print_summary(summary, [], is_first=True)
     out = capsys.readouterr().out
     assert "%" not in out
-    assert "Yesterday: all figures of the whole day." in out
+    assert "Yesterday: all figures are for the whole day." in out
 
 
 def test_the_default_period_is_today_with_the_pulse_of_the_service(
@@ -233,7 +233,7 @@ def test_unknown_figures_are_explained_in_sentences() -> None:
     assert notes_of(some, "AED") == [
         "2 sales of 10.50 AED without lines: included, but not in sums by article.",
         "1 unresolved order of 0.07 AED: not included.",
-        "3 lines of sales with an unknown tax.",
+        "3 sale lines with an unknown tax.",
         "1 refund of 0.99 AED without a date: not subtracted.",
         "2 refunds of which only the amount is known: counted as goods.",
         "1 refund with an unknown tax.",
