@@ -74,8 +74,8 @@ READERS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ("tests/fixtures/databases/*", ("tests.unit.controlplane.storage.test_migrations",)),
 )
 """Patterns of files, and the modules that read these files without importing them. ``*`` also
-matches ``/``. Tests that contain the name of a file in a string need no entry. This also applies to
-modules in the folder of the file."""
+matches ``/``. Tests that contain the name of a file in a string need no entry. Neither do modules
+in the folder of the file that contain this name in a string."""
 
 EVERYTHING: Final = ("pyproject.toml", "requirements/development.txt")
 """Files that can change the result of any test."""
@@ -221,7 +221,7 @@ def main() -> int:
     affected = reached(changed, texts, importers_in(texts))
     chosen = all_tests if affected is None else select_tests(affected, all_tests)
     if not chosen:
-        print(f"no {options.size} test can be reached by the changes since {options.since}")
+        print(f"the changes since {options.since} affect no {options.size} test")
         return 0
     print(sentence(len(chosen), len(all_tests), changed), flush=True)
     parallel = PARALLEL if len(chosen) > ENOUGH_FOR_WORKERS else ("-n0",)

@@ -221,7 +221,7 @@ async def _sleep_through_the_night(home: Path) -> None:
         await scene.answered(request_id, 30)
 
 
-def test_after_sleep_a_new_stream_is_opened_at_once(memory_home: Path) -> None:
+def test_a_new_stream_is_opened_at_once_after_the_machine_slept(memory_home: Path) -> None:
     run_in_virtual_time(_sleep_through_the_night(memory_home))
 
 

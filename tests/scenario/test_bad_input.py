@@ -53,7 +53,7 @@ async def test_missing_key_file_is_a_one_line_error(tmp_path: Path) -> None:
     )
 
 
-async def test_error_about_a_missing_configuration_lists_what_is_required(tmp_path: Path) -> None:
+async def test_error_about_an_empty_configuration_names_the_required_key(tmp_path: Path) -> None:
     empty = tmp_path / "config.toml"
     empty.write_text("")
     code, _, errors = await run_agent(empty, "run")

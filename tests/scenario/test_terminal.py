@@ -114,7 +114,9 @@ async def test_sighup_reloads_a_service_that_has_a_terminal(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["INVOCATION_ID", "SYSTEMD_EXEC_PID"])
-async def test_inherited_variables_do_not_indicate_a_service(tmp_path: Path, name: str) -> None:
+async def test_an_agent_with_inherited_variables_of_systemd_ends_when_its_terminal_closes(
+    tmp_path: Path, name: str
+) -> None:
     async with agent_on_a_terminal(tmp_path, **{name: "1"}) as (_, process, terminal):
         terminal.close()
         assert await until_gone(process) == 0

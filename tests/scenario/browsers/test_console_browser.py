@@ -28,7 +28,7 @@ ACTS: Final = {
     "visited": "play", "typed": "keyboard", "counted": "figures", "people": "people",
     "consented": "consent", "installed": "settings",
 }  # fmt: skip
-"""The act, a scripted session in the browser, that each fixture plays."""
+"""Maps each fixture to its act, which is a scripted session in the browser."""
 IN_MEDIUM: Final = {("play", "narrow")}
 """The acts and widths of `make test`. `make test-all` plays all acts at both widths."""
 PLAY_STATES: Final = {
@@ -242,7 +242,7 @@ def test_progress_of_a_request_is_announced_without_taking_focus(typed: dict[str
     assert typed["after request"] == typed["kept"] == "request-network"
 
 
-def test_a_menu_closes_by_escape(typed: dict[str, Any]) -> None:
+def test_escape_closes_a_menu(typed: dict[str, Any]) -> None:
     assert typed["after menu"] == "Save as"
     assert typed["signed out"] is True
 
@@ -294,7 +294,7 @@ def test_sales_are_saved_with_decimals_and_names(counted: dict[str, Any]) -> Non
     assert all(row["pointOfSale"].startswith("Till ") for row in rows)
 
 
-def test_a_day_of_a_location_is_printed_on_one_page(counted: dict[str, Any]) -> None:
+def test_a_day_of_a_location_is_printed_on_one_page_per_currency(counted: dict[str, Any]) -> None:
     pages, currencies = counted["printed"]
     # The generated day has sales in two currencies. Each currency is printed on its own page.
     assert pages == currencies
@@ -365,7 +365,9 @@ def test_account_menu_closes_by_escape_and_by_a_click_elsewhere(people: dict[str
     assert people["menu after click"][0] is False
 
 
-def test_profile_lists_user_locations_and_browsers(people: dict[str, Any]) -> None:
+def test_profile_lists_the_user_the_locations_and_the_signed_in_browsers(
+    people: dict[str, Any],
+) -> None:
     assert people["who"] == "ada@example.com · owner of Harbour Hospitality, at every location"
     assert "this browser" in people["sessions"]
 
@@ -392,7 +394,9 @@ def test_only_owners_can_open_members(people: dict[str, Any]) -> None:
     assert people["members as manager"] == "No access"
 
 
-def test_a_member_is_changed_and_removed_but_not_the_last_owner(people: dict[str, Any]) -> None:
+def test_a_member_can_be_changed_and_removed_but_the_last_owner_cannot(
+    people: dict[str, Any],
+) -> None:
     ada, bob = people["members"]
     assert "You are the last owner, so your role cannot be changed." in ada
     assert "Manager at every location" in bob
@@ -419,7 +423,9 @@ def test_audit_log_has_every_action(people: dict[str, Any]) -> None:
     assert all(line.startswith("bob@example.com") for line in people["bob"])
 
 
-def test_a_link_to_support_is_created_and_ended_with_its_token(people: dict[str, Any]) -> None:
+def test_a_support_token_creates_one_link_and_the_link_can_be_removed(
+    people: dict[str, Any],
+) -> None:
     assert "help@example.com" in people["reached"]
     assert people["link"] == "Link telegram @venue?"
     assert "Requested by Eve · Harbour Hospitality" in people["linked"]
@@ -544,7 +550,8 @@ def test_every_state_of_the_page_fits_the_window_and_is_accessible(name: str, wi
         assert states == STATES[name]
     assert set(seen) == {f"{state} {scheme}" for state in states for scheme in SCHEMES}
     assert {state: each["layout"] for state, each in seen.items() if each["layout"] != "fits"} == {}
-    # This checks that axe-core has run: some of its rules apply to every page and pass.
+    # At least five rules of axe-core apply to every page and pass. Fewer passes mean that axe-core
+    # did not run.
     assert all(each["axe"]["passes"] >= 5 for each in seen.values())
     violations = {
         (state, rule["rule"], *rule["at"])

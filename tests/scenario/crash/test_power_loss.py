@@ -1,8 +1,9 @@
 """Tests power failures after which only a part of the write-ahead log is on the disk.
 
-A whole run is recorded: after each transaction, the length of the log and what the service has
-received so far. Then the log is cut at every frame (sqlite.org/fileformat2.html, "The WAL-Index and
-the WAL File Format"), and the agent is started again with the part before the cut.
+A whole run is recorded. After each transaction, the recording stores the length of the log and what
+the service has received so far. Then the log is cut at every frame (sqlite.org/fileformat2.html,
+"The WAL-Index and the WAL File Format"), and the agent is started again with the part before the
+cut.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""Situations with a real fault, and for each the one check that doctor must name as the cause."""
+"""Situations with a real fault.
+
+Each one declares the check that doctor must name as its only cause.
+"""
 
 import contextlib
 import json

@@ -3,12 +3,12 @@
     unshare --net --mount --pid --fork --mount-proc --kill-child \\
         python -m tests.scenario.documents README.md
 
-A block of the language ``sh`` is typed into a new terminal in one directory, which looks like a
-checkout: one command at a time, until a command such as `venue-control serve` stays in the
-foreground. A block of Python is run with the variables of the terminal before it. A block of TOML
-that begins with the path of a file is written to this file. The network is loopback, and `make`
-only prints what it would run. With ``--days N``, `sandbox load` generates N days. The module prints
-a JSON list of `Step`.
+Each block of the language ``sh`` is typed into a new terminal. All terminals are in one directory,
+which looks like a checkout. The commands run one at a time. A command such as `venue-control serve`
+stays in the foreground and ends its block. A block of Python is run with the variables of the
+terminal before it. A block of TOML that begins with the path of a file is written to this file. The
+network is loopback, and `make` only prints what it would run. With ``--days N``, `sandbox load`
+generates N days. The module prints a JSON list of `Step`.
 """
 
 import json
@@ -81,7 +81,7 @@ class Follower:
                 Path(path).write_text(content)
 
     def _type(self, block: str) -> Iterator[Step]:
-        """Type the commands into one shell. Its variables are those of later blocks of Python."""
+        """Type the commands into one shell. Later blocks of Python get its variables."""
         variables = self.folder / "variables"
         variables.write_text("")
         for command in commands_of(block):

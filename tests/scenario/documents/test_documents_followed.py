@@ -33,7 +33,7 @@ OTHER_CODES: Final = {
     "venue-agent status": 2,
     "venue-agent doctor": 1,
     "venue-agent doctor --bundle case.zip": 1,
-    # It has no print queues, and nobody has entered the address of a service.
+    # The machine has no print queues, and nobody has entered the address of a service.
     "venue-agent check kitchen": 1,
     "venue-agent config check": 2,
 }
@@ -122,7 +122,7 @@ def test_the_agent_protocol_returns_a_result() -> None:
     assert reply["result"]["structuredContent"]["rows"]
 
 
-def test_the_token_exchange_returns_sales_and_its_error_is_explained() -> None:
+def test_token_exchange_returns_sales_and_its_error_header_matches_the_document() -> None:
     sales: list[Any] = json.loads(output_of("docs/service.md", 'curl -s "'))["items"]
     assert {each["status"] for each in sales} == {"completed"}
     refused = output_of("docs/service.md", "curl -s -D -")
@@ -134,7 +134,7 @@ def test_the_token_exchange_returns_sales_and_its_error_is_explained() -> None:
 
 
 def test_the_configuration_of_a_client_opens_the_agent_protocol() -> None:
-    """The variable of the header is the one that the file of keys sets."""
+    """The header of the client uses the same variable as the curl commands."""
     text = (ROOT / "docs/agent-protocol.md").read_text()
     (block,) = re.findall(r"^```json\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (server,) = json.loads(block)["mcpServers"].values()

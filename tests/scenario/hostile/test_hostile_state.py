@@ -32,7 +32,7 @@ def home() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "verbs", ["status,history,printers,enroll", "run,doctor", "collect,check,show,service"]
 )
-def test_no_verb_of_root_changes_or_discloses_a_file_outside_a_hostile_state_directory(
+def test_no_verb_that_root_runs_changes_or_discloses_a_file_outside_the_state_directory(
     verbs: str, home: Path
 ) -> None:
     command = ("unshare", "--net", shared_python(), "-m", "tests.scenario.hostile.state")
@@ -41,7 +41,7 @@ def test_no_verb_of_root_changes_or_discloses_a_file_outside_a_hostile_state_dir
 
 @pytest.mark.needs("ordinary-user")
 @pytest.mark.parametrize("verbs", ["status,history,printers,enroll", "run,collect,check,show"])
-def test_no_verb_of_an_ordinary_user_changes_or_discloses_a_file_outside_the_directory(
+def test_no_verb_that_a_user_runs_changes_or_discloses_a_file_outside_the_state_directory(
     verbs: str, home: Path
 ) -> None:
     _play((sys.executable, "-m", "tests.scenario.hostile.state"), home, "owner", verbs)

@@ -1,4 +1,6 @@
-"""Takes the pictures of the documents in the demo's venue, with a real service and a real agent.
+"""Takes the pictures that the documents contain.
+
+They show the demo's venue, with a real service and a real agent.
 
     python -m tests.scenario.pictures [--to FOLDER] [--every FOLDER]
 

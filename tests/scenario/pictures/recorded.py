@@ -19,7 +19,7 @@ QUEUES = "printqueue."
 
 
 def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
-    """Return ``payload`` with the recorded facts of a till, but with its own print queues."""
+    """Return ``payload`` with the recorded facts of a till. ``payload`` keeps its print queues."""
     till = healthy("linux-till")
     own = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
     queues = [field for field in payload.snapshot.fields if field.key.startswith(QUEUES)]

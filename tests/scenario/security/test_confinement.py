@@ -199,7 +199,7 @@ os._exit(child.main())
 
 @pytest.fixture
 def watched(tmp_path: Path) -> Iterator[str]:
-    """Give the name of a program that runs during the test, and that no other process has."""
+    """Run a program during the test. Yield its name, which no other process has."""
     program = tmp_path / "watched-till"
     program.symlink_to(shutil.which("sleep") or "")
     with subprocess.Popen((program, "infinity")) as process:
@@ -269,7 +269,7 @@ def _is_root() -> bool:
 
 @contextlib.contextmanager
 def _private_socket() -> Iterator[str | None]:
-    """Give the path of a socket that only root may use. An ordinary user has no such socket."""
+    """Yield the path of a socket that only root may use. An ordinary user has no such socket."""
     if not _is_root():
         yield None
         return

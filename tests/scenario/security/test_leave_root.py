@@ -1,4 +1,4 @@
-"""Tests that root's collector becomes an ordinary user, and what happens if it cannot."""
+"""Tests that a collector of root becomes an ordinary user, and what happens if it cannot."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def test_modules_that_only_root_can_reach_are_still_loaded(program: Path) -> Non
 
 
 @pytest.mark.needs("other-user")
-def test_root_stays_root_if_the_user_cannot_read_the_program(program: Path) -> None:
+def test_the_collector_stays_root_if_the_user_cannot_read_the_program(program: Path) -> None:
     (program / "early/__init__.py").chmod(0o600)
     result, _ = run(LEAVE, program)
     assert result["users"] == [0] * 6
@@ -84,7 +84,7 @@ def test_root_stays_root_if_the_user_cannot_read_the_program(program: Path) -> N
 
 
 @pytest.mark.needs("landlock", "user-namespace")
-def test_root_of_a_namespace_that_maps_no_other_user_stays_root() -> None:
+def test_the_collector_stays_root_in_a_namespace_that_maps_no_other_user() -> None:
     result, errors = run(CONFINE, prefix=("unshare", "--user", "--map-root-user"))
     assert (result, errors) == ({"state": "confined", "uid": 0}, "")
 

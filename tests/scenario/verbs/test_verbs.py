@@ -1,7 +1,8 @@
-"""Checks the output and exit code of every verb in every situation, as root and as ordinary user.
+"""Checks the output and exit code of every verb in every situation.
 
-The expected exit codes come from the table in docs/cli.md. `make test` runs each verb in one
-situation as one user. Together, these cells contain each situation with each user.
+Each verb runs as root and as an ordinary user. The expected exit codes come from the table in
+docs/cli.md. `make test` runs each verb in one situation as one user. Together, these
+cells contain each situation with each user.
 """
 
 import itertools
@@ -164,11 +165,11 @@ def test_each_verb_has_the_documented_exit_code_and_message(
         assert MESSAGES.get((situation, f"{user} {verb}"), "") in words, words
 
 
-def test_no_verb_fails_for_missing_rights_as_root() -> None:
+def test_root_never_gets_the_exit_code_for_missing_rights() -> None:
     assert not {key for key, code in CODES.items() if key[1] == "root" and code == 3}
 
 
-def test_status_reads_the_process_list_without_a_service_manager(
+def test_status_finds_an_agent_started_by_hand_in_the_process_list(
     cells: Mapping[tuple[str, str, str], Cell],
 ) -> None:
     status, doctor = cells[BY_HAND, "user", "status"], cells[BY_HAND, "user", "doctor --json"]

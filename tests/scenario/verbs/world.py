@@ -110,10 +110,10 @@ async def cells(situation: str, wanted: set[tuple[str, ...]]) -> list[Cell]:
     def chosen(user: str, *verbs: str) -> list[tuple[str, str]]:
         return [(user, verb) for verb in verbs if (user, base_of(verb)) in wanted]
 
-    polls = [pair for user in USERS for pair in chosen(user, *READING)]
-    acts = [*chosen("user", *ONLY_AS_USER, *ACTING), *chosen("root", *ACTING)]
-    read_cells = await asyncio.gather(*(run_in_turn(*pair) for pair in polls))
-    return [*read_cells, *[await cell(situation, *pair) for pair in acts]]
+    reading = [pair for user in USERS for pair in chosen(user, *READING)]
+    acting = [*chosen("user", *ONLY_AS_USER, *ACTING), *chosen("root", *ACTING)]
+    read_cells = await asyncio.gather(*(run_in_turn(*pair) for pair in reading))
+    return [*read_cells, *[await cell(situation, *pair) for pair in acting]]
 
 
 def base_of(verb: str) -> str:

@@ -37,7 +37,9 @@ def public_key(key: SigningKey) -> Ed25519PublicKey:
     return loaded
 
 
-def test_the_key_is_made_once_and_private(identity: Identity, state: StateDirectory) -> None:
+def test_the_key_is_created_once_and_only_its_owner_can_read_it(
+    identity: Identity, state: StateDirectory
+) -> None:
     assert not identity.exists()
     first = identity.load_or_create()
 
@@ -126,7 +128,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_a_broken_key_is_set_aside_and_a_new_one_made(
+def test_a_broken_key_is_set_aside_and_a_new_key_is_created(
     identity: Identity, state: StateDirectory, content: bytes
 ) -> None:
     (state.path / "identity.pem").write_bytes(content)

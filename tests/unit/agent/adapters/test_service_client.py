@@ -119,7 +119,7 @@ async def test_each_operation_matches_the_examples_of_the_contract(
     assert client.last_contact_at == clock.now()
 
 
-async def test_a_sealed_body_is_sent_as_it_is(
+async def test_a_sealed_body_is_sent_unchanged(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
     server.answer(golden.text_of("submitResult/reply").encode())
@@ -571,7 +571,7 @@ async def test_stream_sets_the_reconnect_time(
     assert ids(answers) == []
 
 
-async def test_a_stream_lives_longer_than_a_call(
+async def test_a_stream_may_last_longer_than_the_deadline_of_a_call(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
     """The deadline of a call applies only to the headers of a stream. The stream itself has an idle
@@ -632,7 +632,7 @@ async def test_an_endless_event_raises_service_unavailable(
     assert error.value.cause == "bad-reply"
 
 
-async def test_bytes_that_are_no_text_do_not_end_the_stream(
+async def test_invalid_utf8_does_not_end_the_stream(
     server: ScriptedServer, client: ServiceClient
 ) -> None:
     server.answer(b"data: \xff\xfe\n\ndata: " + COMMAND + b"\n\n", content_type="text/event-stream")

@@ -28,7 +28,7 @@ def test_every_verb_is_documented() -> None:
         assert f"\n## {verb}\n" in CLI, verb
 
 
-def test_every_check_is_documented_in_its_order() -> None:
+def test_every_check_is_documented_in_the_order_of_the_registry() -> None:
     rows = re.findall(r"^\| `([a-z0-9-]+)` \|", CLI.partition("| check |")[2], re.MULTILINE)
     assert rows[: len(CHECKS)] == [check.name for check in CHECKS]
 
@@ -45,7 +45,7 @@ def test_every_key_of_the_json_is_documented() -> None:
         assert re.search(rf"[`.]{key}`", CLI), key
 
 
-def test_there_are_ten_messages() -> None:
+def test_the_troubleshooting_document_explains_ten_messages() -> None:
     assert len(MESSAGES) == 10
 
 
@@ -61,7 +61,7 @@ def test_each_message_has_a_cause_and_a_fix(message: str) -> None:
     assert "**Fix**: " in section
 
 
-def test_the_remaining_documented_conditions_exist_in_the_program() -> None:
+def test_the_documented_conditions_exist_in_the_program() -> None:
     titles = {condition.title for condition in CONDITIONS.values()}
     assert CONDITION_ROWS
     assert set(CONDITION_ROWS) <= titles

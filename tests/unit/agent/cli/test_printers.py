@@ -36,7 +36,7 @@ REPLACEMENT = Replacement(
 
 
 class Child:
-    """A fake collector, which returns the facts of a job for printers."""
+    """A fake collector. It records its job, and returns the printers that the job requests."""
 
     jobs: ClassVar[list[Job]] = []
 

@@ -84,7 +84,7 @@ def test_status_reports_refused_commands(
     assert "by stream" not in output
 
 
-def test_status_without_a_daemon_is_not_running(
+def test_status_reports_not_running_without_a_daemon(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["status", "--config", str(config)]) == 2
@@ -102,7 +102,7 @@ def test_status_of_a_stopped_daemon_has_the_time_it_was_last_seen(
     assert "last seen    2 d ago" in capsys.readouterr().out
 
 
-def test_daemon_without_a_status_file_is_starting(
+def test_status_reports_a_daemon_without_a_status_file_as_starting(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     state = StateDirectory(config.parent / "state")
@@ -210,7 +210,7 @@ def test_history_as_json_has_the_documented_keys(
     }  # fmt: skip
 
 
-def test_history_without_requests_is_reported(
+def test_history_reports_that_there_are_no_requests(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["history", "--config", str(config)]) == 0

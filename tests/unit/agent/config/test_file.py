@@ -207,7 +207,9 @@ def test_a_wrong_value_of_the_environment_names_the_variable(file: Path) -> None
         ("service = 5\n", "VENUE_AGENT_SERVICE__LOCATION_ID"),
     ],
 )
-def test_variable_that_cannot_be_set_is_reported(file: Path, text: str, variable: str) -> None:
+def test_a_variable_below_a_value_that_is_not_a_table_is_reported(
+    file: Path, text: str, variable: str
+) -> None:
     (problem,) = problems(file, text, **{variable: "x"})
 
     assert problem.startswith(f"{variable}: ")

@@ -37,11 +37,13 @@ def named() -> Iterator[None]:
         ("venue-agent doctor", None),
     ],
 )
-def test_commands_with_the_option_get_the_configuration(text: str, expected: str | None) -> None:
+def test_commands_with_the_option_config_get_the_path_of_the_configuration(
+    text: str, expected: str | None
+) -> None:
     assert with_config(text) == (text if expected is None else expected)
 
 
-def test_advice_is_unchanged_without_the_option() -> None:
+def test_advice_is_unchanged_without_the_option_config() -> None:
     name_configuration(None)
     assert with_config("run `venue-agent doctor`") == "run `venue-agent doctor`"
 

@@ -112,7 +112,7 @@ def test_wrong_values_have_a_suggestion(tmp_path: Path, lines: str, problem: str
     assert problem_in(tmp_path, f"{SERVICE}{lines}\n") == problem
 
 
-def test_key_above_the_first_section_names_its_section(tmp_path: Path) -> None:
+def test_a_key_above_the_first_section_is_reported_with_its_section(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(SERVICE.removeprefix("[service]\n"), encoding="utf-8")
     with pytest.raises(ConfigError) as error:

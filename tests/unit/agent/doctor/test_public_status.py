@@ -61,7 +61,7 @@ def test_checks_that_depend_on_unseen_checks_are_unseen() -> None:
     assert not all_visible(results)
 
 
-def test_a_skipped_check_names_a_failed_check_before_an_unseen_one() -> None:
+def test_a_skipped_check_names_a_failed_check_rather_than_an_unseen_check() -> None:
     actual, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),

@@ -58,7 +58,7 @@ def test_skipped_checks_and_warnings_block_no_dependent_checks() -> None:
     assert actual["c"].status == "ok"
 
 
-def test_after_sets_the_order_of_checks_but_no_dependency() -> None:
+def test_the_field_after_orders_checks_and_creates_no_dependency() -> None:
     seen: list[str] = []
 
     def note(name: str, finding: Outcome) -> Callable[[Context], Outcome]:

@@ -78,7 +78,7 @@ def test_json_lines_contain_the_ids() -> None:
     assert (line["level"], line["logger"]) == ("error", "agent.tasks.x")
 
 
-def test_json_lines_contain_given_ids_and_omit_none() -> None:
+def test_json_lines_contain_given_ids_and_omit_ids_that_are_none() -> None:
     entry = record("request %s", "r-1", request_id="given", report_id=None)
     line = json.loads(JsonFormatter().format(entry))
     assert {name: line[name] for name in FIELDS if name in line} == {"request_id": "given"}
@@ -114,7 +114,7 @@ def test_the_same_error_is_written_twice_a_minute_then_counted() -> None:
     assert repeats.written[-1] == "try 99 failed: no route"
 
 
-def test_different_errors_and_all_information_pass() -> None:
+def test_different_errors_and_all_info_messages_are_written() -> None:
     repeats = Repeats()
     for name in "abcde":
         repeats.log(record("it is %s", name))
@@ -246,7 +246,7 @@ def test_a_message_is_written_as_one_line_after_its_priority() -> None:
     assert PriorityFormatter().format(record("a\nb")) == "<3>a | b"
 
 
-def test_stderr_is_the_journal_only_if_the_variable_identifies_it() -> None:
+def test_stderr_is_the_journal_only_if_journal_stream_identifies_its_file() -> None:
     status = os.fstat(2)
     assert is_stderr_the_journal({"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"})
     assert not is_stderr_the_journal({"JOURNAL_STREAM": "1:2"})

@@ -9,7 +9,7 @@ from tests.fixtures.payloads import (
 )
 
 
-def test_the_headline_of_a_network_report() -> None:
+def test_the_headline_of_a_network_report_contains_verdict_outcome_and_facts() -> None:
     headline = headline_of(small_venue())
     assert headline.verdict == (
         "Kitchen printer has moved from 192.168.1.50:9100 to 192.168.1.61:9100. And 1 more finding."
@@ -68,7 +68,7 @@ def test_the_headline_of_a_limited_report_is_a_warning() -> None:
     assert facts["Printers"] == "Printers were not checked"
 
 
-def test_the_headline_of_a_snapshot() -> None:
+def test_the_headline_of_a_snapshot_contains_the_worst_finding_and_counts_facts() -> None:
     headline = headline_of(application_snapshot())
     assert headline.verdict == (
         "The print queue kitchen is stuck: 14 jobs wait, the oldest for 45 min;"
@@ -79,7 +79,7 @@ def test_the_headline_of_a_snapshot() -> None:
     assert facts["Facts"] == "66 read, 1 failed, 3 denied, 2 do not apply"
 
 
-def test_a_printer_of_unknown_state_is_a_note() -> None:
+def test_a_printer_in_an_unknown_state_is_reported_as_a_note() -> None:
     payload = small_venue()
     assert payload.printers
     unknown = payload.printers[0].model_copy(update={"status": "unknown"})
@@ -88,7 +88,7 @@ def test_a_printer_of_unknown_state_is_a_note() -> None:
     assert headline.verdict == "The printer is in an unknown state."
 
 
-def test_the_headline_of_a_snapshot_without_findings() -> None:
+def test_the_headline_of_a_snapshot_without_findings_reports_no_problem() -> None:
     payload = application_snapshot()
     few = payload.snapshot.model_copy(update={"fields": payload.snapshot.fields[:3]})
     headline = headline_of(payload.model_copy(update={"snapshot": few}))
@@ -102,6 +102,6 @@ def test_the_headline_of_a_snapshot_without_findings() -> None:
     assert headline_of(nothing).verdict == "Nothing could be read."
 
 
-def test_an_unknown_scope_is_displayed_as_it_is() -> None:
+def test_an_unknown_scope_is_displayed_unchanged() -> None:
     facts = {fact.label: fact.value for fact in headline_of(hostile_network()).facts}
     assert facts["Scope"] == "<script>alert(1)</script>"

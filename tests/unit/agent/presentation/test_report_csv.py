@@ -41,7 +41,7 @@ def test_every_row_has_the_ids_of_its_installation_location_and_report() -> None
         assert {row["reportId"] for row in rows} == {payload.report_id}
 
 
-def test_csv_contains_all_hosts_and_endpoints_with_their_numbers() -> None:
+def test_csv_contains_the_ports_of_all_endpoints_and_the_latencies_of_all_hosts() -> None:
     payload = large_venue()
     assert payload.network_map is not None
     hosts = read(report_csv(payload, "hosts"))
@@ -68,7 +68,7 @@ def test_facts_without_a_value_have_a_reason() -> None:
 
 
 @pytest.mark.parametrize("payload", [hostile_network(), hostile_application(), bare_report()])
-def test_untrusted_text_in_csv_is_plain_and_no_formula(
+def test_untrusted_text_in_csv_is_plain_and_not_a_formula(
     payload: NetworkPayload | ApplicationPayload,
 ) -> None:
     for table in tables_of(payload):

@@ -69,7 +69,7 @@ def test_consequences_of_another_condition_are_hidden(present: str, expected: st
     assert visible_codes(*present.split()) == set(expected.split())
 
 
-def test_conditions_are_complete_and_depend_on_known_ones() -> None:
+def test_conditions_are_complete_and_depend_on_known_conditions() -> None:
     for code, condition in CONDITIONS.items():
         assert condition.code == code
         assert condition.title

@@ -113,7 +113,7 @@ def test_valid_lines_beside_invalid_lines_are_kept() -> None:
     assert all(reason.startswith("not JSON") for reason in frame.rejected)
 
 
-def test_a_reason_names_the_field() -> None:
+def test_the_reason_of_a_rejected_entry_names_its_field() -> None:
     assert parse_frame(json.dumps(command(kind="camera"))).rejected[0].startswith("kind: ")
     assert parse_frame('"text"').rejected[0].startswith("entry: ")
 
@@ -177,7 +177,7 @@ def test_a_frame_of_many_lines_is_parsed_in_linear_time(line: bytes) -> None:
 
 
 @pytest.mark.parametrize("year", ["9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59"])
-def test_expiry_at_the_last_year_is_accepted(year: str) -> None:
+def test_expiry_in_the_first_or_last_year_is_accepted(year: str) -> None:
     assert ids(parse_frame(json.dumps(command(1, expiresAt=year)))) == [1]
 
 

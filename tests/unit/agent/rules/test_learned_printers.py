@@ -47,7 +47,7 @@ def test_missing_values_are_kept_for_the_same_printer() -> None:
     assert after((KITCHEN,), facts(replace(KITCHEN, serial=None))) == (KITCHEN,)
 
 
-def test_a_printer_with_a_new_address_loses_its_learned_details() -> None:
+def test_a_printer_with_a_new_configured_address_loses_its_learned_details() -> None:
     anew = replace(KITCHEN, setup="192.168.1.60", serial=None)
     assert after((KITCHEN,), facts(anew)) == (anew,)
 
@@ -65,7 +65,7 @@ def test_a_printer_that_is_gone_from_the_machine_is_forgotten() -> None:
         {"cancelled": True},
     ],
 )
-def test_incomplete_printer_list_forgets_nothing(
+def test_a_report_with_an_incomplete_printer_list_removes_no_learned_details(
     changes: dict[str, object],
 ) -> None:
     output = replace(facts(there=(BAR.id,)), **changes)  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def test_a_printer_is_not_replaced_after_a_day_without_reports() -> None:
         facts(replace(KITCHEN, address="192.168.1.77")),
         stranger(replace(NEW, mac_address="00:1b:a9:00:00:04")),
     ],
-    ids=["the old one is seen again", "a third one has the address"],
+    ids=["the old printer is seen again", "a third device has the address"],
 )
 def test_the_count_of_a_replacement_restarts_after_a_different_report(
     between: NetworkFacts,
@@ -139,7 +139,7 @@ def test_learned_printers_are_bounded_in_number_and_length() -> None:
     assert after((), facts(replace(KITCHEN, model="x" * (TEXT_MAX + 1)))) == ()
 
 
-def test_no_secret_is_kept() -> None:
+def test_learned_details_contain_no_secret() -> None:
     (kept,) = after((), facts(replace(KITCHEN, model="http://till:geheim7@10.0.0.1/")))
     assert "geheim7" not in (kept.model or "")
 

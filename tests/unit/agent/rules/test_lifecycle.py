@@ -80,7 +80,7 @@ def test_every_event_is_used_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("row", BOOT.strip().splitlines())
-def test_boot_action_of_each_row(row: str) -> None:
+def test_each_row_has_the_boot_action_of_the_table(row: str) -> None:
     state, attempt, is_expired, action = row.split()
 
     request = lifecycle.boot_action(
@@ -90,7 +90,7 @@ def test_boot_action_of_each_row(row: str) -> None:
     assert request is BootAction(action)
 
 
-def test_every_state_has_a_boot_action_and_every_action_a_state() -> None:
+def test_every_state_has_a_boot_action_and_every_boot_action_occurs() -> None:
     results = {
         lifecycle.boot_action(state, attempt=attempt, is_expired=is_expired)
         for state in State

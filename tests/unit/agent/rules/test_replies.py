@@ -172,7 +172,7 @@ def test_a_refusal_has_the_status_and_code_of_the_reply() -> None:
     assert (error.status, error.code) == (403, "read_only_key")
 
 
-def test_redirect_error_has_the_bounded_location() -> None:
+def test_a_redirect_error_contains_the_shortened_location() -> None:
     error = error_of(302, {"location": "https://portal.example/" + "x" * 999}, b"", NOW)
 
     assert str(error).startswith("redirected (302) to https://portal.example/")

@@ -28,7 +28,9 @@ def test_waits_grow_to_the_cap() -> None:
 
 
 @given(st.sampled_from(BACKOFFS), st.randoms())
-def test_at_most_25_attempts_in_three_minutes(backoff: Backoff, rng: Random) -> None:
+def test_a_backoff_allows_at_most_25_attempts_in_three_minutes(
+    backoff: Backoff, rng: Random
+) -> None:
     at_s, attempts = 0.0, 0
     while at_s <= 180:
         attempts += 1
@@ -38,7 +40,7 @@ def test_at_most_25_attempts_in_three_minutes(backoff: Backoff, rng: Random) -> 
 
 
 @pytest.mark.parametrize("attempt", range(1, 8))
-def test_jitter_spreads_a_fleet(attempt: int) -> None:
+def test_jitter_spreads_the_waits_of_a_fleet(attempt: int) -> None:
     waits = [retry.UNAVAILABLE.delay_s(attempt, Random(device)) for device in range(200)]
 
     assert max(waits) - min(waits) > max(waits) * 0.45

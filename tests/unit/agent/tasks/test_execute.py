@@ -288,7 +288,7 @@ async def test_a_report_that_would_displace_another_report_is_not_sealed(tmp_pat
         assert "reports-dropped" not in home.codes()
 
 
-async def test_after_a_stop_only_the_remaining_reports_are_created(
+async def test_a_stop_leaves_the_requests_without_a_report_acknowledged(
     workshop: ExecutorHarness,
 ) -> None:
     for number in range(1, 201):
@@ -406,7 +406,7 @@ async def test_an_interrupted_collection_is_a_partial_report(workshop: ExecutorH
 
 
 @pytest.mark.parametrize("kind", ["network", "application"])
-async def test_a_request_of_a_disabled_kind_is_answered_with_a_failed_report(
+async def test_a_request_of_a_disabled_kind_is_answered_with_a_limited_report(
     tmp_path: Path, kind: Any
 ) -> None:
     with harness(tmp_path) as home:
@@ -483,7 +483,9 @@ async def test_a_collection_ended_by_a_clean_stop_does_not_count_as_an_attempt(
     assert workshop.status_lines[-1] == IDLE
 
 
-async def test_stop_while_the_start_is_acknowledged_is_clean(workshop: ExecutorHarness) -> None:
+async def test_a_stop_during_the_acknowledgement_of_the_start_counts_no_attempt(
+    workshop: ExecutorHarness,
+) -> None:
     workshop.home.requested(Event.ACCEPTED)
 
     async def never_answer(_: object) -> None:

@@ -200,7 +200,9 @@ async def test_a_refused_stream_is_replaced_by_polling_and_tried_again(
     [*REFUSALS, CredentialRefused("401"), ServiceUnavailable("timeout", "silence")],
     ids=str,
 )
-async def test_delivery_is_unknown_without_commands(tmp_path: Path, error: ServiceError) -> None:
+async def test_the_delivery_is_unknown_after_calls_for_commands_fail(
+    tmp_path: Path, error: ServiceError
+) -> None:
     with harness(tmp_path, delivery="stream") as home:
         home.client.script["onCommands"].extend([streamed(), error])
         home.client.always["onCommands"] = error

@@ -28,7 +28,9 @@ async def test_a_heartbeat_is_sent_for_the_binding(home: Harness) -> None:
     assert home.heartbeat.last_at == home.clock.now()
 
 
-async def test_no_heartbeat_without_a_confirmed_binding(home: Harness, tmp_path: object) -> None:
+async def test_no_heartbeat_is_sent_without_a_confirmed_binding(
+    home: Harness, tmp_path: object
+) -> None:
     home.binding_state.revoke()
 
     await home.heartbeat.send()

@@ -316,7 +316,7 @@ def test_any_devtools_message_is_parsed_or_refused(data: bytes) -> None:
         assert answer is None or isinstance(answer, dict)
 
 
-def test_an_error_answer_does_not_quote_the_page() -> None:
+def test_the_error_for_an_error_answer_does_not_contain_the_message_of_the_answer() -> None:
     data = json.dumps({"id": 1, "error": {"code": -32000, "message": PAGE_ADDRESS}}).encode()
     with pytest.raises(ValueError, match="-32000") as refused:
         parse_answer(data, 1)

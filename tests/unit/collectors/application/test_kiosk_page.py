@@ -112,7 +112,7 @@ def test_each_drawing_error_has_its_own_status(entry: object, status: str) -> No
         assert state_of(port.url)["kiosk.drawing"].status == status
 
 
-def test_without_a_kiosk_its_state_and_policies_do_not_apply(tmp_path: Path) -> None:
+def test_page_state_and_policies_do_not_apply_without_a_kiosk(tmp_path: Path) -> None:
     for field in (*state_of("").values(), policies("", tmp_path)):
         assert (field.status, field.reason) == ("not-applicable", "no kiosk browser is configured")
 

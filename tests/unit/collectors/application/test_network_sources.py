@@ -29,7 +29,9 @@ from tests.unit.collectors.application.fixtures import by_key, fixture, plant, v
 NOW = Deadline.after(3600)
 
 
-def test_name_servers_are_those_of_resolv_conf_or_of_the_stub_it_names(tmp_path: Path) -> None:
+def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_resolved(
+    tmp_path: Path,
+) -> None:
     root = plant(tmp_path, {"etc/resolv.conf": "# x\nnameserver 127.0.0.53\noptions edns0\n"})
     assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
     stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"

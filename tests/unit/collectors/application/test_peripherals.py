@@ -133,7 +133,7 @@ def test_names_of_screens_are_parsed(descriptors: tuple[bytes, ...], name: str |
 
 
 @given(st.binary(max_size=200), st.binary(max_size=13))
-def test_edid_takes_any_bytes(data: bytes, name: bytes) -> None:
+def test_the_parser_of_edid_accepts_any_bytes(data: bytes, name: bytes) -> None:
     parse_edid(data)
     parse_edid(edid(name))
 
@@ -170,7 +170,7 @@ def test_display_facts_without_a_screen_output_are_not_applicable(tmp_path: Path
         assert field.status == "not-applicable"
 
 
-def test_items_beyond_the_limit_are_counted() -> None:
+def test_usb_devices_beyond_the_limit_are_counted() -> None:
     reading = usb_reading([UsbDevice(str(place)) for place in range(130)], "sysfs usb")
     assert values(reading.fields) == {"peripherals.usbCount": 130}
     assert len(reading.peripherals) == 128

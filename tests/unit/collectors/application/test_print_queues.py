@@ -62,7 +62,7 @@ def test_the_age_of_a_job_is_calculated_from_the_response() -> None:
     assert [job.age_s for job in jobs] == [30, 30]
 
 
-def test_too_many_queues_are_counted() -> None:
+def test_print_queues_beyond_the_limit_are_counted() -> None:
     queues = [Queue(f"q{n}", "idle", None, ()) for n in range(40)]
     reading = print_queues.queue_reading(queues, [])
     assert reading.truncated

@@ -55,7 +55,7 @@ def test_empty_watch_list_reads_no_process_table() -> None:
     assert values(processes.read_processes(NOW, (), table=table).fields) == {"process.watched": ()}
 
 
-def test_own_process_is_listed() -> None:
+def test_the_process_of_the_test_is_in_the_process_table() -> None:
     name = psutil.Process().name()
     result = processes.read_table(frozenset({processes.program_name(name)}))
     mine = next(entry for entry in result if entry.pid == os.getpid())

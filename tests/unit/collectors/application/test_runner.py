@@ -78,7 +78,7 @@ def test_error_is_classified_with_a_reason(error: Exception, status: str, is_fai
     assert by_key(facts)["a.ok"].status == "available"
 
 
-def test_missing_key_is_in_the_snapshot_as_failed() -> None:
+def test_a_key_that_a_source_does_not_return_is_in_the_snapshot_as_failed() -> None:
     source = Source("half", "test", ("a.one", "a.two"), single_field("half", "a.one").read)
     fields = by_key(snapshot([source], 5, RecordingRun()))
     assert fields["a.two"].status == "collection-failed"

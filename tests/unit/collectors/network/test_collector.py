@@ -251,7 +251,7 @@ def test_print_port_that_does_not_answer_is_retried() -> None:
     assert "it accepted no connection at first" in freed
 
 
-def test_other_ports_are_not_retried() -> None:
+def test_open_ports_and_ports_of_silent_hosts_are_not_retried() -> None:
     well = World(hosts=(replace(PRINTER, open_ports=(9100,), refused_ports=(80,)),), known=(RAW,))
     gone = World(hosts=(), known=(RAW,))
     silent = replace(PRINTER, open_ports=(), refused_ports=(), silent_ports=(80, 9100))
@@ -356,7 +356,7 @@ def test_denied_interfaces_are_reported() -> None:
     assert facts.scope == "device"
 
 
-def test_no_network_is_a_limited_report_and_no_failure() -> None:
+def test_a_machine_without_a_network_gets_a_limited_report_without_failures() -> None:
     world = World(local=LocalNetwork(LAN.interfaces[:1]))
     facts = collect(world)
     assert facts.scope == "device"
@@ -438,7 +438,7 @@ def test_printers_in_other_networks_are_contacted() -> None:
     assert facts.printers[0].status == "reachable"
 
 
-def test_a_printer_is_contacted_where_its_dns_sd_name_leads() -> None:
+def test_a_printer_is_contacted_at_the_address_that_its_dns_sd_name_announces() -> None:
     """A router may repeat the announcements of another network."""
     named = KnownPrinter("q", "Bar", "network", "cups", dns_sd_name="Bar", dns_sd_type="_ipp._tcp")
     service = MdnsService("Bar", "_ipp._tcp", "bar.local", ("10.50.0.5", "2001:db8::5"), 8631)
@@ -452,7 +452,7 @@ def test_a_printer_is_contacted_where_its_dns_sd_name_leads() -> None:
     assert [each.status for each in facts.printers] == ["reachable", "unreachable"]
 
 
-def test_an_address_of_a_printer_that_does_not_answer_is_known_as_silent() -> None:
+def test_a_printer_in_another_network_that_does_not_answer_is_unreachable() -> None:
     known = KnownPrinter("q", "Bar", "network", "config", addresses=("10.50.0.5",), port=9100)
     facts = collect(World(known=(known,)))
     assert facts.printers is not None
@@ -482,7 +482,7 @@ def test_configured_printers_are_scanned_before_the_rest() -> None:
     assert "3 of about 254 addresses were tried: max_hosts is 3" in facts.limitations
 
 
-def test_the_own_spooler_is_not_listed_as_a_network_printer() -> None:
+def test_the_spooler_of_this_machine_is_not_queried_over_the_network() -> None:
     own = ScannedHost("10.0.0.20", "eth0", open_ports=(631, 80))
     world = World(hosts=(own,))
     collect(world)
@@ -570,7 +570,7 @@ def test_check_of_printers_scans_only_their_addresses() -> None:
     assert [printer.status for printer in facts.printers or ()] == ["reachable", "unreachable"]
 
 
-def test_check_of_one_printer_leaves_the_others_out() -> None:
+def test_check_of_one_printer_leaves_out_the_other_printers() -> None:
     world = World(known=(QUEUE, OTHER))
     facts = collect(world, replace(CHECK, printer="kitchen"))
     assert [target.address for scan in world.scanned for target in scan] == ["10.0.0.9"]
@@ -606,7 +606,7 @@ def test_check_with_device_only_contacts_no_printer() -> None:
     assert [printer.status for printer in facts.printers or ()] == ["unknown"]
 
 
-def test_check_of_a_printer_without_a_known_address_claims_nothing() -> None:
+def test_check_of_a_printer_without_a_known_address_reports_an_unknown_status() -> None:
     by_mac = replace(
         QUEUE, address="02:00:00:00:00:07", host=None, addresses=(), port=None,
         mac_address="02:00:00:00:00:07",

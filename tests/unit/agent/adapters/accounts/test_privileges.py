@@ -108,7 +108,9 @@ def test_no_root_privilege_remains_after_step_down(
     }
 
 
-def test_step_down_does_nothing_for_an_own_or_missing_directory(directory: Path) -> None:
+def test_step_down_does_nothing_for_a_missing_directory_or_one_of_the_current_user(
+    directory: Path,
+) -> None:
     before = os.getuid(), os.environ.get("STATE_DIRECTORY")
     assert not step_down(directory)
     assert not step_down(directory / "none")

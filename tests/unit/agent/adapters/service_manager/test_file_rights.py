@@ -166,7 +166,7 @@ def test_the_owner_of_a_file_counts_as_able_to_write_it() -> None:
     assert untrusted_account(Security(MALLORY, CLOSED.entries)) == MALLORY
 
 
-def test_a_missing_acl_permits_everyone_and_an_empty_acl_nobody() -> None:
+def test_a_missing_acl_permits_everyone_and_an_empty_acl_permits_nobody() -> None:
     assert untrusted_account(Security(SYSTEM, None)) == "S-1-1-0"
     assert untrusted_account(Security(SYSTEM, ())) is None
 
@@ -189,7 +189,7 @@ def test_an_account_with_any_right_to_write_is_reported(mask: int, kind: int) ->
         Entry(0, 0, FULL, "S-1-3-0"),
         Entry(0, 0, FULL, TRUSTED_INSTALLER),
     ],
-    ids=["reads", "for-what-is-below", "denied", "creator-owner", "trusted-installer"],
+    ids=["reads", "inherit-only", "denied", "creator-owner", "trusted-installer"],
 )
 def test_acl_entries_without_write_access_for_others_are_accepted(entry: Entry) -> None:
     assert untrusted_account(Security(SYSTEM, (entry,))) is None

@@ -184,7 +184,7 @@ def test_purge_keeps_a_user_that_the_agent_did_not_create(tmp_path: Path, line: 
     assert systemd.user == line
 
 
-def test_purge_leaves_the_packages_user_to_the_package(tmp_path: Path) -> None:
+def test_purge_keeps_the_user_that_the_package_created(tmp_path: Path) -> None:
     packaged = tmp_path / "usr/lib/systemd/system" / UNIT
     packaged.parent.mkdir(parents=True)
     packaged.touch()

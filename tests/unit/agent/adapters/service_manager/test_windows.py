@@ -148,7 +148,7 @@ def test_a_windows_service_is_installed_started_stopped_and_removed(tmp_path: Pa
     assert service.paths.config.exists()
 
 
-def test_the_key_directory_is_protected_while_it_is_empty(tmp_path: Path) -> None:
+def test_the_key_directory_is_protected_before_it_contains_a_file(tmp_path: Path) -> None:
     control = FakeControl()
     service = service_of_program_in(tmp_path, control)
     service.prepare()

@@ -5,7 +5,7 @@ import pytest
 from agent.adapters.storage.atomic_file import replace_with_retries, write_atomically
 
 
-def test_a_new_file_is_private_and_nothing_else_is_left(tmp_path: Path) -> None:
+def test_a_new_file_is_private_and_no_temporary_file_is_left(tmp_path: Path) -> None:
     write_atomically(tmp_path / "a", b"one")
 
     assert (tmp_path / "a").read_bytes() == b"one"
@@ -23,7 +23,7 @@ def test_replacing_a_file_sets_its_mode(tmp_path: Path) -> None:
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o644
 
 
-def test_a_failure_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_content_and_leaves_no_temporary_file(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "inside").write_text("kept")
 

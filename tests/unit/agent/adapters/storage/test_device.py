@@ -132,7 +132,7 @@ def test_a_bound_device_stays_bound(state: StateDirectory, file: DeviceRecordFil
     assert start(state)[0] == BOUND
 
 
-def test_a_record_without_a_fingerprint_is_not_a_clone_and_gets_one(
+def test_a_record_without_a_fingerprint_gets_a_fingerprint_and_is_not_a_clone(
     state: StateDirectory, file: DeviceRecordFile
 ) -> None:
     file.save(BOUND.model_copy(update={"fingerprint": None}))
@@ -234,7 +234,7 @@ def test_platform_and_user_agent_have_the_form_of_the_contract() -> None:
         (THERE, {}, 1),
     ],
 )
-def test_the_journal_is_left_if_the_device_or_the_service_has_changed(
+def test_the_journal_is_set_aside_if_the_device_or_the_service_has_changed(
     state: StateDirectory,
     file: DeviceRecordFile,
     fingerprint: str,

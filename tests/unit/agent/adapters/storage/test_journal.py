@@ -61,7 +61,7 @@ def test_an_ended_request_is_not_added_again(journal: Journal) -> None:
     assert journal.unfinished() == ()
 
 
-def test_an_unknown_request_is_returned_as_none(journal: Journal) -> None:
+def test_get_returns_none_for_an_unknown_request(journal: Journal) -> None:
     assert journal.get(UUID(int=99)) is None
 
 
@@ -96,7 +96,7 @@ def test_an_undefined_transition_raises_an_error_and_changes_nothing(journal: Jo
     assert (ended.state, ended.detail) == (State.REJECTED, "no longer wanted")
 
 
-def test_lists_are_in_the_order_of_receipt(journal: Journal) -> None:
+def test_requests_are_listed_in_the_order_of_receipt(journal: Journal) -> None:
     for number in (3, 1, 2):
         journal.add(command(number), NOW + timedelta(microseconds=number))
 

@@ -35,7 +35,7 @@ def test_a_table_wraps_its_last_column() -> None:
     assert all(len(line) <= 40 for line in lines)
 
 
-def test_a_column_without_enough_space_is_printed_below() -> None:
+def test_a_column_without_enough_space_is_printed_below_its_row() -> None:
     out = io.StringIO()
     start = ("2026-11-20 19:00 UTC", "none"), ("application", "none")
     rows = [(*start, ("word " * 12, "quiet")), (*start, ("short", "quiet"))]

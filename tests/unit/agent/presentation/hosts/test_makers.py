@@ -44,7 +44,7 @@ def test_the_maker_of_a_mac_address_is_returned(mac: str, maker: str) -> None:
     assert maker_of(mac) == maker
 
 
-def test_the_makers_list_has_its_date() -> None:
+def test_the_list_of_makers_has_a_date() -> None:
     assert datetime.date.fromisoformat(registry().date) >= DATE
 
 
@@ -73,5 +73,5 @@ def test_any_file_is_read_or_refused(rest: bytes, count: int, mac: bytes) -> Non
 
 @given(st.text(max_size=40))
 @settings(max_examples=examples(100))
-def test_a_maker_can_be_requested_for_any_text(text: str) -> None:
+def test_maker_of_accepts_any_text(text: str) -> None:
     assert isinstance(maker_of(text), str)

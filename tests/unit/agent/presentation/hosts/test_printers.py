@@ -28,7 +28,9 @@ def test_discovered_printers_are_named() -> None:
 
 
 @pytest.mark.parametrize("elsewhere", ["192.168.15.3", "10.0.0.51", "fe80::51"])
-def test_an_address_is_only_shortened_in_its_own_network(elsewhere: str) -> None:
+def test_an_address_is_shortened_only_if_it_is_in_the_network_of_the_first_address(
+    elsewhere: str,
+) -> None:
     hosts = (host(50, "kitchen", 9100), host(51, "bar", 9100))
     hosts = (hosts[0], hosts[1].model_copy(update={"address": elsewhere}))
     assert printers_verdict(venue(*hosts))[0].endswith(f", bar at {elsewhere}.")

@@ -128,7 +128,7 @@ def test_template_syntax_in_reports_is_not_evaluated() -> None:
     assert "{{ 7 * 7 }}" in report_page(hostile_network())
 
 
-def test_the_policy_allows_exactly_the_style_sheet() -> None:
+def test_the_content_security_policy_allows_only_the_style_sheet_of_the_page() -> None:
     page = Page(report_page(small_venue()))
     digest = base64.b64encode(hashlib.sha256(page.style.encode()).digest()).decode()
     assert style_hash() == f"'sha256-{digest}'"

@@ -8,7 +8,9 @@ TEXTS = st.text(st.sampled_from("aW厨 .i1"), min_size=1, max_size=60)
 
 
 @given(TEXTS, st.floats(60, 200), st.integers(0, 5))
-def test_a_shortened_text_fits_and_ends_are_marked(text: str, width: float, keep_end: int) -> None:
+def test_a_shortened_text_fits_and_contains_an_ellipsis(
+    text: str, width: float, keep_end: int
+) -> None:
     fitted = fit(text, width, 10, keep_end=keep_end)
     assert estimated_width(fitted, 10) <= width + 0.01 or fitted == "…"
     assert fitted == text or "…" in fitted

@@ -94,7 +94,7 @@ def test_non_finite_number_is_reported_as_missing(value: float) -> None:
     assert payload.snapshot.duration_ms == 0
 
 
-def test_a_browser_field_keeps_its_own_limits() -> None:
+def test_browser_fields_are_cut_to_the_limits_of_the_contract() -> None:
     collected = replace(
         CLEAN,
         browser_fields=(
@@ -149,7 +149,7 @@ def test_browser_fields_beyond_the_contract_are_reported(
         (replace(CLEAN, fields=(facts.Field("k", "s", "not-applicable"),)), "complete"),
     ],
 )
-def test_completeness_of_an_application_report(
+def test_facts_determine_the_completeness_of_an_application_report(
     collected: facts.ApplicationFacts, judged: str
 ) -> None:
     assert application_report(collected, (), CONTEXT).completeness == judged

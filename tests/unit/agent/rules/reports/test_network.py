@@ -173,7 +173,9 @@ UNABLE = facts.SourceState("unsupported", "not here")
         (replace(CLEAN, mdns_source=UNABLE, scan_source=BROKE), "partial"),
     ],
 )
-def test_completeness_of_a_network_report(collected: facts.NetworkFacts, judged: str) -> None:
+def test_facts_determine_the_completeness_of_a_network_report(
+    collected: facts.NetworkFacts, judged: str
+) -> None:
     assert completeness(collected) == judged
     payload = network_report(collected, JOB, CONTEXT)
     assert payload.completeness == judged

@@ -1,5 +1,5 @@
-"""A report is sealed completely if it is small enough for the service, and otherwise in a smaller
-tier, which leaves out content.
+"""A report that is small enough for the service is sealed whole. A larger report is sealed in a
+smaller tier, which leaves out content.
 """
 
 import json
@@ -115,7 +115,7 @@ def test_a_report_that_fits_is_sealed_whole(large: ReportPayload) -> None:
     assert report_of(sealed.body) == report(large)
 
 
-def test_the_same_report_is_the_same_bytes(large: ReportPayload) -> None:
+def test_sealing_the_same_report_again_returns_the_same_bytes(large: ReportPayload) -> None:
     assert seal(report(large), 10**6) == seal(report(large), 10**6)
     assert seal(report_of(seal(report(large), 10**6).body), 10**6) == seal(report(large), 10**6)
 
@@ -133,7 +133,7 @@ def test_each_tier_is_smaller_and_marked_as_incomplete(large: ReportPayload) -> 
     assert shrink(large, 0) is large
 
 
-def test_a_seal_is_the_first_tier_that_fits(large: ReportPayload) -> None:
+def test_a_report_is_sealed_in_the_first_tier_that_fits(large: ReportPayload) -> None:
     for tier in range(LAST_TIER + 1):
         bound = size(large, tier)
         assert seal(report(large), bound).tier == tier
@@ -216,7 +216,9 @@ def test_a_report_without_a_map_can_be_shrunk() -> None:
     assert to_plain(shrink(whole, 3))["networkMap"] is None
 
 
-def test_a_seal_made_smaller_keeps_its_ids_and_ends(large: ReportPayload) -> None:
+def test_repeated_seal_smaller_keeps_the_ids_and_ends_at_the_last_tier(
+    large: ReportPayload,
+) -> None:
     sealed = seal(report(large), 10**9)
     ids = {key: message(sealed)[key] for key in IDS}
     tiers = [sealed.tier]
@@ -232,7 +234,7 @@ def test_a_seal_made_smaller_keeps_its_ids_and_ends(large: ReportPayload) -> Non
     assert len(tiers) <= LAST_TIER + 1
 
 
-def test_a_small_report_made_smaller_ends_too() -> None:
+def test_repeated_seal_smaller_of_a_small_report_ends_at_the_last_tier() -> None:
     sealed = seal(report(payloads.small_venue()), 10**9)
     for _ in range(LAST_TIER + 1):
         smaller = seal_smaller(sealed.body, 10**9, tier=sealed.tier)

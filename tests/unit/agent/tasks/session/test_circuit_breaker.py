@@ -129,7 +129,9 @@ class Probe:
         return "answer"
 
 
-async def test_callers_that_waited_for_the_probe_continue_at_once(home: Harness) -> None:
+async def test_callers_continue_together_when_the_probe_that_they_waited_for_succeeds(
+    home: Harness,
+) -> None:
     probe, hold = Probe(), asyncio.Event()
 
     async def slow() -> str:
@@ -232,7 +234,7 @@ STATES = {
 
 @pytest.mark.parametrize("error", STATES.values(), ids=STATES)
 @pytest.mark.parametrize("callers", [1, 6])
-async def test_no_state_makes_more_than_30_calls_a_minute(
+async def test_no_state_of_the_service_causes_more_than_30_calls_a_minute(
     home: Harness, error: ServiceError, callers: int
 ) -> None:
     home.clock.limit_s = 600
@@ -423,7 +425,7 @@ async def test_only_one_operation_calls_the_service_during_an_outage(home: Harne
     assert len(service.called_at) <= 25 + len(operations)
 
 
-async def test_once_raises_every_error_and_waits_between_calls(home: Harness) -> None:
+async def test_the_method_once_raises_every_error_and_waits_between_calls(home: Harness) -> None:
     service = Service(home, *[ServiceUnavailable("server-error", "503")] * 4)
     for _ in range(4):
         with pytest.raises(ServiceUnavailable):

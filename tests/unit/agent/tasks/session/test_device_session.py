@@ -35,7 +35,7 @@ async def test_a_heartbeat_without_a_binding_raises_an_error(stranger: Harness) 
     assert stranger.client.calls == []
 
 
-async def test_tasks_that_wait_for_a_recheck_continue_after_it(home: Harness) -> None:
+async def test_tasks_that_wait_for_a_recheck_continue_after_the_recheck(home: Harness) -> None:
     waiting = [asyncio.create_task(home.session.recheck_binding()) for _ in range(2)]
     await home.session.wait_for_recheck()
     await settle()

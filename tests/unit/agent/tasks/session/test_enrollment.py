@@ -51,7 +51,7 @@ async def test_an_unbound_device_enrolls_and_is_bound(stranger: Harness) -> None
     assert saved.binding.record == bound
 
 
-async def test_the_signature_of_an_enrollment_signs_the_nonce(stranger: Harness) -> None:
+async def test_an_enrollment_sends_the_signature_of_the_nonce(stranger: Harness) -> None:
     await sign_up(
         stranger.enrollment.config,
         key := stranger.identity.load_or_create(),

@@ -94,7 +94,7 @@ def test_the_space_of_each_mount_is_reported() -> None:
     assert "anna" not in repr(reading)
 
 
-def test_too_many_mounts_are_counted() -> None:
+def test_mounts_beyond_the_limit_are_counted() -> None:
     listed = [Mount(f"/m{n}", "ext4", False) for n in range(40)]
     reading = disk_space.read_disk_space(NOW, lambda: listed, lambda _, __: {})
     assert reading.truncated
@@ -107,7 +107,9 @@ def test_df_returns_the_space_of_this_machine() -> None:
     assert 0 <= answer.free_bytes <= answer.size_bytes
 
 
-def test_mount_in_a_directory_of_another_user_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_space_of_a_mount_in_a_directory_of_another_user_is_permission_denied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     program = ("sh", "-c", "echo 'df: /root/usb: Permission denied' >&2; exit 1")
 
     def start(*_: object, **__: object) -> "subprocess.Popen[bytes]":

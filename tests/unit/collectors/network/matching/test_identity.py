@@ -70,7 +70,7 @@ def test_placeholders_of_firmware_are_not_used_as_serial_numbers(text: str | Non
 
 
 @pytest.mark.parametrize("text", ["J5XX", "E78123", "2550121", "000C7Z123456", " S1 "])
-def test_other_serial_numbers_are_real(text: str):
+def test_serial_numbers_that_are_not_placeholders_are_used(text: str):
     assert real_serial(text) == text.strip()
 
 

@@ -77,7 +77,7 @@ def test_a_printer_that_returns_is_reachable_again():
     assert matches.strangers == ()
 
 
-def test_stranger_at_the_old_address_is_reported_and_never_reachable():
+def test_another_device_at_the_address_of_a_printer_is_reported_and_never_reachable():
     stranger = seen(("192.168.1.50", STRANGER_MAC))
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     matches = match(known, stranger)
@@ -104,7 +104,7 @@ def test_the_printer_of_another_queue_is_not_a_replacement():
     assert "forget" not in (kitchen.reason or "")
 
 
-def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
+def test_the_replacement_of_a_printer_with_two_queues_is_reported_for_both_queues():
     named = replace(KITCHEN, id="cups:k2", host=None, addresses=(), dns_sd_name="Kitchen")
     named = replace(named, dns_sd_type="_pdl-datastream._tcp")
     txt = (("rp", "ipp/print"),)
@@ -123,7 +123,7 @@ def test_replacement_of_the_printer_of_two_queues_is_learned_for_both():
     ]
 
 
-def test_reason_of_a_replaced_printer_has_the_date():
+def test_the_reason_of_a_replaced_printer_contains_the_date_of_the_replacement():
     (learned,) = match([KITCHEN], FIRST).learned
     known = with_learned([KITCHEN], [replace(learned, replaced_at="2026-11-20T12:00:00+00:00")])
     (kitchen,) = match(known, FIRST).printers
@@ -131,7 +131,7 @@ def test_reason_of_a_replaced_printer_has_the_date():
     assert "since 2026-11-20 it is a different device" in (kitchen.reason or "")
 
 
-def test_a_printer_moved_by_mac_is_learned_with_its_new_address():
+def test_a_printer_recognised_by_its_mac_is_learned_with_its_new_address():
     known = with_learned([KITCHEN], match([KITCHEN], FIRST).learned)
     (learned,) = match(known, seen(("192.168.1.77", KITCHEN_MAC))).learned
     assert (learned.address, learned.mac_address) == ("192.168.1.77", KITCHEN_MAC)
@@ -183,7 +183,7 @@ def test_a_printer_moved_from_cable_to_wifi_is_recognised_by_uuid():
 
 
 @pytest.mark.parametrize("uuid", ["f81d4fae-7dec-11d0-a765-00a0c91e6bf6", None])
-def test_one_uuid_or_serial_number_does_not_outweigh_another_mac(uuid: str | None):
+def test_one_uuid_or_serial_number_does_not_outweigh_a_different_mac(uuid: str | None):
     evidence = answer("192.168.1.50", "" if uuid else "SN77777B", uuid)
     first = seen(("192.168.1.50", KITCHEN_MAC), evidence=(evidence,))
     other = seen(("192.168.1.77", BAR_MAC), evidence=(replace(evidence, address="192.168.1.77"),))

@@ -439,7 +439,7 @@ def test_the_best_open_port_is_matched_for_a_printer_without_a_port():
     assert "no print port was found" in (result.reason or "")
 
 
-def test_statuses_of_usb_and_bluetooth_printers():
+def test_usb_and_bluetooth_printers_have_a_status_and_a_reason():
     usb = KnownPrinter("u", "U", "usb", "usb", present=True, presence_reason="plugged in by USB")
     gone = replace(usb, present=False, presence_reason="no USB printer is plugged in")
     unknown = replace(usb, present=None, presence_reason=None, stopped=True)
@@ -504,7 +504,7 @@ observed_networks = st.builds(
 
 @settings(max_examples=examples(60))
 @given(st.lists(known_printers, max_size=5), observed_networks)
-def test_every_printer_has_a_reason_and_every_match_an_observed_port(
+def test_every_printer_has_a_reason_and_every_match_has_an_observed_port(
     known: list[KnownPrinter], observed: Observations
 ):
     matches = match(known, observed)

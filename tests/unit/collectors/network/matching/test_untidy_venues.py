@@ -34,7 +34,10 @@ def observe(*hosts: tuple[str, str | None], **more: object) -> Observations:
 
 
 def reports(*reports: tuple[list[KnownPrinter], Observations]) -> list[dict[str, Printer]]:
-    """Return the printers of each report by name. Each report remembers the ones before."""
+    """Return the printers of each report by name.
+
+    Each report uses what the earlier reports learned.
+    """
     learned: dict[str, LearnedPrinter] = {}
     results = []
     for known, observed in reports:
@@ -48,7 +51,7 @@ def reports(*reports: tuple[list[KnownPrinter], Observations]) -> list[dict[str,
 
 
 @pytest.mark.parametrize("uri", ["socket://192.168.1.20", "ipp://192.168.1.20/ipp/print"])
-def test_a_queue_at_the_new_address_is_reachable_and_the_old_one_names_it(uri: str):
+def test_a_queue_at_the_new_address_is_reachable_and_the_old_queue_names_the_new_queue(uri: str):
     old, new = queue("socket://192.168.1.7", "old"), queue(uri, "new")
     moved = observe(("192.168.1.20", MAC))
     first, *later = reports(
@@ -66,7 +69,7 @@ def test_a_queue_at_the_new_address_is_reachable_and_the_old_one_names_it(uri: s
     assert {each.learned.mac_address for each in known if each.learned} == {MAC}
 
 
-def test_a_printer_has_moved_although_a_queue_by_name_follows_it():
+def test_a_queue_by_address_reports_a_move_although_a_queue_by_name_follows_the_printer():
     old, named = queue("socket://192.168.1.7", "old"), queue("socket://bar.lan", "named")
     _, report = reports(
         ([old], observe(("192.168.1.7", MAC))),
@@ -104,7 +107,7 @@ def test_name_without_an_answer_in_time_is_unreachable():
     assert "The name servers did not answer for the name bar.lan" in (result.reason or "")
 
 
-def test_a_name_with_several_addresses_leads_to_the_one_that_answers():
+def test_a_name_with_several_addresses_is_matched_at_the_address_that_answers():
     known = replace(queue("socket://bar.lan"), addresses=("fd00::50", "192.168.1.50"))
     (result,) = judged(known, hosts=(scanned("192.168.1.50", MAC, 9100),))
     assert (result.status, result.matched_endpoint) == ("reachable", "192.168.1.50:9100")
@@ -192,7 +195,9 @@ def test_one_service_at_two_addresses_without_a_uuid_is_one_device():
 
 @pytest.mark.parametrize("address", ["2001:db8::21b:a9ff:fe12:3456", "fd00::50"])
 @pytest.mark.parametrize("contact", [None, "open", "no-answer"])
-def test_a_queue_by_ipv6_is_never_moved_without_a_try(address: str, contact: PortState | None):
+def test_a_printer_with_an_ipv6_address_has_not_moved_unless_that_address_was_tried(
+    address: str, contact: PortState | None
+):
     known = queue(f"socket://[{address}]")
     host = scanned(address, None, *((9100,) if contact == "open" else ()))
     observed = correlate(

@@ -30,8 +30,9 @@ _HINT = re.compile(r"seen at ([0-9a-f.:]+)(?:: it may be|\Z)")
 class Judged:
     """The verdict about one queue in one report, and the truth.
 
-    ``owned`` maps each queue to the devices that are its printer: the one that it was set up for,
-    and those that took its place while nothing showed it. The last one is its printer now.
+    ``owned`` maps the name of each queue to the devices that have been its printer. The first is
+    the device for which the queue was set up. Each later device has replaced the device before it,
+    and no report could recognise the replacement. The last device is the queue's printer now.
     """
 
     seed: int
@@ -56,7 +57,7 @@ class Judged:
         reason, status = self.result.reason or "", self.result.status
         at_named = [next(filter(None, groups)) for groups in _MOVED.findall(reason)]
         moved = [self.venue.at(address) for address in at_named]
-        is_back = bool(moved) and moved[0] in self.own[:-1]  # an earlier one of its devices
+        is_back = bool(moved) and moved[0] in self.own[:-1]  # an earlier printer of the queue
         if status == "reachable" and self.truth.device is None:
             yield "reachable, but CUPS cannot connect"
         elif status == "reachable" and not self.prints and self.is_recognisable:
@@ -75,7 +76,7 @@ class Judged:
             yield "the hint names the printer of another queue"
 
     def _is_of_another_queue(self, address: str) -> bool:
-        """Return whether an address visibly is that of another queue's printer."""
+        """Return whether observations show that an address belongs to another queue's printer."""
         device = self.venue.at(address)
         if device is None or device in self.own:
             return False
@@ -96,7 +97,10 @@ class Judged:
 
 
 def judge(seed: int) -> Iterator[tuple[list[Judged], PrinterMatches]]:
-    """Yield the verdicts of three reports of a venue. Each report remembers the ones before."""
+    """Yield the verdicts of three reports of a venue.
+
+    Each report uses what the earlier reports learned.
+    """
     venue, memory = Venue(seed), dict[str, LearnedPrinter]()
     macs: dict[str, str | None] = {}
     own: dict[str, list[Device]] = {}
@@ -120,14 +124,14 @@ def judge(seed: int) -> Iterator[tuple[list[Judged], PrinterMatches]]:
 
 
 def _certain_mac(venue: Venue, device: Device | None) -> str | None:
-    """Return the MAC by which a device with one interface is certainly recognised."""
+    """Return the MAC by which a device is recognised with certainty, None if there is none."""
     if device is None or device.is_hidden or device.is_in_vlan or len(device.links) > 1:
         return None
     return device.links[0].mac
 
 
 def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinter:
-    """Return what is remembered, as `agent.rules.learned_printers` merges it."""
+    """Merge two learned printers as `agent.rules.learned_printers` does."""
     if before is None:
         return now
     missing = {f.name: getattr(before, f.name) for f in fields(now) if not getattr(now, f.name)}
@@ -135,7 +139,7 @@ def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinte
 
 
 UNKNOWN_MAX = 0.003
-"""The share of verdicts about printers that print that may be "unknown"."""
+"""Of the verdicts about printers that print, the share that may be "unknown"."""
 
 
 def test_no_verdict_contradicts_what_cups_would_do():

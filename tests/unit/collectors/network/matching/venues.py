@@ -2,7 +2,7 @@
 
 The truth of a queue is what CUPS would do: resolve the device URI, connect, print. It is computed
 from the venue alone, without the product's matching. `Venue.observed` returns what the collector
-would observe of it.
+would observe in the venue.
 """
 
 import random
@@ -76,11 +76,17 @@ class Link:
 class Device:
     """A device of the venue.
 
-    ``links`` are its interfaces. ``services`` maps a DNS-SD type to a port. ``announces_both``: one
-    interface announces the addresses of all. ``is_hidden``: behind a Wi-Fi repeater that puts its
-    own MAC in place of the device's. ``relayed`` is the printer whose UUID a relay announces.
-    ``path`` is that of its queue; a computer that shares its printer has a name in it.
-    ``announces_link_local``: of its announcements, only the link-local IPv6 address arrives.
+    Args:
+        links: Its interfaces.
+        services: Maps each DNS-SD type to a port.
+        announces_both: One interface announces the addresses of all interfaces.
+        is_hidden: The device is behind a Wi-Fi repeater, which replaces the device's MAC with its
+            own.
+        relayed: The printer whose UUID this relay announces.
+        path: The path of its queue. The path on a computer that shares its printer contains the
+            name of the queue.
+        announces_link_local: Its announcements reach this machine with only its link-local IPv6
+            address.
     """
 
     number: int
@@ -146,14 +152,14 @@ class Queue:
 
 @dataclass
 class Truth:
-    """What CUPS would do. ``device`` accepts the job, None if nobody does."""
+    """What CUPS would do. ``device`` is the device that accepts the job, None if no device does."""
 
     addresses: tuple[str, ...] = ()
     device: Device | None = None
 
 
 class Venue:
-    """One venue. `change` makes the next report's state of it."""
+    """One venue. `change` changes the venue as it may change between two reports."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -203,7 +209,8 @@ class Venue:
             1: f"e3248000-80ce-11db-8000-{mac}",
             2: SHARED_UUID,
         }.get(self.random.randrange(4))
-        shared = SHARED_SERIAL if uuid != SHARED_UUID else None  # nobody can distinguish such twins
+        # Two printers that share both the UUID and the serial number cannot be distinguished.
+        shared = SHARED_SERIAL if uuid != SHARED_UUID else None
         serial = self.random.choice((f"SN{number:05}A", shared, "00000000", None))
         named = self._chance(50)
         name = f"{self.random.choice(NAMES)} {number}"
@@ -230,7 +237,7 @@ class Venue:
         device.announces_link_local = net == LAN and len(links) == 1 and number % 5 < 2
         self.devices.append(device)
         if self._chance(80):
-            # The default name of a Brother printer is that of its cable.
+            # The default host name of a Brother printer contains the MAC of its wired interface.
             self.dns[f"{device.host.lower()}.lan"] = links[0 if named else -1].ipv4
         if self._chance(60):
             self.dns[device.host.lower()] = links[0].ipv4
@@ -335,7 +342,10 @@ class Venue:
             link.ipv4 = self._address(VLAN if device.is_in_vlan else LAN)
 
     def _renumber(self, device: Device) -> None:
-        """DHCP gives a printer another address. Queues are set up again, or names follow."""
+        """Give a printer a new address, as DHCP does.
+
+        Sometimes its names get the new address, or a new queue is set up for it.
+        """
         link = self.random.choice(device.links)
         old, link.ipv4 = link.ipv4, self._address(VLAN if device.is_in_vlan else LAN)
         if self._chance(50):
@@ -347,7 +357,7 @@ class Venue:
             self.add_queue(device, self.random.choice(("raw", "ipp", "dns", "dnssd")))
 
     def _replace(self, device: Device) -> None:
-        """Put another printer at the address of one that is off."""
+        """Put another printer at the address of a printer that is off."""
         self._add_printer()
         new = self.devices[-1]
         if new.is_in_vlan == device.is_in_vlan:
@@ -374,7 +384,7 @@ class Venue:
             device = self.at(address)
             if device is not None and port in device.ports:
                 if queue.path and device.is_server and queue.path != device.path:
-                    return Truth(tuple(a for a, _ in keys))  # it has no such queue
+                    return Truth(tuple(a for a, _ in keys))  # the server has no such queue
                 return Truth(tuple(a for a, _ in keys), device)
         return Truth(tuple(a for a, _ in keys))
 
@@ -517,7 +527,7 @@ def _link_local(mac: str) -> str:
 
 
 def _interface_identifier(mac: str) -> str:
-    """Return the last four groups of the IPv6 addresses with a MAC (RFC 4291, appendix A)."""
+    """Return the last four groups of an IPv6 address that contains a MAC (RFC 4291, appendix A)."""
     parts = [int(part, 16) for part in mac.split(":")]
     octets = [parts[0] ^ 2, *parts[1:3], 0xFF, 0xFE, *parts[3:]]
     return ":".join(f"{octets[i] << 8 | octets[i + 1]:x}" for i in range(0, 8, 2))

@@ -148,7 +148,7 @@ def test_addresses_of_other_networks_are_one_announcer() -> None:
     assert any(label.startswith("Only") for label, *_ in services_of(records))
 
 
-def test_an_address_that_answers_arp_replaces_one_that_does_not_at_the_limit() -> None:
+def test_at_the_limit_an_address_that_answers_arp_replaces_one_that_does_not() -> None:
     records = link(limit=5000)
     records.identify([LinkNeighbour(2, HONEST, MAC, "reachable")])
     for n in range(SOURCES_MAX):

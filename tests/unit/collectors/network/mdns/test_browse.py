@@ -241,7 +241,7 @@ def test_a_packet_that_waits_in_the_kernel_is_received_before_the_end():
     assert [each.instance for each in findings.services] == ["Kitchen"]
 
 
-def test_known_answers_are_not_sent_beside_another_program_that_asks():
+def test_known_answers_are_not_sent_if_another_program_of_this_machine_queries_mdns():
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     (question,) = question_packets([type_question("_http._tcp")])
     with Responder({IPP: [packet, *[question] * 50]}) as responder:

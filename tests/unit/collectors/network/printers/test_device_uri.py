@@ -180,7 +180,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_every_published_form_is_read_or_listed(kind: str):
+def test_every_published_form_of_device_uri_is_parsed_or_listed_with_its_backend(kind: str):
     for uri in PUBLISHED[kind]:
         assert parse_device_uri(uri).kind == kind, uri
         printer = queue_printer("q", "", uri, None)

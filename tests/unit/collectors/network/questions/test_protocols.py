@@ -326,7 +326,7 @@ def test_host_name_is_queried_as_soon_as_a_host_is_discovered():
         assert asking.result() == (HostName("127.0.0.9", "till.local"),)
 
 
-def test_after_the_scan_no_host_is_queried_again(monkeypatch: pytest.MonkeyPatch):
+def test_after_the_scan_a_silent_host_is_not_queried_again(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("collectors.network.mdns.names.ROUND_INTERVAL_S", 0.0)
     lan = Interface("eth0", (InterfaceAddress("127.0.0.1", "ipv4", 8),))
     with Responder({}) as responder:

@@ -68,7 +68,7 @@ def simulated_printer(*replies: object) -> Iterator[tuple[int, list[bytes]]]:
         thread.join()
 
 
-def test_one_query_returns_bits_state_and_serial_number():
+def test_one_query_returns_error_bits_state_and_serial_number():
     with simulated_printer(b"noise", VARBINDS) as (port, questions):
         (evidence,) = ask_snmp([TARGET], "venue", time.monotonic() + 60, FakeRun(), port=port)
     assert evidence.state_reasons == ("media-empty", "door-open")

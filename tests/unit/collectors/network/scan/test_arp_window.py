@@ -35,7 +35,7 @@ def test_no_more_than_the_limit_is_unresolved() -> None:
     assert ask_all(window, 0.5) == 2
 
 
-def test_slots_are_freed_without_an_answer() -> None:
+def test_slots_are_freed_after_a_time_without_an_answer() -> None:
     window = ArpWindow(targets(3), TableRoom(2))
     ask_all(window, 0.0)
     window.expire(SLOT_S - 0.1)
@@ -72,7 +72,9 @@ def test_host_resolved_before_its_request_takes_no_slot() -> None:
 
 
 @given(steps=st.lists(st.tuples(st.sampled_from("arfe"), st.integers(0, 29)), max_size=200))
-def test_the_limit_holds_whatever_happens(steps: list[tuple[str, int]]) -> None:
+def test_the_limit_of_unresolved_addresses_holds_for_any_sequence_of_events(
+    steps: list[tuple[str, int]],
+) -> None:
     window = ArpWindow(targets(30), TableRoom(5))
     unresolved: dict[str, float] = {}
     resolved: set[str] = set()
@@ -128,7 +130,9 @@ def test_resolved_hosts_reduce_the_free_entries_of_a_small_table() -> None:
 
 
 @given(entries_max=st.integers(64, 2048), occupied=st.integers(0, 500), hosts=st.integers(0, 300))
-def test_the_table_is_never_filled(entries_max: int, occupied: int, hosts: int) -> None:
+def test_unresolved_addresses_never_fill_the_neighbour_table(
+    entries_max: int, occupied: int, hosts: int
+) -> None:
     room = TableRoom.in_table(entries_max, occupied)
     left = room.left(0, hosts)
     assert left == UNRESOLVED_MIN or occupied + hosts + left <= entries_max * 0.85

@@ -167,7 +167,7 @@ def test_unconfirmed_host_is_abandoned_after_three_unreachable_ports() -> None:
     assert probes.is_done
 
 
-def test_a_late_answer_to_a_given_up_port_is_ignored() -> None:
+def test_a_late_answer_of_a_port_that_was_given_up_is_ignored() -> None:
     probes = HostProbes((80,))
     run_out(probes)
     assert not probes.answered(80, "open", 9.0)
@@ -214,7 +214,7 @@ def test_the_first_retry_is_skipped_if_there_is_only_time_for_the_last_retry() -
     assert probes.retry_soon(4 * WAIT_MIN_S)
 
 
-def test_single_try_has_no_retries() -> None:
+def test_probes_with_a_single_try_are_not_retried() -> None:
     probes = HostProbes((80, 9100), tries=1)
     probes.connects(0.0, 100)
     probes.answered(80, "refused", 0.01)

@@ -27,7 +27,7 @@ def test_ports_that_the_scan_tried_are_not_tried_again() -> None:
     assert result == {"10.0.0.6": (9100,)}
 
 
-def test_a_printer_without_a_port_is_tried_on_the_usual_ones() -> None:
+def test_a_printer_without_a_port_is_tried_on_the_usual_print_ports() -> None:
     result, _ = contacts(
         printer(1, "10.5.0.5", None), printer(2, "10.5.0.6", None), tried={("10.5.0.6", 80)}
     )

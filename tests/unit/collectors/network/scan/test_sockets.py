@@ -137,7 +137,7 @@ def test_a_connection_is_reset_without_a_byte(listener: Listener) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can disconnect a TCP socket")
-def test_a_connection_is_reset_although_a_starting_program_holds_it(
+def test_a_connection_is_reset_although_a_program_that_just_started_holds_a_copy(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies: list[int] = []

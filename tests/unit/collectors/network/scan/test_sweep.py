@@ -175,7 +175,7 @@ def test_a_lost_packet_to_a_printer_that_is_discovered_late_is_sent_again() -> N
 
 
 @pytest.mark.parametrize("filtered", [frozenset[int](), frozenset({9101})])
-def test_late_printer_is_queried_over_the_connection_of_the_scan(
+def test_a_printer_discovered_late_is_queried_over_the_connection_of_the_scan(
     filtered: frozenset[int],
 ) -> None:
     printer = SimulatedHost(

@@ -71,7 +71,7 @@ def test_a_network_of_the_shared_range_is_scanned_only_if_it_is_configured() -> 
     assert len(addresses(select(carrier, subnets=("100.64.1.0/24",)))) == 254
 
 
-def test_max_hosts_keeps_the_nearest_and_reports_the_number() -> None:
+def test_max_hosts_keeps_the_nearest_addresses_and_reports_how_many_were_tried() -> None:
     selection = select(local("10.20.30.40/8"), max_hosts=300, first=("10.20.99.1",))
     assert len(selection.targets) == 300
     assert addresses(selection)[:2] == ["10.20.30.40", "10.20.99.1"]
@@ -104,7 +104,7 @@ def test_excluded_addresses_are_left_out() -> None:
     assert selection.networks == ("192.168.1.16/32", "192.168.1.18/31", "192.168.1.20/30")
 
 
-def test_two_addresses_in_one_subnet_cover_it_once() -> None:
+def test_a_subnet_with_two_own_addresses_is_scanned_once() -> None:
     selection = select(local("10.0.0.5/22"), local("10.0.1.5/22"), max_hosts=1022)
     assert len(selection.targets) == 1022
     assert not selection.truncated
