@@ -149,7 +149,7 @@ def _show_again(
 def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str, tuple[str, Style]]:
     """Return the headline of each report that is still stored, by its id. Raises StateError.
 
-    It is the headline that the service shows as well.
+    The service shows the same headlines.
     """
     bodies = read_bodies(state, [row.report_id for row in rows if row.report_id])
     if not bodies:

@@ -91,8 +91,8 @@ def install(manager: ServiceManager, install_options: InstallOptions) -> int:
         )
     if not paths.config.exists():
         _print(
-            f"not started: {paths.config} does not exist; repeat with --base-url, --location and"
-            " --api-key-file, or write it and run `venue-agent service start`"
+            f"not started: {paths.config} does not exist. Repeat the command with --base-url,"
+            " --location and --api-key-file, or write the file and run `venue-agent service start`"
         )
         return 0
     if written:

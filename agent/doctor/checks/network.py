@@ -173,7 +173,10 @@ def mdns_port(context: Context) -> Outcome:
 
 
 def local_network(context: Context) -> Outcome:
-    """Check that macOS permits access to the local network. Since version 15, it asks the user."""
+    """Check that macOS permits access to the local network.
+
+    Since version 15, macOS asks the user for this permission.
+    """
     if sys.platform == "darwin":
         return _ask_for_local_network()
     return skipped("only macOS requires it")
