@@ -205,7 +205,8 @@ def result_of(row: HistoryRow) -> str:
 def _start_of_an_id(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F][0-9a-fA-F-]{3,35}", text):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not the id of a request or report, nor at least its first four characters"
+            f"{text!r} is neither the id of a request or report, nor the start of one"
+            " (at least four characters)"
         )
     return text.lower()
 

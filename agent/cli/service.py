@@ -87,7 +87,7 @@ def install(manager: ServiceManager, install_options: InstallOptions) -> int:
     if had_config and (install_options.base_url or install_options.location_id):
         _print(
             f"{paths.config} already exists and is kept."
-            " To change the address or the location, edit it"
+            " To change the address or the location, edit this file"
         )
     if not paths.config.exists():
         _print(

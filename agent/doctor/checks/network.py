@@ -52,8 +52,8 @@ def confinement(context: Context) -> Outcome:
         case "refused":
             return warn(
                 f"the collector runs with all rights of its account: {confinement.reason}",
-                "run a kernel with Landlock (Linux 5.13 or newer, `landlock` among its lsm=), and"
-                " allow its system calls where a container filters them",
+                "run a kernel with Landlock (Linux 5.13 or newer, with `landlock` in lsm=);"
+                " if a container filters system calls, allow those of Landlock",
             )
     return skipped(f"the collector runs with all rights of its account: {confinement.reason}")
 
@@ -127,7 +127,7 @@ def multicast(context: Context) -> Outcome:
     if unable:
         return warn(
             f"not on {', '.join(unable)}",
-            "announcements of devices there are not received: allow multicast on the interface",
+            "the announcements of devices on these interfaces are not received: allow multicast",
         )
     if not able:
         return skipped("there is no interface to test")

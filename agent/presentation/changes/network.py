@@ -86,7 +86,7 @@ def _printer_change(was: Printer, now: Printer) -> Iterator[Change]:
     if was.address != now.address:
         states = shorten(was.address or "", NAME_LENGTH), shorten(now.address or "", NAME_LENGTH)
         old, new = (state or "no address" for state in states)
-        sentence = f"{name} is configured with {new}; it was {old}."
+        sentence = f"{name} is configured with {new}; before, with {old}."
         yield change("printer-address", now.id, states, "muted", sentence)
     elif status_of(was) == status == "reachable" and is_elsewhere:
         states = was.matched_endpoint or "", now.matched_endpoint or ""

@@ -165,7 +165,7 @@ def run_check(home: Path, *words: str) -> int:
             ["Kitchen: unreachable",
              "    No answer from 192.168.1.50: is it switched on and connected?",
              "    192.168.1.50:9100 (network)", "",
-             "→ to search the network for it: `venue-agent collect network`"],
+             "→ to search the network for the printer: `venue-agent collect network`"],
         ),
     ],
 )  # fmt: skip
