@@ -187,7 +187,7 @@ class _EventReader:
         self._facts: Facts | None = None
         self._is_result = False
         self._crash: str | None = None
-        self._has_too_long = False
+        self._has_skipped_event = False
 
     async def read(self) -> None:
         """Read until the result or the end of the stream.
@@ -212,7 +212,7 @@ class _EventReader:
             except asyncio.IncompleteReadError as error:
                 return b"" if rest_bytes else error.partial
             except asyncio.LimitOverrunError as error:
-                self._has_too_long = True
+                self._has_skipped_event = True
                 await self._stream.readexactly(error.consumed)
                 rest_bytes += error.consumed
                 if rest_bytes > _ENDLESS_BYTES:
@@ -235,13 +235,13 @@ class _EventReader:
                 self._is_result = isinstance(event, Result)
 
     def collected(self, error: str | None) -> Collected:
-        """Return the facts. Without a result, add a failure with the reason to them.
+        """Return the facts. If the child sent no result, add a failure that contains the reason.
 
         Raises CollectorError if there are no facts.
         """
         if self._is_result and self._facts is not None:
             return Collected(self._facts, error)
-        too_long = _TOO_LONG if self._has_too_long else None
+        too_long = _TOO_LONG if self._has_skipped_event else None
         reason = error or self._crash or too_long or "it ended without a result"
         if self._facts is None:
             raise CollectorError(f"the collector sent no facts: {reason}")

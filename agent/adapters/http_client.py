@@ -192,7 +192,7 @@ def _innermost(error: BaseException) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {cause.verify_message}"
     if isinstance(cause, ssl.SSLError) and cause.reason == "WRONG_VERSION_NUMBER":
-        return "the other side does not speak TLS"
+        return "the other side does not use TLS"
     if isinstance(cause, OSError) and cause.errno and not isinstance(cause, ssl.SSLError):
         if isinstance(cause, socket.gaierror):
             return cause.strerror or str(cause)

@@ -48,7 +48,8 @@ def run(options: argparse.Namespace) -> int:
         show_printers(screen, payload)
         if any(_is_missing(printer, payload) for printer in payload.printers or ()):
             screen.blank()
-            screen.paragraph("→ to search the network for it: `venue-agent collect network`")
+            advice = "→ to search the network for the printer: `venue-agent collect network`"
+            screen.paragraph(advice)
     return HEALTHY if views and all(view.is_healthy for view in views) else UNHEALTHY
 
 

@@ -149,7 +149,7 @@ def _show_again(
 def headlines_of(state: StateDirectory, rows: Sequence[HistoryRow]) -> dict[str, tuple[str, Style]]:
     """Return the headline of each report that is still stored, by its id. Raises StateError.
 
-    It is the headline that the service shows as well.
+    The service shows the same headlines.
     """
     bodies = read_bodies(state, [row.report_id for row in rows if row.report_id])
     if not bodies:
@@ -205,7 +205,8 @@ def result_of(row: HistoryRow) -> str:
 def _start_of_an_id(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F][0-9a-fA-F-]{3,35}", text):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not the id of a request or report, nor at least its first four characters"
+            f"{text!r} is neither the id of a request or report, nor the start of one"
+            " (at least four characters)"
         )
     return text.lower()
 

@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def in_order(words: Sequence[str]) -> list[str]:
     """Return the command line with each option behind the verb that it belongs to.
 
-    `--config` may be anywhere, and the other options of a verb may precede it.
+    `--config` may be anywhere. The other options of a verb may precede the verb.
     """
     ordered: list[str] = []
     moved: list[str] = []

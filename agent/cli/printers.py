@@ -64,7 +64,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(here: ResolvedState) -> NetworkPayload | None:
-    """Contact the printers, unless the configuration, which may exclude some, cannot be read."""
+    """Contact the printers. Return None if the configuration cannot be read.
+
+    Without the configuration, it is unknown which devices must not be contacted.
+    """
     if here.config is None:
         return None
     payload, _ = asyncio.run(check_printers(here.config, here.state))
@@ -112,11 +115,11 @@ def _show(screen: Screen, memory: Memory) -> None:
             for each in memory.printers
         ],
     )
-    for waiting in memory.replacements:
-        printer = waiting.printer
+    for replacement in memory.replacements:
+        printer = replacement.printer
         screen.blank()
         screen.paragraph(
-            f"{printer.id}: since {_when(waiting.since)} another device answers there"
+            f"{printer.id}: since {_when(replacement.since)} another device answers at its address"
             f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If this device has"
             f" replaced the printer, run `venue-agent printers forget {printer.id}`",
             "warn",

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _drop_a_closed_terminal() -> None:
-    """Drop output that a closed terminal did not accept: Python would exit with code 120."""
+    """Drop output that a closed terminal did not accept. Otherwise, Python exits with code 120."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

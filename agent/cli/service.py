@@ -87,12 +87,12 @@ def install(manager: ServiceManager, install_options: InstallOptions) -> int:
     if had_config and (install_options.base_url or install_options.location_id):
         _print(
             f"{paths.config} already exists and is kept."
-            " To change the address or the location, edit it"
+            " To change the address or the location, edit this file"
         )
     if not paths.config.exists():
         _print(
-            f"not started: {paths.config} does not exist; repeat with --base-url, --location and"
-            " --api-key-file, or write it and run `venue-agent service start`"
+            f"not started: {paths.config} does not exist. Repeat the command with --base-url,"
+            " --location and --api-key-file, or write the file and run `venue-agent service start`"
         )
         return 0
     if written:

@@ -62,8 +62,8 @@ def make_bundle(
     screen.paragraph(f"{path}: {', '.join(members)}")
     screen.paragraph(f"case {document['caseId']}", "strong")
     screen.paragraph(
-        "→ give the file and the case id to your support. It contains no secrets, but the names of"
-        " the venue's machines and devices: give it to nobody else. Nothing was sent."
+        "→ give the file and the case id to your support. The file contains no secrets. It names"
+        " the venue's machines and devices, so give it to nobody else. Nothing was sent."
     )
 
 
@@ -103,7 +103,7 @@ def _fresh_reports(context: Context) -> Iterator[FreshReport]:
 def _collected(local: LocalConfig, state: StateDirectory, kind: Kind) -> FreshReport:
     try:
         if not _wait_for_the_daemon(state):
-            return FreshReport(kind, None, "the agent itself was collecting")
+            return FreshReport(kind, None, "the daemon was collecting a report at the same time")
         return FreshReport(kind, asyncio.run(collect_report(local, state, kind)))
     except AgentError as error:
         return FreshReport(kind, None, str(error))

@@ -24,7 +24,7 @@ _TAKES_CONFIG: Final = re.compile(
     r" (?:run|enroll|collect|check|status|doctor|history|printers|config (?:check|show))\b[^`]*)"
     r"(?=`)"
 )
-"""A command in the text of an advice that has the option `--config`."""
+"""Matches a command between backquotes in a text, if the command accepts `--config`."""
 
 _named: Path | None = None
 """The configuration that the user named with `--config`."""

@@ -42,7 +42,7 @@ def describe(status: PublicStatus) -> str:
     if status.is_running is None:
         return "this user can see no process of an agent"
     if not status.is_running:
-        return f"it does not run according to {status.by}"
+        return f"according to {status.by}, it does not run"
     numbers = ", ".join(str(pid) for pid in status.pids)
     process = f" as process {numbers}" if numbers else ""
-    return f"it runs{process} according to {status.by}"
+    return f"according to {status.by}, it runs{process}"

@@ -85,7 +85,7 @@ def _proxy_of(
 ) -> tuple[str, str]:
     """Return the URL of the proxy ("" if none is used), and the reason."""
     if is_loopback(host):
-        return "", "this machine itself, for which no proxy is used"
+        return "", "no proxy is used for a service on this machine"
     if configured:
         return configured, "service.proxy"
     for name in (f"{scheme}_proxy", "all_proxy"):

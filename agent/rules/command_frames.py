@@ -25,8 +25,8 @@ IGNORED_EVENTS: Final = frozenset({"error", "done"})
 class Frame:
     """The commands of one frame, and a line for each invalid entry.
 
-    ``reconnect_s`` is a time in seconds. The service asks its callers to spread their reconnections
-    over this time. It is None if the service sent no time.
+    ``reconnect_s`` is the time over which callers have to spread their reconnections, in seconds.
+    It is None if the service sent no such time.
     """
 
     commands: tuple[Command, ...] = ()

@@ -80,27 +80,29 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     before = {each.id: each for each in known if _is_there(each.id, facts)}
     seen = _by_id(facts.learned)
     new = {id_: _merged(before.get(id_), each) for id_, each in seen.items()}
-    waiting = _replacements(memory, facts, now)
+    replacements = _replacements(memory, facts, now)
     for each in facts.strangers:
-        replacement = waiting.get(each.id)
+        replacement = replacements.get(each.id)
         if replacement is not None and _has_replaced(replacement, now):
             new.setdefault(each.id, replace(replacement.printer, replaced_at=replacement.since))
     return Memory(
         tuple((before | new).values())[-PRINTERS_MAX:],
-        tuple(each for id_, each in waiting.items() if id_ in before and id_ not in new),
+        tuple(each for id_, each in replacements.items() if id_ in before and id_ not in new),
     )
 
 
 def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
     """Return the devices that might have replaced a printer, including devices that are now off."""
-    waiting = {each.printer.id: each for each in memory.replacements}
+    replacements = {each.printer.id: each for each in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
-        was = waiting.get(id_)
+        was = replacements.get(id_)
         if was is not None and _is_same(was.printer, stranger):
-            waiting[id_] = Replacement(_merged(was.printer, stranger), was.since, was.reports + 1)
+            replacements[id_] = Replacement(
+                _merged(was.printer, stranger), was.since, was.reports + 1
+            )
         else:
-            waiting[id_] = Replacement(stranger, now.isoformat(timespec="seconds"))
-    return waiting
+            replacements[id_] = Replacement(stranger, now.isoformat(timespec="seconds"))
+    return replacements
 
 
 def _has_replaced(replacement: Replacement, now: datetime) -> bool:

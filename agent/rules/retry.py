@@ -35,7 +35,7 @@ REVOKED: Final = Backoff(base_s=60.0, cap_s=1800.0)
 """Waits between two checks of whether the device is still revoked."""
 
 RETRY_AFTER_MIN_S: Final = 2.0
-"""Minimum of the first wait after the service requests one. It allows at most 30 calls a minute."""
+"""Minimum of the first wait that the service requests: a device makes at most 30 calls a minute."""
 RETRY_AFTER_AGAIN_MIN_S: Final = 5.0
 """Minimum of each further wait in a row that the service requests."""
 JUST_BOOTED_S: Final = 120.0

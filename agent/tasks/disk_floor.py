@@ -17,7 +17,7 @@ DISK_FLOOR_BYTES: Final = 50 * 2**20
 
 @dataclass(slots=True, eq=False)
 class DiskFloor:
-    """Calls ``schedule_report`` for each requested report, unless the disk is nearly full."""
+    """Calls ``schedule_report`` for each scheduled report, unless the disk is nearly full."""
 
     state: StateDirectory
     health: HealthBoard

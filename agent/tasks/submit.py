@@ -30,7 +30,7 @@ AWAITED_PAUSE_MIN_S: Final = 0.02
 """Minimum pause after a report that a user waits for."""
 AWAITED_SHARE: Final = 2.0
 """After a report that a user waits for, the pause is this multiple of the service's response time.
-It is never longer than the pause after other reports."""
+The pause is never longer than the pause after other reports."""
 AFTER_FAILURE: Final = Backoff(base_s=4.0, cap_s=120.0)
 """Pauses after reports that the service did not accept."""
 

@@ -83,12 +83,12 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
         _run_writer(path, mode, from_parent, to_parent)
     os.close(from_parent)
     os.close(to_parent)
-    to, answers = os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
+    content_pipe, reply_pipe = os.fdopen(to_child, "wb"), os.fdopen(from_child, "rb")
 
     def write(content: bytes) -> None:
-        to.write(len(content).to_bytes(_LENGTH_BYTES, "big") + content)
-        to.close()
-        reply = answers.read(_REPLY_MAX).decode("utf-8", "replace")
+        content_pipe.write(len(content).to_bytes(_LENGTH_BYTES, "big") + content)
+        content_pipe.close()
+        reply = reply_pipe.read(_REPLY_MAX).decode("utf-8", "replace")
         if reply != "done":
             raise OSError(errno.EIO, reply or "the process that writes it has ended", str(path))
 
@@ -96,8 +96,8 @@ def writer_of(path: Path, mode: int = PRIVATE) -> Iterator[Callable[[bytes], Non
         yield write
     finally:
         with contextlib.suppress(OSError):  # the child has ended: `write` raised an error
-            to.close()
-        answers.close()
+            content_pipe.close()
+        reply_pipe.close()
         os.waitpid(child, 0)
 
 

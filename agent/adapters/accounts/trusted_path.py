@@ -93,8 +93,8 @@ def _judge(
         return None
     if not is_last and _is_harmless(status):
         return None
-    who = "everybody" if mode & stat.S_IWOTH else "its group"
-    return Weakness(f"{who} may write {path} (mode {mode:04o})", f"`chmod go-w {path}`")
+    who = "every user" if mode & stat.S_IWOTH else "its group"
+    return Weakness(f"{path} is writable for {who} (mode {mode:04o})", f"`chmod go-w {path}`")
 
 
 def _is_harmless(status: os.stat_result) -> bool:

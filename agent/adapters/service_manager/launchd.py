@@ -105,7 +105,7 @@ class LaunchdService(PosixService):
                 return
             self.sleep(POLL_EVERY_S)
         raise ServiceManagerError(
-            f"the service is still there after {GONE_WITHIN_S:.0f} s: {output.stderr.strip()}"
+            f"the service is still loaded after {GONE_WITHIN_S:.0f} s: {output.stderr.strip()}"
         )
 
 

@@ -167,5 +167,6 @@ def _require_safe(
     if weakness is not None:
         fix = f"{first_step}{weakness.fix}" if first_step else f"{weakness.fix}, {_ELSEWHERE}"
         raise ServiceManagerError(
-            f"not installed: {weakness.detail}, and the service trusts it\nto install: {fix}"
+            f"not installed: {weakness.detail}. The service must not use files that other users can"
+            f" change.\nto install: {fix}"
         )

@@ -59,7 +59,7 @@ class Journal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._taken = 0
+        self._added = 0
 
     def add(self, command: Command, now: datetime) -> bool:
         """Store a new request. If it is already stored, change nothing and return False."""
@@ -72,8 +72,8 @@ class Journal:
                 {**dict(command), "state": State.RECEIVED, "now": now},
             )
             is_new = cursor.rowcount == 1
-        self._taken += is_new
-        if is_new and self._taken % PRUNE_INTERVAL_ROWS == 0:
+        self._added += is_new
+        if is_new and self._added % PRUNE_INTERVAL_ROWS == 0:
             self.prune(now)
         return is_new
 

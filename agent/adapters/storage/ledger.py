@@ -56,10 +56,10 @@ class Ledger:
         self, max_bytes: int, max_age: timedelta, now: datetime
     ) -> tuple[Item, ...]:
         """Drop the reports that exceed the outbox's limits, and return them."""
-        leaving = self.outbox.over_bounds(max_bytes, max_age, now)
-        for item in leaving:
+        dropped = self.outbox.over_bounds(max_bytes, max_age, now)
+        for item in dropped:
             self.give_up(item, now, "dropped: too old, or the outbox is full")
-        return leaving
+        return dropped
 
     def _close(
         self,

@@ -113,15 +113,15 @@ class Outbox:
             " ORDER BY request_id IS NOT NULL, created_at"
         )
         oldest_kept = (now - max_age).isoformat()
-        leaving = [row for row in rows if row["created_at"] < oldest_kept]
+        to_drop = [row for row in rows if row["created_at"] < oldest_kept]
         fresh = [row for row in rows if row["created_at"] >= oldest_kept]
         total = sum(row["size"] for row in fresh)
         for row in fresh:
             if total <= max_bytes:
                 break
-            leaving.append(row)
+            to_drop.append(row)
             total -= row["size"]
-        items = (self._get(row["report_id"]) for row in leaving)
+        items = (self._get(row["report_id"]) for row in to_drop)
         return tuple(item for item in items if item is not None)
 
     def _get(self, report_id: str) -> Item | None:

@@ -52,8 +52,8 @@ def confinement(context: Context) -> Outcome:
         case "refused":
             return warn(
                 f"the collector runs with all rights of its account: {confinement.reason}",
-                "run a kernel with Landlock (Linux 5.13 or newer, `landlock` among its lsm=), and"
-                " allow its system calls where a container filters them",
+                "run a kernel with Landlock (Linux 5.13 or newer, with `landlock` in lsm=);"
+                " if a container filters system calls, allow those of Landlock",
             )
     return skipped(f"the collector runs with all rights of its account: {confinement.reason}")
 
@@ -127,7 +127,7 @@ def multicast(context: Context) -> Outcome:
     if unable:
         return warn(
             f"not on {', '.join(unable)}",
-            "announcements of devices there are not received: allow multicast on the interface",
+            "the announcements of devices on these interfaces are not received: allow multicast",
         )
     if not able:
         return skipped("there is no interface to test")
@@ -173,7 +173,10 @@ def mdns_port(context: Context) -> Outcome:
 
 
 def local_network(context: Context) -> Outcome:
-    """Check that macOS permits access to the local network. Since version 15, it asks the user."""
+    """Check that macOS permits access to the local network.
+
+    Since version 15, macOS asks the user for this permission.
+    """
     if sys.platform == "darwin":
         return _ask_for_local_network()
     return skipped("only macOS requires it")

@@ -18,17 +18,17 @@ from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.severity import Severity
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
 
-# Thresholds for the figures that this module compares. It does not compare a figure that a rule
-# checks, such as the strength of the Wi-Fi. When such a figure crosses the threshold of its rule,
-# the new or resolved finding is reported as a change.
+# Thresholds for the figures that this module compares. The module does not compare a figure that a
+# rule checks, such as the strength of the Wi-Fi. When such a figure crosses the threshold of its
+# rule, the new or resolved finding is reported as a change.
 DISK_LEVELS: Final = (0.8, DISK_FILLING, DISK_FULL)
 """Used shares of a disk. Crossing one is a change if the share moved by `DISK_MOVED` or more."""
 DISK_MOVED: Final = 0.02
 """Minimum change of a disk's used share that is reported. Without this minimum, a disk whose use
 varies around a level would be reported again and again."""
 BOOT_MOVED_S: Final = 60.0
-"""Minimum difference between two start times of the machine or the agent, in seconds. They are
-computed from the machine's clock, which may have been corrected in between."""
+"""Minimum difference between two start times of the machine or the agent, in seconds. Start times
+are computed from the machine's clock, which may have been corrected between the two reports."""
 STARTED_MOVED_S: Final = 10.0
 """Minimum difference between two start times of a program or service, in seconds. The system
 reports these times, so a small tolerance is enough."""
@@ -79,19 +79,21 @@ _TEXTS: Final = (
 
 def application_changes(before: ApplicationPayload, after: ApplicationPayload) -> Changes:
     was, now = facts_of(before), facts_of(after)
-    of_lists, lines = list_changes((before, was), (after, now))
+    changes_in_lists, not_compared = list_changes((before, was), (after, now))
     changes = [
         *_restarts(was, now),
         *(c for group in _GROUPS for c in _state_changes(was.machine, now.machine, group)),
-        *of_lists,
+        *changes_in_lists,
         *_texts(was.machine, now.machine),
         *_figures(was.machine, now.machine),
     ]
     was_checked = _checked(before, was, after), _checked(after, now, before)
-    of_rules = finding_changes(APPLICATION_RULES, (was, now), was_checked)
-    full = {each.thing for each in of_rules if each.code == "finding disk-full"}
+    changes_in_findings = finding_changes(APPLICATION_RULES, (was, now), was_checked)
+    full = {each.thing for each in changes_in_findings if each.code == "finding disk-full"}
     changes += (each for each in _disks(was.machine, now.machine) if each.thing not in full)
-    return Changes(before.started_at, most_severe_first((*changes, *of_rules)), lines)
+    return Changes(
+        before.started_at, most_severe_first((*changes, *changes_in_findings)), not_compared
+    )
 
 
 def has_moved(before: float, after: float, by: float) -> bool:

@@ -33,9 +33,9 @@ def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
     if any(each.code == "network" for each in own):
         lines = (*lines, "Hosts were not compared: the machine is on another network.")
     else:
-        of_hosts, more = host_changes(before, after)
-        changes += of_hosts
-        lines = (*lines, *more)
+        changes_in_hosts, hosts_not_compared = host_changes(before, after)
+        changes += changes_in_hosts
+        lines = (*lines, *hosts_not_compared)
     is_before_covered, is_after_covered = covers(before, after), covers(after, before)
     was_checked = (lambda _: is_before_covered), (lambda _: is_after_covered)
     changes += finding_changes(NETWORK_RULES, (before, after), was_checked)
@@ -86,7 +86,7 @@ def _printer_change(was: Printer, now: Printer) -> Iterator[Change]:
     if was.address != now.address:
         states = shorten(was.address or "", NAME_LENGTH), shorten(now.address or "", NAME_LENGTH)
         old, new = (state or "no address" for state in states)
-        sentence = f"{name} is configured with {new}; it was {old}."
+        sentence = f"{name} is configured with {new}; before, with {old}."
         yield change("printer-address", now.id, states, "muted", sentence)
     elif status_of(was) == status == "reachable" and is_elsewhere:
         states = was.matched_endpoint or "", now.matched_endpoint or ""

@@ -1,7 +1,7 @@
 """The kinds of hosts and the evidence for each. In each table, the first matching line decides.
 
-In the tables of patterns, a line has a kind and then regular expressions, separated by blanks. They
-ignore case; ``~`` stands for a blank.
+In the tables of patterns, a line has a kind and then regular expressions, separated by blanks. The
+expressions ignore case. A ``~`` in an expression stands for a blank.
 """
 
 import re

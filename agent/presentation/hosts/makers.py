@@ -1,11 +1,16 @@
 """The maker of a network interface, by its MAC address and the IEEE's registry.
 
 The registry is a packed file that `packaging/makers.py` writes (docs/adr/0022). Numbers are
-big-endian. The file contains ``OUI1``, the date of the list as ``2026-10-24``, the number of blocks
-(4 bytes), a record of 8 bytes for each block in ascending order, and the makers' names in UTF-8,
-each with a line feed at its end. Blocks do not overlap. A record contains the first 36 bits of the
-block's addresses, 4 bits for the length of the block's prefix (an index of `BLOCK_BITS`), and 24
-bits for the position of the maker's name.
+big-endian, and blocks do not overlap. The file contains in this order:
+
+- ``OUI1``
+- the date of the list, such as ``2026-10-24``
+- the number of blocks (4 bytes)
+- a record of 8 bytes for each block, in ascending order
+- the makers' names in UTF-8, each with a line feed at its end
+
+A record contains the first 36 bits of the block's addresses, 4 bits for the length of the block's
+prefix (an index of `BLOCK_BITS`), and 24 bits for the position of the maker's name.
 """
 
 import re

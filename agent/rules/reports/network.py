@@ -157,8 +157,8 @@ def _failed_sources(collected: facts.NetworkFacts) -> Iterator[facts.Failure]:
 def _discovery(collected: facts.NetworkFacts) -> wire.Discovery | None:
     """Return how both ways of discovery ended; None if neither could be tried.
 
-    The contract has no state for a single source that could not be tried. It is reported as failed
-    with the reason, but does not count as a failure (docs/adr/0009).
+    The contract has no state for a single source that could not be tried. Such a source is reported
+    as failed with the reason, but does not count as a failure (docs/adr/0009).
     """
     mdns, scan = collected.mdns_source, collected.scan_source
     if mdns.state == scan.state == "unsupported":

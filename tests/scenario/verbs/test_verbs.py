@@ -47,8 +47,8 @@ MESSAGES: Mapping[tuple[str, str], str] = {
     ("unreadable state", "root doctor"): "/var/lib/venue-agent/device.json is damaged",
     ("unreadable state", "root history"): "agent.db cannot be read: file is not a database",
     ("unreadable state", "root printers"): "/var/lib/venue-agent/printers.json is damaged",
-    ("unreadable state", "user status"): "it does not run according to systemd",
-    ("unreadable state", "user doctor"): "daemon: it does not run according to systemd",
+    ("unreadable state", "user status"): "according to systemd, it does not run",
+    ("unreadable state", "user doctor"): "daemon: according to systemd, it does not run",
     ("unreadable state", "user history"): "/var/lib/venue-agent is closed to this user",
     ("unreadable state", "user config check"): "the API key in the file /etc/venue-agent/api-key",
     ("running service", "root status"): "healthy",
@@ -65,7 +65,7 @@ MESSAGES: Mapping[tuple[str, str], str] = {
     ("stopped service", "root status"): "start it: `venue-agent service start`",
     ("stopped service", "root doctor"): "the agent does not run; it was last seen",
     ("stopped service", "root enroll"): "enrolled before",
-    ("stopped service", "user status"): "it does not run according to systemd",
+    ("stopped service", "user status"): "according to systemd, it does not run",
     ("stopped service", "user doctor"): "start it: `sudo venue-agent service start`",
 }  # fmt: skip
 """Texts that certain cells must print. Repeated spaces count as one."""
@@ -174,7 +174,7 @@ def test_status_finds_an_agent_started_by_hand_in_the_process_list(
 ) -> None:
     status, doctor = cells[BY_HAND, "user", "status"], cells[BY_HAND, "user", "doctor --json"]
     assert (status.code, doctor.code) == (3, 3)
-    assert re.search(r"it runs as process \d+ according to the process list", status.output)
+    assert re.search(r"according to the process list, it runs as process \d+", status.output)
     checks = {check["name"]: check for check in json.loads(doctor.output)["checks"]}
     assert checks["daemon"]["status"] == "unseen"
     assert checks["other-agent"]["status"] == "ok", checks["other-agent"]

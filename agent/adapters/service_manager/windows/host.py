@@ -197,7 +197,8 @@ class BoundedLog(io.TextIOBase):
         try:
             self._path.replace(self._path.with_suffix(".old.log"))
         except OSError:
-            # Windows does not rename a file that another program reads. Its content is deleted.
+            # Windows does not rename a file that another program reads. The content of the log is
+            # deleted instead.
             self._path.write_bytes(b"")
         self._file = self._path.open("ab")
 

@@ -161,7 +161,7 @@ def test_history_refuses_an_invalid_id(
     with pytest.raises(SystemExit) as error:
         main(["history", *words, "--config", str(config)])
     assert error.value.code == 2
-    assert "is not the id of a request or report" in capsys.readouterr().err
+    assert "is neither the id of a request or report" in capsys.readouterr().err
 
 
 def test_history_as_html_requires_an_id(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

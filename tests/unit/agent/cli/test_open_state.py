@@ -34,7 +34,7 @@ async def test_an_open_state_directory_is_refused_in_two_lines(config: Path, wor
     state = config.parent / "state"
     assert (code, output) == (1, "")
     what, fix = errors.splitlines()
-    assert what.endswith(f"{state} is not safe: its group may write {state} (mode 0770)")
+    assert what.endswith(f"{state} is not safe: {state} is writable for its group (mode 0770)")
     assert fix == f"venue-agent: to use it: `chmod go-w {state}`"
     assert list(state.iterdir()) == []
     state.chmod(0o700)

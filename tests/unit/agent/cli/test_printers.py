@@ -94,7 +94,7 @@ def test_list_fits_80_columns(
     assert "cups:kitchen  2026-11-20 19:00  192.168.1.50  00:1b:a9:00:00:01\n" in output
     assert "only its address" in output
     words = " ".join(output.split())
-    assert "cups:kitchen: since 2026-11-21 08:00 another device answers there" in words
+    assert "cups:kitchen: since 2026-11-21 08:00 another device answers at its address" in words
     assert "`venue-agent printers forget cups:kitchen`" in words
     assert all(len(line) <= 80 for line in output.splitlines())
 
@@ -165,7 +165,7 @@ def run_check(home: Path, *words: str) -> int:
             ["Kitchen: unreachable",
              "    No answer from 192.168.1.50: is it switched on and connected?",
              "    192.168.1.50:9100 (network)", "",
-             "→ to search the network for it: `venue-agent collect network`"],
+             "→ to search the network for the printer: `venue-agent collect network`"],
         ),
     ],
 )  # fmt: skip

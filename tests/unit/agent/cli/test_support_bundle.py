@@ -94,7 +94,7 @@ def test_fresh_reports_are_skipped_while_the_agent_is_collecting(
     with running(tmp_path, activity="collecting network"):
         assert (
             omission_reasons(context(tmp_path, LocalConfig()))
-            == ["the agent itself was collecting"] * 2
+            == ["the daemon was collecting a report at the same time"] * 2
         )
     assert collector.kinds == []
 

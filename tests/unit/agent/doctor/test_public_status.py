@@ -18,12 +18,12 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
 @pytest.mark.parametrize(
     ("unit", "processes", "is_running", "expected_text"),
     [
-        (RUNNING, (), True, "it runs as process 7 according to systemd"),
-        (RUNNING, (8,), True, "it runs as process 7 according to systemd"),
-        (STOPPED, (8,), True, "it runs as process 8 according to the process list"),
-        (STOPPED, (), False, "it does not run according to systemd"),
-        (STOPPED, None, False, "it does not run according to systemd"),
-        (UNKNOWN, (8, 9), True, "it runs as process 8, 9 according to the process list"),
+        (RUNNING, (), True, "according to systemd, it runs as process 7"),
+        (RUNNING, (8,), True, "according to systemd, it runs as process 7"),
+        (STOPPED, (8,), True, "according to the process list, it runs as process 8"),
+        (STOPPED, (), False, "according to systemd, it does not run"),
+        (STOPPED, None, False, "according to systemd, it does not run"),
+        (UNKNOWN, (8, 9), True, "according to the process list, it runs as process 8, 9"),
         (UNKNOWN, (), None, "this user can see no process of an agent"),
         (None, None, None, "this user can see no process of an agent"),
     ],

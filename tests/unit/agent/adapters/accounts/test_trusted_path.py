@@ -24,13 +24,13 @@ def test_a_directory_of_the_current_user_is_trusted(place: Path) -> None:
     assert weakness_of(place, MINE) is None
 
 
-@pytest.mark.parametrize(("mode", "who"), [(0o770, "its group"), (0o707, "everybody")])
+@pytest.mark.parametrize(("mode", "who"), [(0o770, "its group"), (0o707, "every user")])
 def test_a_directory_that_others_can_write_is_reported_with_the_fix(
     place: Path, mode: int, who: str
 ) -> None:
     place.chmod(mode)
     assert weakness_of(place, MINE) == Weakness(
-        f"{who} may write {place} (mode {mode:04o})", f"`chmod go-w {place}`"
+        f"{place} is writable for {who} (mode {mode:04o})", f"`chmod go-w {place}`"
     )
 
 
@@ -97,7 +97,7 @@ def test_files_below_a_directory_are_checked(place: Path) -> None:
     assert weakness_below(place, MINE) is None
     (place / "deep" / "file").chmod(0o666)
     assert weakness_below(place, MINE) == Weakness(
-        f"everybody may write {place / 'deep' / 'file'} (mode 0666)",
+        f"{place / 'deep' / 'file'} is writable for every user (mode 0666)",
         f"`chmod go-w {place / 'deep' / 'file'}`",
     )
 
@@ -107,7 +107,7 @@ def test_prepare_refuses_an_unsafe_state_directory_with_problem_and_fix(place: P
     with pytest.raises(StateError) as caught:
         StateDirectory(place).prepare()
     assert str(caught.value).splitlines() == [
-        f"the state directory {place} is not safe: everybody may write {place} (mode 0777)",
+        f"the state directory {place} is not safe: {place} is writable for every user (mode 0777)",
         f"to use it: `chmod go-w {place}`",
     ]
 

@@ -101,7 +101,7 @@ def test_an_identity_file_that_others_can_write_is_refused(tmp_path: Path) -> No
     paths = tree(tmp_path)
     (paths.state / "identity.pem").write_text("")
     (paths.state / "identity.pem").chmod(0o666)
-    with pytest.raises(ServiceManagerError, match=r"everybody may write .*identity\.pem"):
+    with pytest.raises(ServiceManagerError, match=r"identity\.pem is writable for every user"):
         require_roots_state(paths, MINE)
 
 
@@ -124,7 +124,9 @@ def test_a_program_of_the_current_user_is_accepted(program: Path) -> None:
 @pytest.mark.parametrize("weak", [".", "_internal", "_internal/library.so", "venue-agent", ".."])
 def test_a_program_that_others_may_change_is_refused(program: Path, weak: str) -> None:
     (program.parent / weak).chmod(0o777)
-    with pytest.raises(ServiceManagerError, match=r"(?s)everybody may write.*/opt/venue-agent"):
+    with pytest.raises(
+        ServiceManagerError, match=r"(?s)is writable for every user.*/opt/venue-agent"
+    ):
         require_safe_program((str(program),), MINE)
 
 
@@ -140,7 +142,7 @@ def test_the_target_of_a_linked_program_is_checked(program: Path, tmp_path: Path
     link.symlink_to(program)
     require_safe_program((str(link),), MINE)
     program.parent.chmod(0o777)
-    with pytest.raises(ServiceManagerError, match="everybody may write"):
+    with pytest.raises(ServiceManagerError, match="is writable for every user"):
         require_safe_program((str(link),), MINE)
 
 
@@ -322,12 +324,12 @@ def test_installation_checks_permissions_before_it_writes(
     command = (str(program),)
     make(tmp_path, command).prepare()
     program.chmod(0o777)
-    with pytest.raises(ServiceManagerError, match=r"everybody may write .*/venue-agent \("):
+    with pytest.raises(ServiceManagerError, match=r"/venue-agent is writable for every user \("):
         make(tmp_path, command).prepare()
     program.chmod(0o755)
     (tmp_path / "etc/venue-agent").mkdir(parents=True)
     (tmp_path / "etc").chmod(0o777)
-    with pytest.raises(ServiceManagerError, match=r"everybody may write .*/etc \("):
+    with pytest.raises(ServiceManagerError, match=r"/etc is writable for every user \("):
         make(tmp_path, command).prepare()
 
 
@@ -338,5 +340,5 @@ def test_launchd_service_refuses_an_identity_file_that_others_can_write(
     service.paths.state.mkdir(parents=True)
     (service.paths.state / "identity.pem").write_text("")
     (service.paths.state / "identity.pem").chmod(0o646)
-    with pytest.raises(ServiceManagerError, match=r"everybody may write .*identity\.pem"):
+    with pytest.raises(ServiceManagerError, match=r"identity\.pem is writable for every user"):
         service.prepare()

@@ -108,7 +108,7 @@ def test_stopping_a_service_that_stays_loaded_raises_an_error(tmp_path: Path) ->
     service = service_in(tmp_path, launchd)
     service.install()
     service.start()
-    with pytest.raises(ServiceManagerError, match="still there after 20 s"):
+    with pytest.raises(ServiceManagerError, match="still loaded after 20 s"):
         service.stop()
 
 
