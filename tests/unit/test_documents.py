@@ -41,7 +41,7 @@ def test_every_document_is_two_clicks_from_the_readme() -> None:
     assert set((ROOT / "docs").rglob("*.md")) - reached == set()
 
 
-def test_what_a_medium_run_leaves_out_is_documented() -> None:
+def test_the_document_about_testing_lists_the_files_that_a_medium_run_shortens() -> None:
     smaller = re.compile(r"mark\.large\b|\blarge_except\(|\bamount\(medium|\bamount\(small")
     files = {
         str(path.relative_to(ROOT))

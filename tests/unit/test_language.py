@@ -42,8 +42,9 @@ EXEMPT_NAMES: Final = {
     ("agent/adapters/service_manager/windows/host.py", "tell"): "io.IOBase.tell",
     ("collectors/application/readers/peripherals.py", "person"): "hashlib.blake2s, person=",
 }
-"""Names that contain a term to avoid, each with the only file that may use it, and the function of
-a library that requires it.
+"""Names that contain a term to avoid, because a function of a library has this name or parameter.
+
+A key contains the only file that may use the name, and the name. A value is the function.
 """
 
 

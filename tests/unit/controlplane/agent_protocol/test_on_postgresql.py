@@ -60,12 +60,12 @@ def answers(database: Database) -> list[dict[str, Any]]:
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 
-    questions = [ask(*each) for each in CALLS]
+    replies = [ask(*each) for each in CALLS]
     good = ask("read_catalog", {"limit": 1})["rows"][0]
     change = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
     for _ in range(2):
-        questions.append(ask("set_catalog_availability", change | {"status": "inactive"}))
-    return questions
+        replies.append(ask("set_catalog_availability", change | {"status": "inactive"}))
+    return replies
 
 
 @pytest.mark.medium

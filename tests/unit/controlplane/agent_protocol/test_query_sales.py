@@ -38,17 +38,17 @@ def added(rows: list[Json], metric: str) -> dict[str, int]:
 @pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
 async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, period: str) -> None:
     request = MONTH if period == "custom" else {"period": period}
-    message = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
+    reply = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
     figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
-    assert message["windows"] == figures["windows"]
+    assert reply["windows"] == figures["windows"]
     currencies = figures["financial"]["current"]["currencies"]
-    assert [each["currency"] for each in message["totals"]] == [e["currency"] for e in currencies]
-    for total, each in zip(message["totals"], currencies, strict=True):
+    assert [each["currency"] for each in reply["totals"]] == [e["currency"] for e in currencies]
+    for total, each in zip(reply["totals"], currencies, strict=True):
         assert total["coverage"] == each["figures"]["coverage"]
         for name, value in total["metrics"].items():
             assert value == each["figures"][name], name
-    rows = {row["currency"]: row["metrics"] for row in message["rows"]}
-    for total in message["totals"]:
+    rows = {row["currency"]: row["metrics"] for row in reply["rows"]}
+    for total in reply["totals"]:
         if total["currency"] in rows:
             assert rows[total["currency"]] == total["metrics"]
 
@@ -90,8 +90,8 @@ async def test_hours_equal_the_buckets_of_the_dashboard(agent: Agent) -> None:
     metrics = ["grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents",
                "saleCount", "refundCount"]  # fmt: skip
     day = {"from": "2026-11-10", "to": "2026-11-10"}
-    requests = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
-    table = await agent.call("query_sales", **day, **requests)
+    grouping = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
+    table = await agent.call("query_sales", **day, **grouping)
     buckets = (await dashboard(agent, period="custom", **day))["buckets"]
     expected = {
         (currency["currency"], bucket["locationId"], bucket["localHour"]): {
@@ -109,8 +109,8 @@ async def test_hours_equal_the_buckets_of_the_dashboard(agent: Agent) -> None:
 
 async def test_items_equal_the_items_of_the_dashboard(agent: Agent) -> None:
     metrics = ["netCents", "quantityMilli", "refundedQuantityMilli", "lineCount"]
-    queries = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
-    table = await agent.call("query_sales", **MONTH, **queries)
+    grouping = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
+    table = await agent.call("query_sales", **MONTH, **grouping)
     items = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
     expected = [
         (currency["currency"], item["variationId"] or item["name"], item["name"],
@@ -144,8 +144,8 @@ async def test_locations_equal_the_locations_of_the_dashboard(agent: Agent) -> N
 
 
 async def test_figures_of_employees_equal_the_sums_over_their_sales(agent: Agent) -> None:
-    questions = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
-    table = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **questions)
+    grouping = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
+    table = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **grouping)
     counts: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cents: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cursor: dict[str, str] = {}

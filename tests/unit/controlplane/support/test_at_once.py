@@ -32,7 +32,7 @@ def database(
         yield opened
 
 
-async def test_concurrent_confirmations_have_one_result(
+async def test_concurrent_confirmations_of_a_token_get_the_same_reply(
     service: RunningService, desk: Desk
 ) -> None:
     keys = [service.make_key() for _ in range(4)]

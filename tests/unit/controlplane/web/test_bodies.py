@@ -85,7 +85,7 @@ def test_a_body_with_too_many_items_is_refused_before_parsing(
     assert f"more than {ITEMS_MAX} members and elements" in refusal.detail
 
 
-def test_fields_are_named_as_on_the_wire() -> None:
+def test_errors_have_the_json_names_of_the_fields() -> None:
     refusal = refused(json.dumps({"requestId": "no", "status": "done", "extra": 1}))
     assert refusal.code == "validation_error"
     assert set(refusal.errors or {}) == {"requestId", "bindingId", "status", "extra"}

@@ -134,7 +134,7 @@ class TestLargeBodies:
             rate_per_s=0, processing_share=1e-6, processing_burst_s=1e-6, refusal_delay_s=0
         )
 
-    async def test_large_but_not_small_bodies_count_against_the_limit_for_large_bodies(
+    async def test_only_large_bodies_count_against_the_limit_for_large_bodies(
         self, service: RunningService
     ) -> None:
         for _ in range(5):

@@ -1,6 +1,7 @@
 """Functions that the processes of long calls run in tests.
 
-These processes import this module. It imports few modules that they do not import already.
+The processes import this module, so the module imports few modules that the processes do not import
+already.
 """
 
 import os
