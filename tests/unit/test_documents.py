@@ -18,7 +18,7 @@ CODE_FOLDERS = ("agent", "collectors", "controlplane", "packaging", "tests")
 
 
 def linked(document: Path) -> set[Path]:
-    """Return the files that a document links to. A link to a folder counts as one to its README."""
+    """Return the files that a document links to. A link to a folder is a link to its README."""
     targets = {(document.parent / name).resolve() for name in LINK.findall(document.read_text())}
     return {each / "README.md" if each.is_dir() else each for each in targets}
 

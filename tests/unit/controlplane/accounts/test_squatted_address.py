@@ -1,5 +1,5 @@
-"""Tests of an attack: the owner of one organization creates an account with the address of another
-organization's user, and waits until that organization adds the address.
+"""Tests of an attack: the owner of one organization creates an account with the email address
+of another organization's user, and waits until that organization adds this address.
 """
 
 import asyncio
@@ -115,7 +115,7 @@ async def test_the_option_known_does_not_create_an_account(
 async def test_an_account_that_is_created_during_the_prompt_is_not_added(
     service: RunningService, control: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The address is free when the command starts, and taken when the password is entered."""
+    """The email address has no account when the command starts, but has one after the prompt."""
     hashed = users_command.hashed
 
     def take_meanwhile(*arguments: object) -> str:

@@ -138,7 +138,7 @@ def _offline(
 
 
 def _settled(ticks: list[float]) -> Callable[[float], bool]:
-    """Return a function that returns for a tick whether the service can detect offline devices.
+    """Return a function that takes a tick and returns whether offline devices can be detected.
 
     After a start or a break, the service must run for more than ``WINDOW`` seconds.
     """

@@ -47,7 +47,7 @@ def settings() -> Settings:
 
 
 class Fleet:
-    """A webhook and devices. Each device that is not in ``offline`` sends a heartbeat a minute."""
+    """A webhook and devices. Devices that are not in ``offline`` send a heartbeat every minute."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service

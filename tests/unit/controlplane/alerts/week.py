@@ -1,6 +1,6 @@
 """A simulated week of a fleet, with every heartbeat of each device.
 
-It shares no code with the alerts. It imports only opening hours and maintenance of the service.
+It shares no code with the alerts. From the service, it imports only opening hours and maintenance.
 """
 
 import random

@@ -112,7 +112,7 @@ def all_calls() -> Iterator[Call]:
 
 
 def _administration() -> Iterator[Call]:
-    """Return the calls that change members and locations, and those that list members."""
+    """Return the calls that list members, or change members or locations."""
     groups = {"members, audit log": MEMBER_CALLS, "location settings": LOCATION_CALLS}
     for group, calls in groups.items():
         for path, rows in calls.items():

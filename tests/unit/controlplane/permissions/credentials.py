@@ -1,4 +1,4 @@
-"""Every kind of credential, valid and invalid, and the objects that belong to it."""
+"""Credentials of every kind, valid and invalid, and the objects that belong to them."""
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -203,8 +203,8 @@ def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iter
     user, is_restricted = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
-        # A restricted user gets no restricted key. Managers get none either, because the restricted
-        # keys of owners and viewers are enough.
+        # A restricted user gets no restricted key. A manager gets no restricted key either, because
+        # the restricted keys of owners and viewers are enough.
         has_only_unrestricted_keys = is_restricted or role == "manager"
         for key_where in ((),) if has_only_unrestricted_keys else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)

@@ -1,6 +1,7 @@
 """Tests with a real process: a removed membership ends all credentials and streams of the user.
 
-`accounts/test_live_permissions.py` tests with a fake clock that they end within five seconds.
+`accounts/test_live_permissions.py` tests with a fake clock that keys, sessions and streams end
+within five seconds.
 """
 
 import asyncio

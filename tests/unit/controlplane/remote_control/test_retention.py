@@ -1,4 +1,4 @@
-"""Tests of retention: which old reports and requests are deleted, and which ones stay."""
+"""Tests of retention: which old reports and requests are deleted, and which are kept."""
 
 import asyncio
 import json

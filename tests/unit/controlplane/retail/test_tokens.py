@@ -267,7 +267,7 @@ async def test_a_second_use_of_a_refresh_token_ends_its_token_family(
 async def test_the_end_of_a_token_family_ends_all_its_access_tokens(
     service: RunningService,
 ) -> None:
-    """A refresh does not end earlier access tokens. The end of the family ends all of them."""
+    """A refresh does not end earlier access tokens. The end of the token family ends them all."""
     key = new_key(service)
     first, other = (await exchange(service, key)).json(), (await exchange(service, key)).json()
     second = (await refresh(service, first["refresh_token"])).json()

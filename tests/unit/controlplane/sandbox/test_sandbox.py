@@ -101,7 +101,7 @@ def test_an_awkward_load_contains_every_unusual_case(loaded: Database, what: str
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A sandbox that is not awkward."""
+    """A sandbox whose plan is not awkward."""
     opened = Database(str(tmp_path_factory.mktemp("usual") / "service.db"))
     plan = Plan(days=45, sales_per_day=14, goods=40, until=NOW.date())
     opened.write(lambda session: load(session, plan, NOW))

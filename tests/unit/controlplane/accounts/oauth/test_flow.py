@@ -153,8 +153,8 @@ async def test_the_database_contains_no_oauth_secrets(
 
 
 async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
-    """If the service does not support a requested value, it registers another one or none. The
-    reply contains the registered values (RFC 7591, 3.2.1).
+    """If the service does not support a requested value, it registers another value or no value.
+    The reply contains the registered values (RFC 7591, 3.2.1).
     """
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",

@@ -56,7 +56,7 @@ def die(_context: RequestContext, _arguments: Any) -> None:
 
 
 def die_once(_context: RequestContext, marker: Path) -> int:
-    """Kill the process at the first call. Later calls return its id."""
+    """Kill the process at the first call. Later calls return the id of their process."""
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -209,7 +209,7 @@ class TestCharging:
 
 @pytest.fixture(scope="module")
 def shared(database: Database) -> Iterator[LongCalls]:
-    """A running process for the tests that do not kill it."""
+    """A running process, shared by all tests that do not kill the process."""
     made = LongCalls.in_processes(url_of(database), ONE_PROCESS)
     asyncio.run(made.run(call(functions.process)))
     yield made

@@ -1,4 +1,4 @@
-"""Tests of `/metrics`: its content, its listener, and that untrusted input adds no metrics."""
+"""Tests of `/metrics`: its content and its listener. Untrusted input adds no metrics."""
 
 import asyncio
 import json
