@@ -318,7 +318,7 @@ def test_glossary_lists_each_term_to_avoid() -> None:
         "tones",
     ],
 )
-def test_refused_names(name: str) -> None:
+def test_names_with_terms_to_avoid_are_refused(name: str) -> None:
     assert list(check_name(name)) != []
 
 
@@ -326,7 +326,7 @@ def test_refused_names(name: str) -> None:
     "name",
     ["FileNotFoundError", "not_found", "TypeGuard", "strip", "look_up", "last_seen", "lastSeenAt"],
 )
-def test_permitted_names(name: str) -> None:
+def test_names_without_terms_to_avoid_are_permitted(name: str) -> None:
     assert list(check_name(name)) == []
 
 
@@ -334,7 +334,7 @@ def test_permitted_names(name: str) -> None:
     "text",
     ["what is told of it", "another than before", "has fallen silent", "one look serves all"],
 )
-def test_refused_sentences(text: str) -> None:
+def test_sentences_with_terms_to_avoid_are_refused(text: str) -> None:
     assert list(check_prose(text)) != []
 
 
@@ -342,5 +342,5 @@ def test_refused_sentences(text: str) -> None:
     "text",
     ["house rules", "a long-standing bug", "a look-up in the table", "copyright notice"],
 )
-def test_permitted_sentences(text: str) -> None:
+def test_sentences_without_terms_to_avoid_are_permitted(text: str) -> None:
     assert list(check_prose(text)) == []

@@ -160,7 +160,7 @@ async def test_a_password_is_also_verified_for_an_unknown_email_address(
     assert len(verified) == 2
 
 
-def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
+def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other_hash() -> None:
     """The dummy hash and a real hash have the same algorithm, parameters and length. Therefore a
     check of a password takes the same time for an unknown account.
     """

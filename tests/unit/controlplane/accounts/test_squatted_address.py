@@ -112,7 +112,7 @@ async def test_the_option_known_does_not_create_an_account(
     assert organizations(service) == []
 
 
-async def test_an_account_that_is_created_during_the_prompt_is_not_added(
+async def test_an_account_that_another_organization_creates_during_the_prompt_is_not_added(
     service: RunningService, control: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The email address has no account when the command starts, but has one after the prompt."""

@@ -70,7 +70,7 @@ def answers(database: Database) -> list[dict[str, Any]]:
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
-def test_both_databases_return_the_same_answers(tmp_path: Path) -> None:
+def test_each_tool_returns_the_same_results_on_postgresql_and_sqlite(tmp_path: Path) -> None:
     replies = []
     with new_database() as url:
         for each in (str(tmp_path / "service.db"), url):

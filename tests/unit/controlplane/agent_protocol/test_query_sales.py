@@ -36,7 +36,9 @@ def added(rows: list[Json], metric: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
-async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, period: str) -> None:
+async def test_totals_windows_and_coverage_equal_those_of_the_dashboard(
+    agent: Agent, period: str
+) -> None:
     request = MONTH if period == "custom" else {"period": period}
     reply = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
     figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))

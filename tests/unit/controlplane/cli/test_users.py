@@ -223,7 +223,7 @@ def test_an_invalid_name_is_refused(words: list[str]) -> None:
         ("http://venue.example:8080", "http://venue.example:8080"),
     ],
 )
-def test_origins_are_normalized_as_browsers_send_them(value: str, origin: str) -> None:
+def test_an_origin_is_normalized_to_the_form_that_browsers_send(value: str, origin: str) -> None:
     options = build_parser().parse_args(["serve", "--origin", value])
     assert settings_of(options).origin == origin
 

@@ -140,7 +140,7 @@ async def test_printers_are_listed_broken_first_with_their_counts(service: Runni
     assert sum(states.values()) == 3
 
 
-async def test_since_is_the_time_of_the_first_report_with_the_current_state(
+async def test_the_field_since_is_the_time_of_the_first_report_with_the_current_state(
     service: RunningService,
 ) -> None:
     till = await enroll(service, "till")

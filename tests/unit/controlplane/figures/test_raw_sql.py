@@ -19,7 +19,7 @@ SALES = sizes.amount(medium=25_000, large=50_000)
 
 
 @pytest.mark.medium
-def test_dashboards_equal_raw_sql(tmp_path: Path) -> None:
+def test_sums_of_dashboards_equal_the_sums_of_raw_sql(tmp_path: Path) -> None:
     file = tmp_path / "service.db"
     database = Database(str(file))
     sales = load_base(database, LOCATIONS, SALES, REPETITIONS) * REPETITIONS

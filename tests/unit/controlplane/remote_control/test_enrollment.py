@@ -123,7 +123,7 @@ async def test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field(
     assert list(response.json()["errors"]) == ["publicKey"]
 
 
-async def test_the_same_device_keeps_its_binding(service: RunningService) -> None:
+async def test_a_device_that_enrolls_again_keeps_its_binding(service: RunningService) -> None:
     device = await service.device().enrolled()
     again = await device.enroll(appVersion="2.0")
     assert again.json()["bindingId"] == device.binding_id

@@ -67,7 +67,7 @@ class TestDevice:
         replies = [await device.submit(REPORT) for _ in range(3)]
         assert 60 <= int(replies[-1].headers["retry-after"]) <= 120
 
-    async def test_a_repeated_report_does_not_count(self, service: RunningService) -> None:
+    async def test_a_repeated_report_counts_only_once(self, service: RunningService) -> None:
         device = await service.device().enrolled()
         repeated = {"reportId": str(uuid.uuid4())}
         for _ in range(5):

@@ -179,7 +179,7 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
 
 
 @pytest.mark.medium
-def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
+def test_a_load_with_continued_sales_equals_a_longer_load(tmp_path: Path) -> None:
     """A load and three later steps that add sales give the same merchant as one longer load."""
     now = NOW - timedelta(days=2)
     plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date(), is_awkward=True)

@@ -91,7 +91,7 @@ def test_errors_have_the_json_names_of_the_fields() -> None:
     assert set(refusal.errors or {}) == {"requestId", "bindingId", "status", "extra"}
 
 
-def test_types_are_not_converted() -> None:
+def test_values_of_a_wrong_type_are_not_converted() -> None:
     body = {"requestId": ID, "bindingId": ID, "status": ["received"]}
     assert set(refused(json.dumps(body)).errors or {}) == {"status"}
 

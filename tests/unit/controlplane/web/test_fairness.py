@@ -122,7 +122,7 @@ def test_command_and_console_streams_of_a_key_have_separate_limits() -> None:
         pass
 
 
-def test_waits_of_refused_callers_are_spread() -> None:
+def test_refused_callers_get_different_waits() -> None:
     assert len({spread(30) for _ in range(200)}) > 20
     assert {spread(30) for _ in range(200)} <= set(range(30, 61))
 

@@ -109,7 +109,9 @@ async def test_switching_the_account_ends_the_session(service: RunningService) -
     assert 'type="password"' in (await visitor.get(reply.headers["location"])).text
 
 
-async def test_a_user_of_two_organizations_chooses_one(service: RunningService) -> None:
+async def test_a_user_of_two_organizations_chooses_the_organization_of_the_grant(
+    service: RunningService,
+) -> None:
     make_user(service)
     make_user(service, organization_id="org-2", role="viewer")
     program, visitor = Program(service), Visitor(service)
