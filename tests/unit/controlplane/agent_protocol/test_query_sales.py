@@ -36,21 +36,19 @@ def added(rows: list[Json], metric: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("period", ["today", "yesterday", "last7", "thisMonth", "custom"])
-async def test_totals_windows_and_coverage_equal_those_of_the_dashboard(
-    agent: Agent, period: str
-) -> None:
+async def test_totals_windows_and_coverage_equal_the_dashboard(agent: Agent, period: str) -> None:
     request = MONTH if period == "custom" else {"period": period}
-    reply = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
+    message = await agent.call("query_sales", **request, metrics=list(base_of(()).metrics))
     figures = await dashboard(agent, **({"period": period} | (MONTH if period == "custom" else {})))
-    assert reply["windows"] == figures["windows"]
+    assert message["windows"] == figures["windows"]
     currencies = figures["financial"]["current"]["currencies"]
-    assert [each["currency"] for each in reply["totals"]] == [e["currency"] for e in currencies]
-    for total, each in zip(reply["totals"], currencies, strict=True):
+    assert [each["currency"] for each in message["totals"]] == [e["currency"] for e in currencies]
+    for total, each in zip(message["totals"], currencies, strict=True):
         assert total["coverage"] == each["figures"]["coverage"]
         for name, value in total["metrics"].items():
             assert value == each["figures"][name], name
-    rows = {row["currency"]: row["metrics"] for row in reply["rows"]}
-    for total in reply["totals"]:
+    rows = {row["currency"]: row["metrics"] for row in message["rows"]}
+    for total in message["totals"]:
         if total["currency"] in rows:
             assert rows[total["currency"]] == total["metrics"]
 

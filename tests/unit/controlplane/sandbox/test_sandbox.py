@@ -125,7 +125,7 @@ def test_a_usual_load_contains_no_unknown_data(usual: Database, what: str) -> No
     assert count(usual, "SELECT COUNT(*) FROM refunds WHERE goods > 0") > 0
 
 
-def test_a_stored_plan_without_the_field_is_awkward_is_read_as_awkward() -> None:
+def test_a_plan_of_an_earlier_version_is_awkward() -> None:
     written = PLAN.written()
     del written["is_awkward"]
     assert Plan.read(written) == PLAN
