@@ -44,7 +44,9 @@ TESTS = [f"{name.replace('.', '/')}.py" for name in SOURCES if ".test_" in name]
         ("controlplane/console/main.js", None),
     ],
 )
-def test_a_file_of_our_packages_is_a_module(path: str, module: str | None) -> None:
+def test_module_of_returns_the_module_of_a_python_file_in_the_product(
+    path: str, module: str | None
+) -> None:
     assert module_of(path) == module
 
 
@@ -61,7 +63,7 @@ def test_a_change_reaches_the_module_and_its_importers() -> None:
     }  # fmt: skip
 
 
-def test_a_package_s_init_reaches_all_of_its_modules() -> None:
+def test_the_init_file_of_a_package_reaches_all_modules_of_the_package() -> None:
     affected = modules_reached("agent/__init__.py")
     assert {"agent", "agent.__main__", "agent.cli.run", "agent.rules.retry"} <= affected
 

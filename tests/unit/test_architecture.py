@@ -39,7 +39,7 @@ def definitions(file: Path) -> Iterator[str]:
                     yield f"{node.name}.{part.name}"
 
 
-def test_there_are_two_walks_of_few_stops_in_order() -> None:
+def test_the_architecture_document_has_two_walks_of_few_stops_in_order() -> None:
     assert len(walks()) == 2
     for stops in walks().values():
         assert 5 <= len(stops) <= STOPS_MAX

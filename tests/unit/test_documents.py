@@ -18,7 +18,7 @@ CODE_FOLDERS = ("agent", "collectors", "controlplane", "packaging", "tests")
 
 
 def linked(document: Path) -> set[Path]:
-    """Return the files that a document links to. A link to a folder counts as one to its README."""
+    """Return the files that a document links to. A link to a folder is a link to its README."""
     targets = {(document.parent / name).resolve() for name in LINK.findall(document.read_text())}
     return {each / "README.md" if each.is_dir() else each for each in targets}
 
@@ -41,7 +41,7 @@ def test_every_document_is_two_clicks_from_the_readme() -> None:
     assert set((ROOT / "docs").rglob("*.md")) - reached == set()
 
 
-def test_what_a_medium_run_leaves_out_is_documented() -> None:
+def test_the_document_about_testing_lists_the_files_that_a_medium_run_shortens() -> None:
     smaller = re.compile(r"mark\.large\b|\blarge_except\(|\bamount\(medium|\bamount\(small")
     files = {
         str(path.relative_to(ROOT))

@@ -42,8 +42,9 @@ EXEMPT_NAMES: Final = {
     ("agent/adapters/service_manager/windows/host.py", "tell"): "io.IOBase.tell",
     ("collectors/application/readers/peripherals.py", "person"): "hashlib.blake2s, person=",
 }
-"""Names that contain a term to avoid, each with the only file that may use it, and the function of
-a library that requires it.
+"""Names that contain a term to avoid, because a function of a library has this name or parameter.
+
+A key contains the only file that may use the name, and the name. A value is the function.
 """
 
 
@@ -317,7 +318,7 @@ def test_glossary_lists_each_term_to_avoid() -> None:
         "tones",
     ],
 )
-def test_refused_names(name: str) -> None:
+def test_names_with_terms_to_avoid_are_refused(name: str) -> None:
     assert list(check_name(name)) != []
 
 
@@ -325,7 +326,7 @@ def test_refused_names(name: str) -> None:
     "name",
     ["FileNotFoundError", "not_found", "TypeGuard", "strip", "look_up", "last_seen", "lastSeenAt"],
 )
-def test_permitted_names(name: str) -> None:
+def test_names_without_terms_to_avoid_are_permitted(name: str) -> None:
     assert list(check_name(name)) == []
 
 
@@ -333,7 +334,7 @@ def test_permitted_names(name: str) -> None:
     "text",
     ["what is told of it", "another than before", "has fallen silent", "one look serves all"],
 )
-def test_refused_sentences(text: str) -> None:
+def test_sentences_with_terms_to_avoid_are_refused(text: str) -> None:
     assert list(check_prose(text)) != []
 
 
@@ -341,5 +342,5 @@ def test_refused_sentences(text: str) -> None:
     "text",
     ["house rules", "a long-standing bug", "a look-up in the table", "copyright notice"],
 )
-def test_permitted_sentences(text: str) -> None:
+def test_sentences_without_terms_to_avoid_are_permitted(text: str) -> None:
     assert list(check_prose(text)) == []

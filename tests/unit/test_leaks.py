@@ -31,7 +31,7 @@ async def test_task_that_is_cancelled():
 
 
 @pytest.mark.medium
-def test_a_leaked_task_thread_or_socket_fails(tmp_path: Path) -> None:
+def test_a_test_that_leaks_a_task_thread_or_socket_fails(tmp_path: Path) -> None:
     file = tmp_path / "test_leaking.py"
     file.write_text(START)
     words = ("-c", ROOT / "pyproject.toml", "--rootdir", tmp_path, "-p", "tests.conftest", "-n0")

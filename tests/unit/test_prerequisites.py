@@ -1,4 +1,4 @@
-"""A test whose prerequisites are missing is skipped. If `CI` is set, it fails."""
+"""A test whose prerequisites are missing is skipped. If `CI` is set, the test fails."""
 
 import os
 import re

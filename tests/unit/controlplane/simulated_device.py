@@ -75,7 +75,7 @@ class SimulatedDevice:
         return results
 
     async def create_request(self, kind: str = "network") -> str:
-        """Create a request for this device. Return its id."""
+        """Create a request for this device. Return the id of the request."""
         response = await self.call(routes.CREATE_REQUEST, instanceId=self.instance_id, kind=kind)
         assert response.status_code == 200, response.text
         return str(response.json()["requestId"])

@@ -1,4 +1,4 @@
-"""Tests of the limits on connections. A low limit on open files of the process reduces them."""
+"""Tests of the limits on connections, which depend on how many files the process may open."""
 
 import pytest
 

@@ -71,7 +71,7 @@ def open_files(process: ServiceProcess) -> int:
     return psutil.Process(process.pid).num_fds()
 
 
-async def closed_to(process: ServiceProcess, count: int) -> None:
+async def wait_for_open_files(process: ServiceProcess, count: int) -> None:
     """Wait until the process has at most ``count`` open files."""
     await asyncio.to_thread(until, lambda: open_files(process) <= count, TIMEOUT_S)
 
@@ -83,9 +83,9 @@ async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_s
     before = open_files(process)
     with unread_connections(process.port, CONNECTIONS, sent, NETWORKS[0]):
         await assert_served(process, device)
-        await closed_to(process, before + NETWORK_AWAITED_MAX + OTHER_FILES)
+        await wait_for_open_files(process, before + NETWORK_AWAITED_MAX + OTHER_FILES)
         await assert_served(process, device)
-        await closed_to(process, before + OTHER_FILES)
+        await wait_for_open_files(process, before + OTHER_FILES)
 
 
 async def test_connections_of_several_networks_have_a_common_limit(
@@ -101,7 +101,7 @@ async def test_connections_of_several_networks_have_a_common_limit(
         await assert_served(process, device)
 
 
-async def test_a_stream_whose_client_reads_outlives_the_write_timeout(
+async def test_the_write_timeout_does_not_end_a_stream_while_its_client_reads(
     process: ServiceProcess, device: SimulatedDevice
 ) -> None:
     headers = {"Authorization": f"Bearer {process.api_key}", "Accept": "text/event-stream"}

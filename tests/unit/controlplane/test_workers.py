@@ -30,7 +30,7 @@ def database() -> Iterator[str]:
         yield url
 
 
-async def streamed(device: SimulatedDevice, opened: asyncio.Event) -> str:
+async def first_request_of_stream(device: SimulatedDevice, opened: asyncio.Event) -> str:
     """Open a command stream. Return the id of its first request."""
     headers = {"Authorization": f"Bearer {device.api_key}", "Accept": "text/event-stream"}
     async with device.http.stream("POST", routes.ON_COMMANDS, json={}, headers=headers) as stream:
@@ -75,7 +75,9 @@ async def test_requests_reach_the_streams_of_every_worker(database: str) -> None
             device = await SimulatedDevice(http, process.api_key).enrolled()
             opened = [asyncio.Event() for _ in range(8)]
             async with asyncio.timeout(TIMEOUT_S), asyncio.TaskGroup() as group:
-                streams = [group.create_task(streamed(device, each)) for each in opened]
+                streams = [
+                    group.create_task(first_request_of_stream(device, each)) for each in opened
+                ]
                 for each in opened:
                     await each.wait()
                 request = await device.create_request()

@@ -36,7 +36,7 @@ AGENTS: Final = (
             row("a success has `jsonrpc`, `id` and the object `result`", ANY_ID, EXAMPLE),
             row(
                 "`result._meta` can name the server",
-                PROTOCOL + "test_a_request_with_its_own_envelope_is_served",
+                PROTOCOL + "test_a_request_that_contains_its_protocol_version_is_served",
             ),
             row(
                 "an error has `code`, `message`, `data`, and `id` if it is known", MISTAKES, EXAMPLE
@@ -79,7 +79,7 @@ AGENTS: Final = (
             row(
                 "401 `{error}`: `WWW-Authenticate` contains the URL of the resource's metadata",
                 EXAMPLE,
-                PROTOCOL + "test_without_a_credential_the_metadata_is_named",
+                PROTOCOL + "test_a_refusal_without_a_valid_credential_contains_the_metadata_url",
                 "tests/contract/agent_protocol/test_official_oauth_client.py::"
                 "test_the_refusal_of_an_unknown_token_has_the_address_of_the_metadata",
             ),

@@ -312,7 +312,7 @@ DEVICES: Final = (
                 "the statuses in which `acknowledge` is accepted (not documented; ours)",
                 TABLE,
                 DELIVERY + "test_running_can_be_the_first_acknowledgement",
-                DELIVERY + "test_a_late_acknowledgement_received_does_not_change_a_running_request",
+                DELIVERY + "test_acknowledging_received_late_does_not_change_a_running_request",
                 DELIVERY + "test_a_finished_request_is_not_acknowledged",
             ),
             row("transitions to expired (not documented; ours)", TABLE, EXPIRED),

@@ -84,11 +84,12 @@ FACADE: Final = (
             ),
             row(
                 "access is limited by the caller's current venue permissions",
-                UNIT + "remote_control/test_operator.py::test_a_key_sees_its_locations_only",
+                UNIT
+                + "remote_control/test_operator.py::test_a_key_has_access_only_to_its_locations",
                 SESSION + "test_a_session_is_limited_to_the_locations_of_the_membership",
                 LIVE + "test_a_key_loses_the_locations_that_its_owner_loses",
-                LIVE + "test_a_removed_member_s_key_ends_with_the_next_poll",
-                LIVE + "test_a_removed_member_s_session_ends_at_once",
+                LIVE + "test_the_key_of_a_removed_member_is_refused_after_the_next_poll",
+                LIVE + "test_the_session_of_a_removed_member_ends_at_once",
             ),
             not_observable(
                 "how permissions and grants are assigned", "ours: [accounts.md](accounts.md)"

@@ -70,7 +70,7 @@ FIGURES: Final = (
                 WINDOWS + "test_a_custom_period_has_the_given_days",
                 WINDOWS + "test_a_custom_period_can_have_366_days",
                 OPERATIONS + "test_figures_of_a_year_are_returned",
-                OPERATIONS + "test_dates_are_ignored_in_other_periods",
+                OPERATIONS + "test_dates_are_ignored_unless_the_period_is_custom",
             ),
             row(
                 "`locationMode`: single or all, single by default",
@@ -79,7 +79,7 @@ FIGURES: Final = (
             ),
             row(
                 "`paymentTypes`: at least one of five words, for operations that have this field",
-                OPERATIONS + "test_payment_types_filter_the_operations_that_permit_it",
+                OPERATIONS + "test_only_some_operations_accept_payment_types",
                 OPERATIONS + "test_the_refusal_of_wrong_payment_types_names_the_field",
             ),
             row(
@@ -121,7 +121,7 @@ FIGURES: Final = (
             row(
                 "a key has access to its own locations in its organization only",
                 OPERATIONS + "test_a_foreign_location_is_refused_whether_or_not_it_exists",
-                OPERATIONS + "test_another_organization_has_no_such_location",
+                OPERATIONS + "test_a_key_of_another_organization_gets_location_not_found",
             ),
         ),
     ),

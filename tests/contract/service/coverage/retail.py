@@ -23,7 +23,7 @@ RETAIL: Final = (
                 "`POST /auth/tokens` is public: `api_key` → tokens",
                 EXAMPLE,
                 TOKENS + "test_an_api_key_gets_tokens_in_the_documented_form",
-                TOKENS + "test_an_invalid_token_request_names_its_fields",
+                TOKENS + "test_the_refusal_of_an_invalid_token_request_names_the_fields",
             ),
             row(
                 "`POST /auth/tokens/refresh` is public: `refresh_token` → a new access token",
@@ -96,7 +96,7 @@ RETAIL: Final = (
                 " variations, left out if there is one",
                 INSIDE,
                 OUTSIDE,
-                GOODS + "test_the_only_variation_has_no_name",
+                GOODS + "test_a_single_variation_can_have_no_name",
             ),
             row("a variation's `description` and `external_data`", CREATED, INSIDE, OUTSIDE),
             row("a variation's `status`: active or inactive, active by default", CREATED, OUTSIDE),
@@ -116,8 +116,8 @@ RETAIL: Final = (
             ),
             row(
                 "an `external_data.id` is unique in a company across categories, goods, variations",
-                GOODS + "test_an_external_id_is_used_once_in_a_company",
-                GOODS + "test_an_external_id_is_used_once_in_a_body",
+                GOODS + "test_an_external_id_must_be_unique_in_a_company",
+                GOODS + "test_an_external_id_must_be_unique_in_a_body",
                 GOODS + "test_another_company_may_use_the_same_external_id",
             ),
         ),
@@ -209,7 +209,7 @@ RETAIL: Final = (
             row(
                 "400 `validation_error` with `errors`: names of fields, lists of messages",
                 EXAMPLE,
-                GOODS + "test_all_mistakes_are_named_at_once",
+                GOODS + "test_one_refusal_names_all_invalid_fields",
             ),
             row("400 `validation_error`: one of several variations has no name", OUTSIDE),
             row(
@@ -229,7 +229,7 @@ RETAIL: Final = (
             row(
                 "409 `existing_entity_conflict`, reason `duplicate_external_data_id`",
                 EXAMPLE,
-                GOODS + "test_an_external_id_is_used_once_in_a_company",
+                GOODS + "test_an_external_id_must_be_unique_in_a_company",
             ),
             row("415 `invalid_request`", EXAMPLE, GOODS + "test_another_content_type_is_refused"),
             row(
@@ -267,8 +267,8 @@ RETAIL: Final = (
                 "a refresh token is valid for 30 days and can be used once; a second use ends all"
                 " tokens of the same exchange, also its access tokens",
                 TOKENS + "test_a_refresh_token_expires",
-                TOKENS + "test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family",
-                TOKENS + "test_no_access_token_outlives_its_family",
+                TOKENS + "test_a_second_use_of_a_refresh_token_ends_its_token_family",
+                TOKENS + "test_the_end_of_a_token_family_ends_all_its_access_tokens",
             ),
             row(
                 "a cursor is valid for 24 hours, for the same company, listing, filters and order;"
@@ -285,20 +285,20 @@ RETAIL: Final = (
                 "fields in `errors` are written `variations[2].codes[0].value`; all invalid"
                 " values are reported together; unknown ids and missing names are reported only if"
                 " there are no invalid values",
-                GOODS + "test_all_mistakes_are_named_at_once",
+                GOODS + "test_one_refusal_names_all_invalid_fields",
             ),
             row(
                 "a barcode of a wrong length or with a wrong check digit is accepted; the service"
                 " logs a warning",
                 GOODS + "test_doubtful_values_are_accepted_and_logged",
-                GOODS + "test_check_digits_are_those_of_real_codes",
+                GOODS + "test_real_codes_have_valid_check_digits",
                 INSIDE,
             ),
             row(
                 "texts contain no control characters, except tabs and line breaks in descriptions;"
                 " free data has at most 32 levels of lists and objects, and finite numbers",
                 OUTSIDE,
-                GOODS + "test_a_number_that_is_too_large_to_keep_is_refused",
+                GOODS + "test_a_number_that_is_too_large_to_store_is_refused",
             ),
             row("an unknown key in a body or an unknown parameter is an error", OUTSIDE, PARAMETER),
             row(

@@ -59,12 +59,13 @@ SUPPORT: Final = (
             row(
                 "a repeated call gets the same reply, even if both calls run at the same time",
                 OPERATIONS + "test_repeated_confirmations_and_disconnections_get_the_same_reply",
-                AT_ONCE + "test_concurrent_confirmations_have_one_result",
+                AT_ONCE + "test_concurrent_confirmations_of_a_token_get_the_same_reply",
                 AT_ONCE + "test_a_link_confirmed_and_ended_concurrently_is_ended",
             ),
             row(
                 "a second organization cannot use a confirmed token",
-                OPERATIONS + "test_another_organization_is_refused_without_details",
+                OPERATIONS
+                + "test_the_refusal_of_a_used_token_does_not_name_the_organization_that_used_it",
                 AT_ONCE + "test_only_one_of_two_organizations_can_confirm_a_token",
                 WHO + "test_a_user_of_two_organizations_confirms_a_token_for_one_of_them",
             ),
@@ -72,7 +73,7 @@ SUPPORT: Final = (
                 "an owner or manager of the organization is required, or a key with a write grant",
                 WHO + "test_the_role_of_a_user_determines_who_may_confirm_and_end_links",
                 WHO + "test_the_grant_and_locations_of_a_key_determine_whether_it_may_confirm",
-                WHO + "test_a_user_s_key_confirms_tokens_with_the_permissions_of_its_owner",
+                WHO + "test_the_key_of_a_user_confirms_tokens_with_the_permissions_of_the_user",
                 WHO + "test_a_changed_role_applies_at_once",
             ),
             row(

@@ -103,7 +103,9 @@ async def test_a_key_can_write_only_if_the_key_and_its_owner_can_write(
     assert caller.role == role
 
 
-async def test_a_removed_member_s_key_ends_with_the_next_poll(service: RunningService) -> None:
+async def test_the_key_of_a_removed_member_is_refused_after_the_next_poll(
+    service: RunningService,
+) -> None:
     user = make_user(service)
     key = own_key(service, user)
     await poll_changes(service.core)
@@ -156,7 +158,7 @@ async def test_a_key_loses_the_locations_that_its_owner_loses(service: RunningSe
     assert service.caller(key).locations == NOWHERE
 
 
-async def test_a_viewer_s_key_is_read_only_after_the_next_poll(service: RunningService) -> None:
+async def test_a_key_cannot_write_after_its_owner_becomes_a_viewer(service: RunningService) -> None:
     user = make_user(service)
     key = own_key(service, user)
     await poll_changes(service.core)
@@ -192,7 +194,7 @@ async def test_a_cached_key_expires_within_five_seconds_without_a_poll() -> None
 async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key(
     service: RunningService,
 ) -> None:
-    requests: dict[str, list[str]] = {}
+    statements_by_key: dict[str, list[str]] = {}
     for name, key in (
         ("without an owner", service.write_key),
         ("owned", own_key(service, make_user(service))),
@@ -200,7 +202,7 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
         await poll_changes(service.core)
         device = await service.device(key).enrolled()
         await device.heartbeat()
-        statements = requests.setdefault(name, [])
+        statements = statements_by_key.setdefault(name, [])
 
         def note(_c: Any, _u: Any, statement: str, *_: Any, to: list[str] = statements) -> None:
             to.append(statement)
@@ -212,11 +214,11 @@ async def test_a_heartbeat_with_a_cached_key_does_not_query_the_owner_of_the_key
             assert (await device.heartbeat()).status_code == 200
         finally:
             event.remove(engine, "before_cursor_execute", note)
-    assert requests["owned"] == requests["without an owner"]
-    assert not any("users" in each or "memberships" in each for each in requests["owned"])
+    assert statements_by_key["owned"] == statements_by_key["without an owner"]
+    assert not any("users" in each or "memberships" in each for each in statements_by_key["owned"])
 
 
-async def test_a_removed_member_s_session_ends_at_once(service: RunningService) -> None:
+async def test_the_session_of_a_removed_member_ends_at_once(service: RunningService) -> None:
     user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()
@@ -224,7 +226,7 @@ async def test_a_removed_member_s_session_ends_at_once(service: RunningService) 
     assert (await browser.post(OVERVIEW)).status_code == 401
 
 
-async def test_a_removed_member_s_command_stream_ends_with_the_next_poll(
+async def test_the_command_stream_of_a_removed_member_ends_with_the_next_poll(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -270,7 +272,7 @@ async def test_a_stream_sends_no_commands_of_locations_that_its_owner_lost(
         assert not stream.is_ended
 
 
-async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
+async def test_the_console_stream_of_an_ended_session_ends_with_the_next_poll(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -280,13 +282,13 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     positions = service.database.read(
         lambda session: session.scalars(select(Device.position)).all()
     )
-    sessions = service.database.read(
+    result = service.database.read(
         lambda session: permissions.of_session(
             session, permissions.hash_secret(browser.token), service.clock()
         )
     )
-    assert sessions is not None
-    caller, _ = sessions
+    assert result is not None
+    caller, _ = result
     assert caller.kind == "session"
     feeds = service.core.console_feeds
     with (
@@ -306,7 +308,7 @@ async def test_a_removed_member_s_console_stream_ends_with_the_next_poll(
     await feeds.finished()
 
 
-async def test_a_permission_change_of_the_owner_of_a_stream_is_reported_once(
+async def test_a_changed_permission_of_the_owner_of_a_stream_is_reported_once(
     service: RunningService,
 ) -> None:
     user = make_user(service)
@@ -341,8 +343,8 @@ async def test_a_pending_request_ends_with_the_membership_but_not_with_the_sessi
     await poll_changes(service.core)
     await device.heartbeat()
     await poll_changes(service.core)
-    request = (await device.detail())["requests"]
-    assert [each["requestedById"] for each in request] == [str(user.id)]
+    requests = (await device.detail())["requests"]
+    assert [each["requestedById"] for each in requests] == [str(user.id)]
     remove(service, user, ORGANIZATION)
     await other.heartbeat()
     await poll_changes(service.core)

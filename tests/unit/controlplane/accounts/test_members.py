@@ -75,7 +75,7 @@ async def test_only_owners_of_every_location_manage_members(
 
 
 @pytest.mark.parametrize("path", PATHS)
-async def test_no_key_manages_members(service: RunningService, path: str) -> None:
+async def test_api_keys_cannot_manage_members(service: RunningService, path: str) -> None:
     assert (await service.post(path)).json()["code"] == "session_required"
     assert (await Browser(service).post(path)).status_code == 401
 
@@ -265,7 +265,7 @@ async def test_the_number_of_open_invitations_is_limited(
         (INVITATION, {}),
     ],
 )
-async def test_an_invalid_or_foreign_join_request_is_refused(
+async def test_a_join_request_that_is_invalid_or_from_another_site_is_refused(
     service: RunningService, path: str, body: dict[str, str]
 ) -> None:
     assert (await Browser(service).post(path, body)).status_code == 400
@@ -281,7 +281,7 @@ async def test_a_short_password_is_refused(service: RunningService) -> None:
     assert reply.json()["detail"] == "a password must have 12 to 256 characters"
 
 
-async def test_a_location_that_does_not_exist_is_refused_by_its_id(service: RunningService) -> None:
+async def test_the_refusal_of_an_unknown_location_contains_its_id(service: RunningService) -> None:
     browser = await signed_in(service)
     nowhere = {"locations": ["loc-0001", "loc-9"]}
     reply = await browser.post(f"{MEMBERS}/invite", INVITED | nowhere)
@@ -289,7 +289,7 @@ async def test_a_location_that_does_not_exist_is_refused_by_its_id(service: Runn
     bob = make_user(service, "bob@example.com", role="viewer", locations=["loc-old"])
     change = {"userId": str(bob.id), "role": "manager"}
     assert (await browser.post(f"{MEMBERS}/change", change | nowhere)).status_code == 404
-    # The locations that a member has already can stay.
+    # A member can keep a location that no longer exists.
     kept = {"locations": ["loc-0001", "loc-old"]}
     assert (await browser.post(f"{MEMBERS}/change", change | kept)).status_code == 200
 
@@ -311,7 +311,7 @@ CHANGE = f"{PROFILE}/change-password"
 CHANGED = {"oldPassword": PASSWORD, "newPassword": NEW}
 
 
-async def test_changing_the_password_requires_the_old_one_and_ends_other_sessions(
+async def test_changing_the_password_requires_the_old_password_and_ends_other_sessions(
     service: RunningService,
 ) -> None:
     browser = await signed_in(service)
@@ -333,7 +333,7 @@ async def test_changing_the_password_limits_wrong_passwords(service: RunningServ
     assert (await browser.post(CHANGE, CHANGED)).status_code == 429
 
 
-async def test_changing_the_password_requires_a_session_and_our_own_pages(
+async def test_changing_the_password_requires_a_session_and_a_page_of_the_service(
     service: RunningService,
 ) -> None:
     browser = await signed_in(service)

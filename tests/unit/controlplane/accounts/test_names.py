@@ -47,7 +47,7 @@ async def test_records_contain_location_and_organization_names(
     assert await named(service) == ("Old Harbour", "Harbour Ltd")
 
 
-def test_names_belong_to_one_organization(service: RunningService) -> None:
+def test_the_name_of_a_location_applies_only_in_its_organization(service: RunningService) -> None:
     now = service.clock()
     service.database.write(lambda session: name_location(session, AT, "Harbour", now))
     result = service.database.read(

@@ -41,7 +41,9 @@ async def test_concurrent_wrong_passwords_are_counted_over_all_services(
     assert statuses.count(429) == FAILURES_MAX
 
 
-async def test_a_membership_ended_at_one_service_ends_at_the_other(service: RunningService) -> None:
+async def test_a_membership_ended_at_one_service_ends_at_the_other_service(
+    service: RunningService,
+) -> None:
     user = make_user(service)
     browser = Browser(service)
     await browser.sign_in()

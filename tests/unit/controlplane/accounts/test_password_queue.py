@@ -39,7 +39,7 @@ def passwords() -> Iterator[Passwords]:
 
 @asynccontextmanager
 async def busy(passwords: Passwords) -> AsyncIterator[None]:
-    """Keep the thread busy until the end of the context, so that all later calls wait."""
+    """Keep the password thread busy until the end of the context, so that all later calls wait."""
     end = threading.Event()
     first = asyncio.ensure_future(passwords._run(end.wait, "192.0.2.255", is_known=True))
     await asyncio.sleep(0)
@@ -51,7 +51,7 @@ async def busy(passwords: Passwords) -> AsyncIterator[None]:
 
 
 class Queue:
-    """Calls that wait for the thread, and the order in which they ran."""
+    """Calls that wait for the password thread, and the order in which they ran."""
 
     def __init__(self, passwords: Passwords) -> None:
         self._passwords = passwords
@@ -64,7 +64,7 @@ class Queue:
         await asyncio.sleep(0)
 
     async def refusals(self) -> list[Refusal | None]:
-        """Return the refusal of each call, or None if it ran."""
+        """Return the refusal of each call; None for a call that ran."""
         results = await asyncio.gather(*self.results, return_exceptions=True)
         return [each if isinstance(each, Refusal) else None for each in results]
 
@@ -106,8 +106,8 @@ async def test_a_full_queue_refuses_the_call_that_would_run_last(passwords: Pass
         await queue.add("known", "203.0.113.2", is_known=True)
         await queue.add("too late", "203.0.113.3")
     refused = [at for at, each in enumerate(await queue.refusals()) if each is not None]
-    # The second call of the first network made room for the new network, and the last stranger
-    # for the known network.
+    # The refusal of the first network's second call made room for the new network. The refusal of
+    # the last stranger made room for the known network.
     assert refused == [1, WAITING_MAX, WAITING_MAX + 2]
     assert queue.order[0] == "known"
     assert "too late" not in queue.order
@@ -221,7 +221,7 @@ async def test_strangers_do_not_keep_a_user_from_signing_in(
 async def test_a_session_of_another_user_does_not_make_a_network_known(
     proxied: RunningService, arrivals: Arrivals
 ) -> None:
-    """Otherwise, calls of an attacker with one account would be first for every other account."""
+    """Otherwise, an attacker with one account would be first in the queue for every account."""
     make_user(proxied)
     make_user(proxied, "eve@example.com")
     await start_sign_in(proxied, "192.0.2.1", "eve@example.com")
@@ -255,7 +255,7 @@ async def test_a_flood_from_one_network_does_not_block_other_networks(
         right = start_sign_in(proxied, "192.0.2.2")
         await arrivals.wait_for(1)
         waiting = [each.network for each in proxied.core.passwords._waiting]
-        # The first attempt of the flood is followed by the other network.
+        # The call of the other network is the next one after the first call of the flood.
         assert waiting[:2] == ["192.0.2.1", "192.0.2.2"]
     assert (await right).status_code == 200
     statuses = [each.status_code for each in await asyncio.gather(*flood)]

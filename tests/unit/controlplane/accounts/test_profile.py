@@ -54,9 +54,7 @@ async def test_api_keys_cannot_read_a_profile_or_create_keys(
 
 
 @pytest.mark.parametrize("path", WRITING)
-async def test_another_site_changes_nothing_in_a_profile(
-    service: RunningService, path: str
-) -> None:
+async def test_another_site_cannot_change_a_profile(service: RunningService, path: str) -> None:
     browser = await signed_in(service)
     for origin in ("https://evil.example", None):
         assert (await browser.post(path, {}, origin=origin)).status_code == 403
@@ -156,7 +154,7 @@ async def test_a_key_for_a_location_that_does_not_exist_is_refused(service: Runn
     assert (reply.status_code, reply.json()["detail"]) == (404, "there is no location loc-9")
 
 
-async def test_a_key_that_expires_unused_is_revoked_after_an_hour_unless_it_was_used(
+async def test_a_key_with_expires_unused_is_revoked_after_an_hour_without_use(
     service: RunningService,
 ) -> None:
     browser = await signed_in(service)
@@ -209,7 +207,7 @@ async def test_the_number_of_keys_of_a_user_is_limited(
     assert (await browser.post(f"{PROFILE}/create-key", NEW_KEY)).status_code == 409
 
 
-async def test_a_viewer_can_have_fewer_keys(
+async def test_the_key_limit_of_a_viewer_is_lower(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profile, "VIEWER_KEYS_MAX", 1)

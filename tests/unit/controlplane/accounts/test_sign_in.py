@@ -127,7 +127,7 @@ async def test_each_sign_in_creates_a_new_session(
         assert (await old.post(OVERVIEW)).status_code == 401
 
 
-async def test_an_unknown_address_and_a_wrong_password_get_the_same_reply(
+async def test_an_unknown_email_address_and_a_wrong_password_get_the_same_reply(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -143,7 +143,7 @@ async def test_an_unknown_address_and_a_wrong_password_get_the_same_reply(
     }
 
 
-async def test_a_password_is_also_verified_for_an_unknown_address(
+async def test_a_password_is_also_verified_for_an_unknown_email_address(
     service: RunningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_user(service)
@@ -160,7 +160,7 @@ async def test_a_password_is_also_verified_for_an_unknown_address(
     assert len(verified) == 2
 
 
-def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other() -> None:
+def test_the_hash_for_unknown_accounts_costs_as_much_as_any_other_hash() -> None:
     """The dummy hash and a real hash have the same algorithm, parameters and length. Therefore a
     check of a password takes the same time for an unknown account.
     """
@@ -245,13 +245,15 @@ async def test_an_account_is_limited_to_ten_failed_sign_ins_in_ten_minutes(
     assert (await Browser(service).sign_in()).status_code == 200
 
 
-async def test_an_unknown_account_is_throttled_as_well(service: RunningService) -> None:
+async def test_failed_sign_ins_to_an_unknown_account_are_limited_as_well(
+    service: RunningService,
+) -> None:
     for _ in range(FAILURES_MAX):
         assert (await Browser(service).sign_in("bob@example.com")).status_code == 401
     assert (await Browser(service).sign_in("bob@example.com")).status_code == 429
 
 
-async def test_failed_sign_ins_are_limited_per_address_across_accounts(
+async def test_failed_sign_ins_are_limited_per_network_address_across_accounts(
     service: RunningService,
 ) -> None:
     make_user(service)
@@ -385,7 +387,7 @@ async def test_a_sign_in_with_another_media_type_is_refused(service: RunningServ
         {"email": "", "password": ""},
     ],
 )
-async def test_sign_in_accepts_only_an_address_and_a_password(
+async def test_sign_in_accepts_only_an_email_address_and_a_password(
     service: RunningService, body: dict[str, object]
 ) -> None:
     make_user(service)

@@ -1,5 +1,5 @@
-"""Tests of an attack: the owner of one organization creates an account with the address of another
-organization's user, and waits until that organization adds the address.
+"""Tests of an attack: the owner of one organization creates an account with the email address
+of another organization's user, and waits until that organization adds this address.
 """
 
 import asyncio
@@ -104,7 +104,7 @@ async def test_the_option_known_adds_an_existing_account_and_accepts_no_password
     assert organizations(service) == ["org-a", "org-b"]
 
 
-async def test_with_the_option_known_no_account_is_created(
+async def test_the_option_known_does_not_create_an_account(
     service: RunningService, control: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert await asyncio.to_thread(control, *ADD, "--known") == 2
@@ -112,10 +112,10 @@ async def test_with_the_option_known_no_account_is_created(
     assert organizations(service) == []
 
 
-async def test_an_account_that_is_created_during_the_prompt_is_not_added(
+async def test_an_account_that_another_organization_creates_during_the_prompt_is_not_added(
     service: RunningService, control: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The address is free when the command starts, and taken when the password is entered."""
+    """The email address has no account when the command starts, but has one after the prompt."""
     hashed = users_command.hashed
 
     def take_meanwhile(*arguments: object) -> str:
@@ -145,7 +145,7 @@ async def test_after_a_new_password_the_user_can_accept_the_invitation(
     assert organizations(service) == ["org-a", "org-b"]
 
 
-async def test_after_the_end_of_the_foreign_membership_the_address_is_free(
+async def test_the_email_address_is_free_after_the_operator_ends_the_foreign_membership(
     service: RunningService, control: Run
 ) -> None:
     """The operator ends the only membership of the account. This deletes the account."""

@@ -154,11 +154,11 @@ cut = st.builds(
 )
 bodies = st.binary(max_size=64) | envelopes.map(json.dumps) | cut | values.map(json.dumps)
 versions = st.sampled_from([None, "2025-11-25", "2026-07-28", "x"])
-DEADLINELESS = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+NO_DEADLINE = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
 
 
 @given(body=bodies | requests.map(json.dumps), version=versions)
-@checked(max_examples=sizes.examples(500), **DEADLINELESS)
+@checked(max_examples=sizes.examples(500), **NO_DEADLINE)
 async def test_any_body_gets_a_json_rpc_reply(
     agent: Agent, body: bytes | str, version: str | None
 ) -> None:

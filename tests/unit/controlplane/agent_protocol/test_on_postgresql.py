@@ -60,17 +60,17 @@ def answers(database: Database) -> list[dict[str, Any]]:
 
         return (database.write if TOOLS[tool].writes else database.read)(work)
 
-    questions = [ask(*each) for each in CALLS]
+    replies = [ask(*each) for each in CALLS]
     good = ask("read_catalog", {"limit": 1})["rows"][0]
     change = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
     for _ in range(2):
-        questions.append(ask("set_catalog_availability", change | {"status": "inactive"}))
-    return questions
+        replies.append(ask("set_catalog_availability", change | {"status": "inactive"}))
+    return replies
 
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
-def test_both_databases_return_the_same_answers(tmp_path: Path) -> None:
+def test_each_tool_returns_the_same_results_on_postgresql_and_sqlite(tmp_path: Path) -> None:
     replies = []
     with new_database() as url:
         for each in (str(tmp_path / "service.db"), url):

@@ -31,7 +31,7 @@ async def test_a_known_protocol_version_is_accepted(agent: Agent, version: str) 
     assert "business_context" in result["instructions"]
 
 
-async def test_an_unknown_version_is_answered_with_the_latest(agent: Agent) -> None:
+async def test_initialize_with_an_unknown_version_returns_the_latest_version(agent: Agent) -> None:
     result = (await agent.ask("initialize", HELLO | {"protocolVersion": "1999-01-01"}))["result"]
     assert result["protocolVersion"] == "2025-11-25"
 
@@ -46,7 +46,7 @@ async def test_ping_and_tools_list_require_no_initialize(agent: Agent) -> None:
         assert tool["annotations"]["readOnlyHint"] is (tool["name"] != TOOLS[-1])
 
 
-async def test_a_request_with_its_own_envelope_is_served(agent: Agent) -> None:
+async def test_a_request_that_contains_its_protocol_version_is_served(agent: Agent) -> None:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -82,7 +82,7 @@ async def test_a_repeated_routing_header_is_refused(agent: Agent) -> None:
     assert (reply.status_code, reply.json()["error"]["code"]) == (200, -32020)
 
 
-async def test_all_tools_are_on_one_page(agent: Agent) -> None:
+async def test_the_list_of_tools_has_one_page_and_accepts_no_cursor(agent: Agent) -> None:
     assert (await agent.ask("tools/list", {"cursor": "x"}))["error"]["code"] == -32602
 
 
@@ -90,7 +90,7 @@ async def test_all_tools_are_on_one_page(agent: Agent) -> None:
 async def test_each_version_has_its_own_list_of_tools(agent: Agent, version: str) -> None:
     params: dict[str, Any] = {}
     headers = {"mcp_protocol_version": version}
-    if is_stamped := version == "2026-07-28":
+    if has_metadata := version == "2026-07-28":
         prefix = "io.modelcontextprotocol"
         meta = {f"{prefix}/protocolVersion": version, f"{prefix}/clientCapabilities": {}}
         params, headers["mcp_method"] = {"_meta": meta}, "tools/list"
@@ -98,10 +98,10 @@ async def test_each_version_has_its_own_list_of_tools(agent: Agent, version: str
     first, second = [(await agent.send(body, **headers)).json() for _ in range(2)]
     assert first == second
     assert [tool["name"] for tool in first["result"]["tools"]] == TOOLS
-    assert ("_meta" in first["result"]) is is_stamped
+    assert ("_meta" in first["result"]) is has_metadata
 
 
-async def test_a_list_of_tools_with_wrong_params_is_refused_again(agent: Agent) -> None:
+async def test_wrong_params_are_refused_even_after_a_valid_list_of_tools(agent: Agent) -> None:
     for _ in range(2):
         assert "result" in await agent.ask("tools/list", {})
         for params in ({"cursor": "x"}, {"cursor": 1}, {"_meta": {"progressToken": []}}):
@@ -117,7 +117,9 @@ async def test_an_unknown_version_header_returns_the_supported_versions(agent: A
 
 
 @pytest.mark.parametrize("method", ["resources/list", "logging/setLevel", "x", "initialized"])
-async def test_an_unknown_method_is_an_error_of_its_request(agent: Agent, method: str) -> None:
+async def test_an_unknown_method_returns_the_error_method_not_found(
+    agent: Agent, method: str
+) -> None:
     params = {"level": "info"} if method == "logging/setLevel" else None
     assert (await agent.ask(method, params))["error"]["code"] == -32601
 
@@ -138,7 +140,7 @@ async def test_only_post_is_served(agent: Agent, method: str) -> None:
 @pytest.mark.parametrize(
     "authorization", [None, "Bearer", "Bearer x", "Basic eDp5", "Bearer vck_" + "a" * 43]
 )
-async def test_without_a_credential_the_metadata_is_named(
+async def test_a_refusal_without_a_valid_credential_contains_the_metadata_url(
     agent: Agent, authorization: str | None
 ) -> None:
     headers = {"content-type": "application/json"}
@@ -156,7 +158,7 @@ async def test_without_a_credential_the_metadata_is_named(
     [("venues.example", "https://venues.example"), ("127.0.0.1:8080", "http://127.0.0.1:8080"),
      ("[::1]:80", "http://[::1]:80"), ('x"y', "http://localhost")],
 )  # fmt: skip
-async def test_the_metadata_is_at_the_origin_that_was_called(
+async def test_the_metadata_url_has_the_origin_of_the_request(
     agent: Agent, host: str, origin: str
 ) -> None:
     headers = {"host": host, "content-type": "application/json"}

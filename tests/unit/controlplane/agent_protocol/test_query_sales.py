@@ -97,8 +97,8 @@ async def test_hours_equal_the_buckets_of_the_dashboard(agent: Agent) -> None:
     metrics = ["grossCents", "discountCents", "refundCents", "netCents", "tradingRevenueCents",
                "saleCount", "refundCount"]  # fmt: skip
     day = {"from": "2026-11-10", "to": "2026-11-10"}
-    requests = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
-    table = await agent.call("query_sales", **day, **requests)
+    grouping = {"groupBy": ["location", "hour"], "metrics": metrics, "limit": 500}
+    table = await agent.call("query_sales", **day, **grouping)
     buckets = (await dashboard(agent, period="custom", **day))["buckets"]
     expected = {
         (currency["currency"], bucket["locationId"], bucket["localHour"]): {
@@ -116,8 +116,8 @@ async def test_hours_equal_the_buckets_of_the_dashboard(agent: Agent) -> None:
 
 async def test_items_equal_the_items_of_the_dashboard(agent: Agent) -> None:
     metrics = ["netCents", "quantityMilli", "refundedQuantityMilli", "lineCount"]
-    queries = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
-    table = await agent.call("query_sales", **MONTH, **queries)
+    grouping = {"groupBy": ["item"], "metrics": metrics, "limit": 500}
+    table = await agent.call("query_sales", **MONTH, **grouping)
     items = (await dashboard(agent, period="custom", **MONTH))["financialItems"]
     expected = [
         (currency["currency"], item["variationId"] or item["name"], item["name"],
@@ -151,8 +151,8 @@ async def test_locations_equal_the_locations_of_the_dashboard(agent: Agent) -> N
 
 
 async def test_figures_of_employees_equal_the_sums_over_their_sales(agent: Agent) -> None:
-    questions = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
-    table = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **questions)
+    grouping = {"groupBy": ["employee"], "metrics": ["saleCount", "saleCents"], "limit": 500}
+    table = await agent.call("query_sales", **MONTH, locations=["loc-0001"], **grouping)
     counts: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cents: defaultdict[tuple[str, str | None], int] = defaultdict(int)
     cursor: dict[str, str] = {}

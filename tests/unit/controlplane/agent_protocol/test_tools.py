@@ -81,23 +81,23 @@ async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
 
 
 async def test_the_context_contains_the_credential_and_the_locations(agent: Agent) -> None:
-    message = await agent.call("business_context", agent.service.make_key(can_write=False))
-    assert message["organization"]["organizationId"] == "org-0001"
-    assert message["credential"] == {"kind": "apiKey", "readOnly": True, "allLocations": True}
-    assert [each["locationId"] for each in message["locations"]] == [
+    context = await agent.call("business_context", agent.service.make_key(can_write=False))
+    assert context["organization"]["organizationId"] == "org-0001"
+    assert context["credential"] == {"kind": "apiKey", "readOnly": True, "allLocations": True}
+    assert [each["locationId"] for each in context["locations"]] == [
         "loc-0001", "loc-0002", "loc-0003", "loc-0004",
     ]  # fmt: skip
-    assert any(each["fellBackToUtc"] for each in message["locations"])
-    assert message["dataSpan"]["fromDate"] < message["dataSpan"]["toDate"] <= "2026-11-21"
+    assert any(each["fellBackToUtc"] for each in context["locations"])
+    assert context["dataSpan"]["fromDate"] < context["dataSpan"]["toDate"] <= "2026-11-21"
     one = await agent.call("business_context", agent.service.make_key(locations=["loc-0002"]))
     assert [each["locationId"] for each in one["locations"]] == ["loc-0002"]
     assert one["credential"] == {"kind": "apiKey", "readOnly": False, "allLocations": False}
 
 
-async def test_the_description_has_examples_that_work(agent: Agent) -> None:
-    report = await agent.call("describe_business_data")
-    assert len(report["datasets"]) == 14
-    for dataset in report["datasets"]:
+async def test_the_examples_of_describe_business_data_are_valid_calls(agent: Agent) -> None:
+    description = await agent.call("describe_business_data")
+    assert len(description["datasets"]) == 14
+    for dataset in description["datasets"]:
         assert dataset["fields"]
         for example in dataset["examples"]:
             await agent.call(dataset["tool"], **example["arguments"])
@@ -251,7 +251,7 @@ async def test_a_filter_that_a_dataset_lacks_is_refused(agent: Agent) -> None:
     )
 
 
-async def test_the_devices_dataset_equals_the_list_of_the_facade(agent: Agent) -> None:
+async def test_the_devices_dataset_equals_the_reply_of_list_devices(agent: Agent) -> None:
     device = agent.service.device()
     await device.enroll()
     listed = await agent.service.post("/api/public/v1/remoteControl/listDevices", b"{}")
@@ -334,8 +334,8 @@ async def test_only_a_key_with_a_write_grant_for_all_locations_changes_the_catal
         assert error["code"] == -32602
         assert "write grant" in error["message"]
     elif key == "one location":
-        cut = agent.service.make_key(locations=["loc-0001"])
-        assert "all locations" in await agent.mistake("set_catalog_availability", cut, **named)
+        limited = agent.service.make_key(locations=["loc-0001"])
+        assert "all locations" in await agent.mistake("set_catalog_availability", limited, **named)
     else:
         other = agent.service.make_key(organization_id="org-0002")
         assert await agent.refused("set_catalog_availability", other, **named) == FOREIGN

@@ -63,7 +63,7 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
         values.append([value for value, _ in at_ticks])
         sinces.append([since for _, since in at_ticks])
         maintained.append([_in(windows, t) for t in ticks] if windows else [False] * len(ticks))
-    outage = Story(location.name, "", "site_outage", ticks)
+    outage = ConditionHistory(location.name, "", "site_outage", ticks)
     is_covered: list[bool] = []
     for at, (now, column) in enumerate(zip(ticks, zip(*values, strict=True), strict=True)):
         if set(column) == {INACTIVE}:
@@ -77,17 +77,17 @@ def _of_location(location: PlayedLocation, downs: list[Stretch], ticks: list[flo
         is_covered.append(outage.needs_attention())
     events = outage.events
     for i, device in enumerate(location.devices):
-        story = Story(location.name, str(device.instance_id), "offline", ticks)
+        history = ConditionHistory(location.name, str(device.instance_id), "offline", ticks)
         if set(values[i]) != {INACTIVE}:
             for value, covered in zip(values[i], is_covered, strict=True):
-                story.add(value, may_fire=not covered)
-        events += story.events
+                history.add(value, may_fire=not covered)
+        events += history.events
         if device.broken:
-            story = Story(location.name, str(device.instance_id), "broken", ticks)
+            history = ConditionHistory(location.name, str(device.instance_id), "broken", ticks)
             for at, now in enumerate(ticks):
                 bad = UNKNOWN if maintained[i][at] else ACTIVE
-                story.add(bad if _in(device.broken, now) else INACTIVE)
-            events += story.events
+                history.add(bad if _in(device.broken, now) else INACTIVE)
+            events += history.events
     return events
 
 
@@ -138,6 +138,10 @@ def _offline(
 
 
 def _settled(ticks: list[float]) -> Callable[[float], bool]:
+    """Return a function that takes a tick and returns whether offline devices can be detected.
+
+    After a start or a break, the service must run for more than ``WINDOW`` seconds.
+    """
     resumed: dict[float, float] = {}
     last = before = ticks[0]
     for now in ticks:
@@ -184,11 +188,11 @@ def _in(stretches: list[Stretch], now: float) -> bool:
     return any(start <= now < end for start, end in stretches)
 
 
-class Story:
+class ConditionHistory:
     """The history of one condition: its value at each evaluation, and the alerts it caused."""
 
     def __init__(self, location: str, device: str, condition: str, ticks: list[float]) -> None:
-        self.who = (location, device, condition)
+        self.subject = (location, device, condition)
         self.ticks = ticks
         self.values: list[str] = []
         self.events: list[Event] = []
@@ -266,4 +270,4 @@ class Story:
         return results
 
     def _report(self, now: float, is_flapping: bool, is_resolved: bool) -> None:
-        self.events.append((now, *self.who, is_flapping, is_resolved))
+        self.events.append((now, *self.subject, is_flapping, is_resolved))

@@ -47,7 +47,7 @@ def settings() -> Settings:
 
 
 class Fleet:
-    """A webhook and devices. Each device that is not in ``offline`` sends a heartbeat a minute."""
+    """A webhook and devices. Devices that are not in ``offline`` send a heartbeat every minute."""
 
     def __init__(self, service: RunningService) -> None:
         self.service = service
@@ -174,7 +174,9 @@ async def test_a_closed_location_causes_no_alert(fleet: Fleet) -> None:
     assert set((await states(fleet)).values()) == {"offline"}
 
 
-async def test_a_device_in_maintenance_causes_no_alert_and_shows_its_state(fleet: Fleet) -> None:
+async def test_a_device_in_maintenance_causes_no_alert_and_has_the_state_maintenance(
+    fleet: Fleet,
+) -> None:
     device, _ = await fleet.add(2)
     now = fleet.service.clock()
     window = Maintenance(None, now, fleet.service.clock.now.replace(hour=13, minute=0))
@@ -192,7 +194,7 @@ async def states(fleet: Fleet) -> dict[str, str]:
     return {row["device"]["instanceId"]: row["state"] for row in reply.json()["devices"]}
 
 
-async def test_devices_are_not_offline_because_the_service_was_down(fleet: Fleet) -> None:
+async def test_an_outage_of_the_service_causes_no_offline_alerts(fleet: Fleet) -> None:
     await fleet.add(5)
     await fleet.run(5)
     fleet.is_running = False
@@ -216,7 +218,9 @@ async def test_flapping_causes_one_alert_that_resolves_after_a_stable_hour(fleet
     assert kinds(await fleet.run(70)) == [("alert.resolved", "offline", True)]
 
 
-async def test_a_faulty_report_causes_an_alert_until_a_report_without_faults(fleet: Fleet) -> None:
+async def test_the_alert_of_a_faulty_report_resolves_with_a_report_without_faults(
+    fleet: Fleet,
+) -> None:
     device, *_ = await fleet.add(2)
     assert (await device.submit()).status_code == 200
     (firing,) = await fleet.run(15)
@@ -235,7 +239,7 @@ async def test_the_alerts_of_a_revoked_device_resolve(fleet: Fleet) -> None:
     assert kinds(await fleet.run(1)) == [("alert.resolved", "offline", False)]
 
 
-async def test_an_unreachable_webhook_receives_all_notifications_later_in_order_and_once(
+async def test_after_its_outage_a_webhook_receives_each_notification_once_and_in_order(
     fleet: Fleet,
 ) -> None:
     device, *_ = await fleet.add(2)
@@ -286,7 +290,7 @@ async def test_two_services_on_one_database_send_one_notification(fleet: Fleet) 
     assert len(fleet.webhook.received) == 1
 
 
-def test_a_webhook_secret_is_whsec_and_base64() -> None:
+def test_a_webhook_secret_is_base64_with_the_prefix_whsec() -> None:
     assert read_secret("whsec_" + base64.b64encode(SECRET).decode() + "\n") == SECRET
     for bad in ("", "whsec_", "whsec_!!!!", "whsec_c2hvcnQ="):
         with pytest.raises(ValueError, match=r"whsec_|24 to 64"):

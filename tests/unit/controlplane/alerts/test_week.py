@@ -40,8 +40,8 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
     lasts = [
         last_at_each(device.heartbeats(week.service_downs), ticks) for device in location.devices
     ]
-    wanted = [
-        _wanted(location, device, last, ticks)
+    flags_of_devices = [
+        _has_problem_or_maintenance(location, device, last, ticks)
         for device, last in zip(location.devices, lasts, strict=True)
     ]
     states: dict[Key, ConditionState] = {}
@@ -51,10 +51,10 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
         monitoring = monitoring.check(now, timedelta(seconds=60))
         with_state = {key.instance_id for key in states}
         bound = []
-        for device, last, want in zip(location.devices, lasts, wanted, strict=True):
+        for device, last, flags in zip(location.devices, lasts, flags_of_devices, strict=True):
             # As in the service, only devices with a problem, a maintenance window or a stored
             # state are evaluated.
-            if want[index] or (with_state and device.instance_id in with_state):
+            if flags[index] or (with_state and device.instance_id in with_state):
                 is_broken = any(start <= at < end for start, end in device.broken)
                 bound.append(BoundDevice(device.instance_id, time_at(last[index]), is_broken))
         others = len(location.devices) - len(bound)
@@ -70,7 +70,7 @@ def _events(location: PlayedLocation, week: Week, step_s: int) -> Iterator[Event
             yield at, location.name, who, condition, transition.is_flapping, transition.is_resolved
 
 
-def _wanted(
+def _has_problem_or_maintenance(
     location: PlayedLocation, device: PlayedDevice, last: list[float], ticks: list[float]
 ) -> list[bool]:
     """Return for each evaluation whether the device is offline, broken or in maintenance."""

@@ -1,6 +1,6 @@
 """A simulated week of a fleet, with every heartbeat of each device.
 
-It shares no code with the alerts: of the service it imports only opening hours and maintenance.
+It shares no code with the alerts. From the service, it imports only opening hours and maintenance.
 """
 
 import random
@@ -96,7 +96,7 @@ class Week:
     service_downs: list[Stretch]
 
     def ticks(self, step_s: int) -> Iterator[float]:
-        """Return the times at which the service evaluates alerts: none while it is down."""
+        """Yield the times at which the service runs and evaluates alerts."""
         for at in range(0, SECONDS, step_s):
             if not any(start <= at < end for start, end in self.service_downs):
                 yield at

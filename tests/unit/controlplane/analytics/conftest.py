@@ -1,4 +1,4 @@
-"""A merchant whose sales all tests of the figures share."""
+"""Fixtures: a merchant with sales, which all tests of a module share."""
 
 from collections.abc import AsyncIterator, Iterator
 

@@ -84,7 +84,7 @@ async def test_a_foreign_location_is_refused_whether_or_not_it_exists(
 
 
 @pytest.mark.parametrize("path", REPLIES)
-async def test_another_organization_has_no_such_location(
+async def test_a_key_of_another_organization_gets_location_not_found(
     merchant: RunningService, path: str
 ) -> None:
     key = merchant.make_key(organization_id="org-0002")
@@ -154,7 +154,7 @@ async def test_figures_of_a_year_are_returned(merchant: RunningService, path: st
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
-async def test_hours_of_many_locations_are_bounded(
+async def test_hourly_figures_are_limited_by_locations_times_days(
     merchant: RunningService, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(question, "LOCATION_DAYS_MAX", 400)
@@ -177,7 +177,7 @@ async def test_processor_time_of_figures_is_charged(loaded: Database) -> None:
     async with beside(loaded, settings, clock, thread_time=lambda: next(times_s)) as service:
         for path in REPLIES:
             assert (await ask(service, path)).status_code == 200
-        # The next call is charged some seconds, but the settings permit a key only one.
+        # The next call is charged some seconds, but the settings permit a key only 1 s.
         times_s = itertools.count(step=2)
         assert (await ask(service, routes.DASHBOARD)).status_code == 200
         assert (await ask(service, routes.DASHBOARD)).status_code == 429
@@ -195,7 +195,7 @@ async def test_processor_time_of_figures_is_charged(loaded: Database) -> None:
         {"from": "2020-01-01", "to": "2026-01-01"},
     ],
 )
-async def test_dates_are_ignored_in_other_periods(
+async def test_dates_are_ignored_unless_the_period_is_custom(
     merchant: RunningService, path: str, dates: dict[str, str]
 ) -> None:
     for period in ({}, {"period": "last7"}):
@@ -205,7 +205,7 @@ async def test_dates_are_ignored_in_other_periods(
 
 
 @pytest.mark.parametrize("path", sorted(WITH_PERIOD))
-async def test_payment_types_filter_the_operations_that_permit_it(
+async def test_only_some_operations_accept_payment_types(
     merchant: RunningService, path: str
 ) -> None:
     result = await ask(merchant, path, paymentTypes=["cash", "mixed"])
@@ -227,11 +227,11 @@ async def test_location_mode_all_selects_every_location_that_the_key_may_see(
     merchant: RunningService, path: str
 ) -> None:
     def location_ids(reply: Any) -> set[str]:
-        message = reply.json()
+        body = reply.json()
         return {
             window["locationId"]
-            for window in message.get(
-                "windows", message.get("current", {}) and message["current"]["windows"]
+            for window in body.get(
+                "windows", body.get("current", {}) and body["current"]["windows"]
             )
         }
 

@@ -61,7 +61,7 @@ def pulse(*path: str | int, to: Any) -> httpx2.Response:
         reply("remoteControl/current", None),
     ],
 )
-def test_valid_replies_fit(right: httpx2.Response) -> None:
+def test_valid_replies_fit_the_schema(right: httpx2.Response) -> None:
     schema.require_fitting(right)
 
 

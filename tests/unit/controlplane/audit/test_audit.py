@@ -63,7 +63,7 @@ async def test_the_entry_of_a_request_names_the_key_the_device_and_the_address(
     assert (line.at, line.address) == (service.clock(), "127.0.0.1")
 
 
-async def test_the_entry_of_a_call_with_a_user_s_key_names_the_user_and_the_key(
+async def test_the_entry_of_a_call_with_the_key_of_a_user_names_the_user_and_the_key(
     service: RunningService,
 ) -> None:
     browser = await owner(service)
@@ -177,7 +177,9 @@ async def test_only_owners_of_every_location_read_the_audit_log(
     assert (await Browser(service).post(AUDIT)).status_code == 401
 
 
-async def test_entries_are_read_in_pages_and_by_actor_and_area(service: RunningService) -> None:
+async def test_entries_are_listed_in_pages_and_filtered_by_actor_and_area(
+    service: RunningService,
+) -> None:
     browser = await owner(service)
     device = await service.device().enrolled()
     for _ in range(3):

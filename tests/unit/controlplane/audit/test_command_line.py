@@ -1,4 +1,4 @@
-"""Tests of the command line, which writes entries of the audit log and lists them."""
+"""Tests of the audit log on the command line: commands add entries, and `audit` lists them."""
 
 import csv
 import io
@@ -106,5 +106,5 @@ def test_entries_are_listed_as_table_and_csv_and_filtered(
 def test_retention_is_set_in_days() -> None:
     parser = build_parser()
     assert settings_of(parser.parse_args(["serve"])).keep_audit_s == 400 * 86_400
-    message = parser.parse_args(["serve", "--keep-audit", "30d"])
-    assert settings_of(message).keep_audit_s == 30 * 86_400
+    options = parser.parse_args(["serve", "--keep-audit", "30d"])
+    assert settings_of(options).keep_audit_s == 30 * 86_400

@@ -76,7 +76,7 @@ async def test_the_number_of_entries_of_refused_sign_ins_is_limited(
 
 
 async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningService) -> None:
-    """An attack on one account does not hide the attempts at another one."""
+    """During an attack on one account, attempts at other accounts still get entries."""
     make_user(proxied)
     make_user(proxied, "eve@example.com", organization_id="org-2")
     strangers = Strangers(proxied)
@@ -91,7 +91,9 @@ async def test_each_account_has_a_separate_limit_of_entries(proxied: RunningServ
     ]  # fmt: skip
 
 
-async def test_a_missing_entry_does_not_reveal_an_account(proxied: RunningService) -> None:
+async def test_an_attempt_without_an_entry_does_not_reveal_whether_the_account_exists(
+    proxied: RunningService,
+) -> None:
     """Each attempt causes the same SQL statements. It makes no difference whether the account
     exists, or whether the attempt gets an entry.
     """

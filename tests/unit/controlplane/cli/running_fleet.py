@@ -62,13 +62,14 @@ def run(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str
 
 
 async def run_beside(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Run `venue-control` in a thread, so that the event loop continues."""
     return await asyncio.to_thread(lambda: run(*arguments, **environment))
 
 
 async def enroll(http: httpx2.AsyncClient, key: str, name: str, **changes: Any) -> SimulatedDevice:
     device = SimulatedDevice(http, key, changes.pop("locationId", "loc-0001"))
-    challenge = {"legacyInstallId": name, "locationId": device.location_id, **changes}
-    response = await device.enroll(**challenge)
+    fields = {"legacyInstallId": name, "locationId": device.location_id, **changes}
+    response = await device.enroll(**fields)
     assert response.status_code == 200, response.text
     device.binding_id = response.json()["bindingId"]
     return device

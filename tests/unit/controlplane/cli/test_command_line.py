@@ -114,7 +114,7 @@ def test_options_of_serve_become_settings() -> None:
     assert (settings.tracker_url, settings.tracker_attempts_max) == ("http://127.0.0.1/x", 7)
 
 
-def test_the_key_is_read_from_the_file_before_the_environment(tmp_path: Path) -> None:
+def test_a_key_file_takes_precedence_over_the_environment(tmp_path: Path) -> None:
     path = tmp_path / "key"
     path.write_text("  from-file \n")
     environment = {"VENUE_CONTROL_API_KEY": "from-environment"}
@@ -176,7 +176,7 @@ def test_an_invalid_reply_raises_a_command_error(answer: httpx2.Response, words:
         client_of(lambda _: answer).devices()
 
 
-def test_the_error_names_the_unreachable_service() -> None:
+def test_the_error_for_an_unreachable_service_contains_its_address() -> None:
     def refuse(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("[Errno 111] Connection refused", request=request)
 

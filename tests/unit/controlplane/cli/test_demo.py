@@ -23,7 +23,7 @@ def test_demo_without_the_service_libraries_names_the_package_and_writes_nothing
     assert not home.exists()
 
 
-def test_a_directory_that_cannot_be_created_is_a_one_line_error(
+def test_demo_prints_one_line_if_the_directory_cannot_be_created(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["demo", "--dir", "/dev/null/demo"]) == 1

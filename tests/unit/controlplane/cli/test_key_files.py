@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_no_key_files(
     assert len(keys_in(database)) == 1
 
 
-def test_without_a_database_no_file_is_left(
+def test_no_key_file_is_left_if_the_database_cannot_be_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", "/dev/null/x.db")
@@ -124,7 +124,7 @@ def test_without_a_database_no_file_is_left(
     assert list(out.parent.iterdir()) == []
 
 
-def test_the_message_names_the_file_if_the_directory_cannot_be_renamed(
+def test_the_error_names_the_staging_directory_if_it_cannot_be_renamed(
     database: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

@@ -45,13 +45,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServiceProcess
 async def submit_reports(service: ServiceProcess) -> None:
     async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
         bar, *_ = [await enroll(http, service.api_key, name) for name in NAMES]
-        moved = json.loads(json.dumps(REPORTS["network"]))
-        (bar_printer,) = (each for each in moved["printers"] if each["name"] == "Bar receipts")
+        with_unreachable_printer = json.loads(json.dumps(REPORTS["network"]))
+        (bar_printer,) = (
+            each for each in with_unreachable_printer["printers"] if each["name"] == "Bar receipts"
+        )
         bar_printer |= {"status": "unreachable", "matchedEndpoint": None, "reason": "no answer"}
         for kind, report in (
             ("network", REPORTS["network"]),
             ("application", REPORTS["application"]),
-            ("network", moved),
+            ("network", with_unreachable_printer),
         ):
             done = await bar.submit(report, kind=kind)
             assert done.status_code == 200, done.text
@@ -140,7 +142,9 @@ def test_printers_of_all_devices_are_listed_broken_first(
     assert (row["name"], row["device"], row["state"]) == ("Office laser", "bar-till", "broken")
 
 
-def test_a_device_without_reports_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_for_a_device_without_reports_contains_the_command_to_request_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert run_command(capsys, "reports", "--device", "kitchen-till").startswith("No report since ")
     assert main(["report", "--latest", "kitchen-till", "network"]) == 1
     hint = capsys.readouterr().err.splitlines()[-1]

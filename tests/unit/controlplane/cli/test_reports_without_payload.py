@@ -1,4 +1,4 @@
-"""Tests that the command line shows a report without a payload, whatever its outcome."""
+"""Tests of the command line with reports that have no payload, for several outcomes."""
 
 import argparse
 import json

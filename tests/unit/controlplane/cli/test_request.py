@@ -127,7 +127,7 @@ async def test_devices_with_an_open_request_are_skipped(
     assert await asyncio.to_thread(main, words) == 1
 
 
-async def test_open_requests_never_exceed_the_limit(
+async def test_no_more_requests_are_open_than_the_option_at_once_permits(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     devices = await venue(http, service, "few", 3)
@@ -168,7 +168,7 @@ async def test_a_request_to_many_devices_requires_confirmation(
         ("request no-such-till y network", "1: no device matches 'no-such-till'"),
     ],
 )
-async def test_an_invalid_choice_is_refused(
+async def test_an_invalid_choice_of_devices_is_refused(
     http: httpx2.AsyncClient,
     service: ServiceProcess,
     capsys: pytest.CaptureFixture[str],
@@ -181,7 +181,7 @@ async def test_an_invalid_choice_is_refused(
     assert f"{code}: {result.removeprefix('venue-control: ')}".startswith(message)
 
 
-async def test_a_device_without_such_reports_is_left_out(
+async def test_a_device_that_cannot_send_the_requested_kind_is_left_out(
     http: httpx2.AsyncClient, service: ServiceProcess, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await enroll(
@@ -191,7 +191,7 @@ async def test_a_device_without_such_reports_is_left_out(
     assert "left out, no reports of this kind: 1 (only-app)" in capsys.readouterr().err
 
 
-async def test_offline_devices_are_skipped_and_a_single_one_is_reported(tmp_path: Path) -> None:
+async def test_offline_devices_are_left_out_unless_one_device_is_named(tmp_path: Path) -> None:
     options = ("--request-ttl", "1")
     with service_process(tmp_path / "service.db", *options) as service:
         async with httpx2.AsyncClient(base_url=service.url, timeout=TIMEOUT_S) as http:
@@ -270,7 +270,7 @@ async def test_ctrl_c_stops_waiting_and_lists_the_open_requests(
         process.wait(TIMEOUT_S)
     assert process.returncode == 130
     # If the command ends before it receives the reply to its second request, it lists only the
-    # first one.
+    # first request.
     continues = r"(The request continues|2 requests continue) at the service until \d\d:\d\d"
     assert re.search(continues, error)
     assert "venue-control reports --since 1h" in error

@@ -98,7 +98,7 @@ def test_setup_creates_everything_and_a_second_run_changes_nothing(
     assert rows(database) == before
 
 
-def test_setup_asks_for_what_is_missing_and_repeats_a_wrong_answer(
+def test_setup_prompts_for_missing_values_and_prompts_again_after_an_invalid_one(
     database: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["locations", "name", "loc-0007", "Quay"]) == 0  # this also names the organization

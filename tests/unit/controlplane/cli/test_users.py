@@ -61,9 +61,9 @@ def test_users_are_added_listed_changed_and_removed(
     assert main([*ADD, *secret]) == 0
     assert main(["users", "add", "bob@example.com", "--role", "viewer", "--location", "loc-1",
                  *secret]) == 0  # fmt: skip
-    password_hash, match = stored(database)
+    password_hash, memberships_of_ada = stored(database)
     assert hasher(8, 1).verify(password_hash, PASSWORD)
-    assert match == [("org-0001", "owner", [])]
+    assert memberships_of_ada == [("org-0001", "owner", [])]
     capsys.readouterr()
     assert main(["users", "list"]) == 0
     listed = capsys.readouterr().out
@@ -159,7 +159,7 @@ def test_the_password_must_be_entered_twice(
         (["add", "a@b", "--role", "owner", "--name", "x" * 129], "a name has at most"),
     ],
 )
-def test_errors_of_users_have_at_most_two_lines(
+def test_errors_of_the_command_users_have_at_most_two_lines(
     words: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
@@ -223,7 +223,7 @@ def test_an_invalid_name_is_refused(words: list[str]) -> None:
         ("http://venue.example:8080", "http://venue.example:8080"),
     ],
 )
-def test_origins_are_normalized_as_browsers_send_them(value: str, origin: str) -> None:
+def test_an_origin_is_normalized_to_the_form_that_browsers_send(value: str, origin: str) -> None:
     options = build_parser().parse_args(["serve", "--origin", value])
     assert settings_of(options).origin == origin
 

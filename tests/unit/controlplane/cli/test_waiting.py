@@ -126,7 +126,9 @@ def test_retry_after_is_a_number_or_a_date(text: str | None, expected: float | N
 
 
 @given(st.text(max_size=40))
-def test_any_retry_after_is_none_or_not_negative(text: str) -> None:
+def test_any_text_of_retry_after_is_read_as_none_or_as_a_wait_that_is_not_negative(
+    text: str,
+) -> None:
     result = seconds_of(text)
     assert result is None or result >= 0
 

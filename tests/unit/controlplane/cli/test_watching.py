@@ -30,7 +30,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.usefixtures("database")
-def test_hours_are_set_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_opening_hours_are_set_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
     hours = ("--open", "Mon-Fri 08:00-22:00", "--open", "Sat 10:00-02:00")
     assert main(["locations", "set", "loc-1", "--zone", "Europe/Riga", *hours]) == 0
     assert main(["locations", "set", "loc-2", "--zone", "UTC", "--always-open"]) == 0
@@ -136,7 +136,7 @@ async def test_a_pending_request_is_created_listed_and_dispatched(
     assert (request["kind"], request["status"]) == ("network", "completed")
 
 
-def test_the_lifetime_of_a_pending_request_is_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_lifetime_of_a_pending_request_is_limited(capsys: pytest.CaptureFixture[str]) -> None:
     for bad in ("0d", "93d", "3w", "d", "-1d"):
         with pytest.raises(SystemExit):
             main(["request", "x", "network", "--when-back", f"--until={bad}"])

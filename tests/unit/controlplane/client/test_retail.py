@@ -26,7 +26,7 @@ GOOD = GivenGood(
 class Service:
     """A service that returns the replies that are queued for a path.
 
-    If none is queued, it returns new tokens or an empty page.
+    If no reply is queued, it returns new tokens or an empty page.
     """
 
     queued: dict[str, list[httpx2.Response | Exception]] = field(default_factory=dict)
@@ -119,7 +119,7 @@ def test_a_refused_refresh_falls_back_to_the_api_key(
     assert (service.calls(routes.REFRESH), service.calls(routes.TOKENS)) == (2, 3)
 
 
-def test_reads_wait_for_the_retry_after_of_the_service(
+def test_a_read_waits_at_least_as_long_as_retry_after_requests(
     client: RetailClient, service: Service
 ) -> None:
     service.queued[routes.GOODS] = [refusal(429, retry_after="7"), refusal(503), refusal(503)]
@@ -200,11 +200,11 @@ def test_an_error_contains_the_problem_details(client: RetailClient, service: Se
     assert caught.value.errors == {"variations[1].name": ("is required",)}
 
 
-def test_pages_are_followed_to_the_last(client: RetailClient, service: Service) -> None:
-    good = {"id": "emp-1", "name": "Ana"}
+def test_all_pages_of_a_list_are_read(client: RetailClient, service: Service) -> None:
+    employee = {"id": "emp-1", "name": "Ana"}
     service.queued[routes.EMPLOYEES] = [
-        httpx2.Response(200, json={"cursor": "next", "items": [good]}),
-        httpx2.Response(200, json={"cursor": None, "items": [good, good]}),
+        httpx2.Response(200, json={"cursor": "next", "items": [employee]}),
+        httpx2.Response(200, json={"cursor": None, "items": [employee, employee]}),
     ]
     assert len(list(client.employees())) == 3
 

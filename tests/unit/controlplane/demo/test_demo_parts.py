@@ -46,7 +46,7 @@ def test_the_spooler_of_the_demo_answers_any_request(body: bytes) -> None:
     assert ipp.decode_response(answer(body, QUEUES, 0)).is_successful
 
 
-def test_the_bar_printer_s_uuid_is_at_a_new_address() -> None:
+def test_the_uuid_of_the_bar_printer_is_at_a_new_address() -> None:
     macs = {host.address: host.mac for host in VENUE.hosts}
     assert "192.168.77.51" not in macs
     own = f"printer-uuid=urn:uuid:{UUIDS['Bar']}"

@@ -48,7 +48,7 @@ async def change(browser: Browser, operation: str, **body: Any) -> dict[str, Any
     return changed
 
 
-async def located(browser: Browser, number: int = 0) -> dict[str, Any]:
+async def read_location(browser: Browser, number: int = 0) -> dict[str, Any]:
     record: dict[str, Any] = (await browser.post(PREFIX)).json()["locations"][number]
     return record
 
@@ -66,12 +66,12 @@ async def test_name_time_zone_and_hours_are_changed_and_logged(
     await change(
         browser, "hours", locationId="loc-0001", timeZone="Europe/Riga", openingHours=hours
     )
-    record = await located(browser)
+    record = await read_location(browser)
     assert (record["name"], record["timeZone"]) == ("Old harbour", "Europe/Riga")
     assert record["openingHours"] == hours
     assert (await browser.post(PREFIX)).json()["organizationName"] == "Harbour Ltd"
     await change(browser, "hours", locationId="loc-0001", timeZone="Europe/Riga", openingHours=None)
-    assert (await located(browser))["openingHours"] is None
+    assert (await read_location(browser))["openingHours"] is None
     query = select(AuditEntry.operation, AuditEntry.actor_name)
     logged = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
     for operation in ("location.name", "location.hours", "organization.name"):
@@ -94,22 +94,22 @@ async def test_a_maintenance_window_is_in_the_time_zone_of_the_location(
     await change(browser, "hours", locationId="loc-0001", timeZone="Europe/Riga", openingHours=None)
     added = await change(browser, "maintenance", **WINDOW, until="2026-12-01T06:00")
     assert added["until"] == "2026-12-01T04:00:00Z"
-    (window,) = (await located(browser))["maintenance"]
+    (window,) = (await read_location(browser))["maintenance"]
     assert (window["until"], window["reason"]) == (added["until"], "new cables")
     schedule = service.database.read(lambda session: schedules(session, service.clock(), [AT]))
     assert len(schedule[AT].maintenance) == 1
     body = {"locationId": "loc-0001", "instanceId": None}
     assert await change(browser, "end-maintenance", **body) == {"ended": 1}
-    assert (await located(browser))["maintenance"] == []
+    assert (await read_location(browser))["maintenance"] == []
 
 
-async def test_a_window_of_one_device_names_the_device(
+async def test_a_maintenance_window_of_one_device_contains_the_name_of_the_device(
     service: RunningService, browser: Browser
 ) -> None:
     device = await service.device().enrolled()
     of_device = WINDOW | {"instanceId": device.instance_id}
     await change(browser, "maintenance", **of_device, until="2026-12-01T06:00")
-    record = await located(browser)
+    record = await read_location(browser)
     assert [each["deviceName"] for each in record["maintenance"]] == ["till-01"]
     assert record["deviceCount"] == 1
     make_locations(service, "loc-0002")

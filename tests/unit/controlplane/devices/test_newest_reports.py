@@ -140,7 +140,7 @@ async def test_printers_are_listed_broken_first_with_their_counts(service: Runni
     assert sum(states.values()) == 3
 
 
-async def test_since_is_the_time_of_the_first_report_with_the_current_state(
+async def test_the_field_since_is_the_time_of_the_first_report_with_the_current_state(
     service: RunningService,
 ) -> None:
     till = await enroll(service, "till")
@@ -152,7 +152,7 @@ async def test_since_is_the_time_of_the_first_report_with_the_current_state(
         times.append((kitchen["state"], kitchen["since"]))
     broken, still_broken, healthy, not_checked = times
     assert broken == still_broken
-    # A report without content says nothing about printers.
+    # A report without content does not change the state of a printer.
     assert healthy == not_checked
     assert (broken[0], healthy[0]) == ("broken", "healthy")
     assert broken[1] < healthy[1]
@@ -192,7 +192,7 @@ async def test_the_search_reads_locations_and_newest_reports(service: RunningSer
     assert await listed(service, "moved") == []
 
 
-async def test_reports_of_an_older_release_are_read_once(service: RunningService) -> None:
+async def test_reports_that_an_older_release_stored_are_read_once(service: RunningService) -> None:
     bar = await enroll(service, "bar")
     await bar.submit(VENUE)
     await bar.submit(SNAPSHOT, kind="application")

@@ -54,7 +54,7 @@ def is_ordinary(zone: str, timestamp: datetime) -> bool:
 
 
 @given(hours(), st.datetimes(*YEARS))
-def test_is_open_follows_the_local_time(opening: OpeningHours, at: datetime) -> None:
+def test_opening_hours_follow_the_local_time(opening: OpeningHours, at: datetime) -> None:
     timestamp = at.replace(second=0, microsecond=0, tzinfo=UTC)
     if not is_ordinary(opening.zone, timestamp):
         return

@@ -1,4 +1,4 @@
-"""Tests that operations that read do not change the database."""
+"""Tests that read operations do not change the database."""
 
 from typing import Any
 

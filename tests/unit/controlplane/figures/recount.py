@@ -126,14 +126,16 @@ class Recount:
         self, days: dict[str, tuple[date, date]], types: list[str] | None = None
     ) -> list[Json]:
         venues = [venue for venue in self.venues if venue.id in days]
-        moved = {venue.position: self._moved(venue, days[venue.id], types) for venue in venues}
+        currencies_by_venue = {
+            venue.position: self._currencies_of(venue, days[venue.id], types) for venue in venues
+        }
         names = {venue.currency for venue in venues}
-        names |= {currency for each in moved.values() for currency in each}
+        names |= {currency for each in currencies_by_venue.values() for currency in each}
         result = []
         for currency in sorted(names):
             own = [
                 venue for venue in venues
-                if venue.currency == currency or currency in moved[venue.position]
+                if venue.currency == currency or currency in currencies_by_venue[venue.position]
             ]  # fmt: skip
             parts = {v.id: self._part(v, days[v.id], currency, types) for v in own}
             whole = merge(list(parts.values()))
@@ -204,7 +206,7 @@ class Recount:
             if venue.id not in days:
                 continue
             for sale in self._completed(venue):
-                if self._within(sale.at, venue, days) and wanted(sale.payment, types):
+                if self._within(sale.at, venue, days) and has_type(sale.payment, types):
                     for line in sale.lines or [None]:  # type: ignore[list-item]
                         into = item(sale.currency, line)
                         gross = sale.gross if line is None else line.gross
@@ -217,7 +219,7 @@ class Recount:
                             into["lineCount"] += 1
                             into["quantityMilli"] += milli(line.quantity, line.exponent)
                 for refund in sale.refunds:
-                    if not self._within(refund.at, venue, days) or not wanted(
+                    if not self._within(refund.at, venue, days) or not has_type(
                         refund.payment, types
                     ):
                         continue
@@ -245,7 +247,7 @@ class Recount:
             if venue.id not in days:
                 continue
             for sale in self._completed(venue):
-                if self._within(sale.at, venue, days) and wanted(sale.payment, types):
+                if self._within(sale.at, venue, days) and has_type(sale.payment, types):
                     day = sale.at.astimezone(venue.zone).date().isoformat()
                     revenue, count = revenues[sale.currency].get(day, (0, 0))
                     revenue += sale.total - sum(refund.goods for refund in sale.refunds)
@@ -267,14 +269,16 @@ class Recount:
         first, last = days[venue.id]
         return at is not None and first <= at.astimezone(venue.zone).date() <= last
 
-    def _moved(self, venue: Venue, days: tuple[date, date], types: list[str] | None) -> set[str]:
+    def _currencies_of(
+        self, venue: Venue, days: tuple[date, date], types: list[str] | None
+    ) -> set[str]:
         days_of_venue, currencies = {venue.id: days}, set()
         for sale in self.sales:
             if sale.location != venue.position:
                 continue
-            if self._within(sale.at, venue, days_of_venue) and wanted(sale.payment, types):
+            if self._within(sale.at, venue, days_of_venue) and has_type(sale.payment, types):
                 currencies.add(sale.currency)
-            if any(self._within(refund.at, venue, days_of_venue) and wanted(refund.payment, types)
+            if any(self._within(refund.at, venue, days_of_venue) and has_type(refund.payment, types)
                    for refund in sale.refunds):  # fmt: skip
                 currencies.add(sale.currency)
         return currencies
@@ -286,7 +290,7 @@ class Recount:
         for sale in self.sales:
             if sale.location != venue.position or sale.currency != currency:
                 continue
-            is_sold = self._within(sale.at, venue, days_of_venue) and wanted(sale.payment, types)
+            is_sold = self._within(sale.at, venue, days_of_venue) and has_type(sale.payment, types)
             if is_sold and sale.status == "completed":
                 part.sold.append(sale)
             elif is_sold:
@@ -294,7 +298,9 @@ class Recount:
             for refund in sale.refunds:
                 if refund.at is None and is_sold:
                     part.undated.append(refund)
-                if self._within(refund.at, venue, days_of_venue) and wanted(refund.payment, types):
+                if self._within(refund.at, venue, days_of_venue) and has_type(
+                    refund.payment, types
+                ):
                     part.given_back.append(refund)
         return part
 
@@ -451,7 +457,7 @@ def order_of_method(method: Json) -> tuple[int, str, str]:
     return (-method["netCents"], method["paymentType"], method["paymentMethodName"] or "")
 
 
-def wanted(payment: tuple[str, str | None], types: list[str] | None) -> bool:
+def has_type(payment: tuple[str, str | None], types: list[str] | None) -> bool:
     return types is None or payment[0] in types
 
 

@@ -63,7 +63,7 @@ def test_a_local_day_can_consist_of_two_intervals() -> None:
     first=st.integers(-3, 3),
     days=st.integers(0, 3),
 )
-def test_a_timestamp_is_in_the_days_of_the_local_date(
+def test_the_intervals_of_days_contain_exactly_the_timestamps_with_these_local_dates(
     zone: str, near: datetime, minutes: int, first: int, days: int
 ) -> None:
     timestamp, day = near + timedelta(minutes=minutes), day_of(near.date()) + first

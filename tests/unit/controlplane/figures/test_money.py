@@ -44,7 +44,7 @@ def test_split_without_weights_assigns_everything_to_the_first_part() -> None:
 
 
 @given(amount=AMOUNTS, rate=st.integers(0, 100_000))
-def test_tax_is_within_half_a_unit(amount: int, rate: int) -> None:
+def test_tax_differs_from_the_exact_tax_by_at_most_half_a_unit(amount: int, rate: int) -> None:
     exact = Fraction(amount * rate, 100_000 + rate)
     assert abs(tax_within(amount, rate) - exact) <= Fraction(1, 2)
 

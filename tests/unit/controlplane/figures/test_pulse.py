@@ -22,7 +22,7 @@ from tests.unit.controlplane.figures.test_recount import CALLER, MERCHANTS, PHAS
 __all__ = ["empty"]
 
 
-def naive(  # noqa: C901, PLR0912 - one function is easier to check
+def expected_pulse(  # noqa: C901, PLR0912 - one function is easier to check
     recount: Recount, venue: Venue, now: datetime
 ) -> Json:
     local = now.astimezone(venue.zone)
@@ -107,7 +107,7 @@ def test_a_pulse_equals_a_recount(empty: Database, merchant: Merchant) -> None:
         for venue in recount.venues:
             body = operation.parse(json.dumps({"locationId": venue.id}).encode())
             result = parse_json(encode(operation.run(context, body)))
-            assert result == {"venues": [naive(recount, venue, merchant.now)]}
+            assert result == {"venues": [expected_pulse(recount, venue, merchant.now)]}
         raise Undo
 
     with pytest.raises(Undo):

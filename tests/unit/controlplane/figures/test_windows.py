@@ -52,7 +52,9 @@ def test_a_custom_period_has_the_given_days() -> None:
         ({"period": "custom", "first": date(2999, 12, 31), "last": date(3000, 1, 1)}, "to"),
     ],
 )
-def test_an_invalid_period_names_its_field(question: dict[str, Any], field: str) -> None:
+def test_the_error_for_an_invalid_period_names_the_field(
+    question: dict[str, Any], field: str
+) -> None:
     with pytest.raises(PeriodError) as refused:
         period_days(Question(**question), clock_of("UTC"), NOW)
     assert refused.value.field == field
@@ -63,7 +65,7 @@ def test_a_custom_period_can_have_366_days() -> None:
     assert first_and_last("UTC", period="custom", first=days[0], last=days[1]) == days
 
 
-def test_other_periods_ignore_the_dates() -> None:
+def test_periods_except_custom_ignore_the_dates() -> None:
     today = (date(2026, 11, 1), date(2026, 11, 1))
     dates: dict[str, Any]
     for dates in (

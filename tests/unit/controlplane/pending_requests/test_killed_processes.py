@@ -67,7 +67,7 @@ async def two_processes(database: str) -> AsyncIterator[list[ServiceProcess]]:
 
 
 async def call_random_process(
-    served: list[ServiceProcess],
+    processes: list[ServiceProcess],
     key: str,
     work: Callable[[SimulatedDevice], Awaitable[bool]],
     like: SimulatedDevice,
@@ -76,7 +76,7 @@ async def call_random_process(
 
     Return False if the process does not reply.
     """
-    url = random.choice(served).url
+    url = random.choice(processes).url
     try:
         async with httpx2.AsyncClient(base_url=url, timeout=60) as http:
             device = SimulatedDevice(http, key)
@@ -107,8 +107,8 @@ async def test_a_pending_request_leads_to_one_report_despite_killed_processes(
 ) -> None:
     file = str(tmp_path / "service.db")
     key = write_key(file)
-    async with asyncio.timeout(WITHIN_S), two_processes(file) as served:
-        async with httpx2.AsyncClient(base_url=served[0].url, timeout=60) as http:
+    async with asyncio.timeout(WITHIN_S), two_processes(file) as processes:
+        async with httpx2.AsyncClient(base_url=processes[0].url, timeout=60) as http:
             device = await SimulatedDevice(http, key).enrolled()
             until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
             body = {"kind": "network", "until": until, "instanceIds": [device.instance_id]}
@@ -116,18 +116,18 @@ async def test_a_pending_request_leads_to_one_report_despite_killed_processes(
             reply = await http.post("/console/api/pending-requests", json=body, headers=headers)
             assert reply.status_code == 200, reply.text
         for _ in range(KILLS):
-            await call_random_process(served, key, send_heartbeat, device)
-            victim = random.choice(served)
+            await call_random_process(processes, key, send_heartbeat, device)
+            victim = random.choice(processes)
             await victim.kill()
             await victim.start()
-        while not await reports(served, key, device):
-            await call_random_process(served, key, take_and_answer, device)
+        while not await reports(processes, key, device):
+            await call_random_process(processes, key, take_and_answer, device)
         # A completed pending request creates no more requests.
         while state_of_pending(file) != "done":
-            await call_random_process(served, key, take_and_answer, device)
+            await call_random_process(processes, key, take_and_answer, device)
         for _ in range(10):
-            await call_random_process(served, key, take_and_answer, device)
-        result = await reports(served, key, device)
+            await call_random_process(processes, key, take_and_answer, device)
+        result = await reports(processes, key, device)
         assert len(result) == 1
 
 
@@ -136,12 +136,12 @@ def state_of_pending(file: str) -> str:
         return database.read(lambda session: session.scalars(select(PendingRequest.state)).one())
 
 
-async def reports(served: list[ServiceProcess], key: str, like: SimulatedDevice) -> list[str]:
+async def reports(processes: list[ServiceProcess], key: str, like: SimulatedDevice) -> list[str]:
     results: list[str] = []
 
     async def work(device: SimulatedDevice) -> bool:
         results.extend(each["reportId"] for each in (await device.detail())["reports"])
         return True
 
-    await call_random_process(served, key, work, like)
+    await call_random_process(processes, key, work, like)
     return results

@@ -103,7 +103,7 @@ async def test_a_request_that_the_device_never_received_is_dispatched_again(
     assert len((await device.detail())["reports"]) == 1
 
 
-async def test_an_open_request_of_the_same_kind_answers_a_pending_request(
+async def test_the_report_of_an_open_request_completes_a_pending_request_of_the_same_kind(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()

@@ -94,8 +94,8 @@ def all_calls() -> Iterator[Call]:
                 is_stream=path.endswith("/changes"), writes=group == "writes",
             )  # fmt: skip
     yield from _administration()
-    for path, output in (PROFILE_CALLS | PROFILE_LAST).items():
-        for operations, rule, body in output:
+    for path, profile_rows in (PROFILE_CALLS | PROFILE_LAST).items():
+        for operations, rule, body in profile_rows:
             name, writes = path.removeprefix(CONSOLE), rule != NOTHING or path in PROFILE_LAST
             yield Call(name, operations, rule, path, body, writes=writes)
     for tool in TOOLS.values():
@@ -112,7 +112,7 @@ def all_calls() -> Iterator[Call]:
 
 
 def _administration() -> Iterator[Call]:
-    """Return the calls that change members and locations, and those that list members."""
+    """Return the calls that list members, or change members or locations."""
     groups = {"members, audit log": MEMBER_CALLS, "location settings": LOCATION_CALLS}
     for group, calls in groups.items():
         for path, rows in calls.items():

@@ -1,4 +1,4 @@
-"""Every kind of credential, valid and invalid, and the objects that belong to it."""
+"""Credentials of every kind, valid and invalid, and the objects that belong to them."""
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ Headers = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """The id of a user, and the ids of a session, key, grant and invitation that they can end."""
+    """The ids of a user, and of a session, key, grant and invitation that this user can end."""
 
     user_id: UUID
     invitation_id: UUID
@@ -63,6 +63,8 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
+    """Creates users, credentials, and the objects that belong to them."""
+
     session: Session
     spots: Mapping[Target, Spot]
     enroller: Enroller
@@ -179,7 +181,7 @@ def strangers(maker: Maker) -> Mapping[Target, Belongings]:
     return results
 
 
-def good(maker: Maker) -> Iterator[Credential]:
+def valid_credentials(maker: Maker) -> Iterator[Credential]:
     """Return all valid credentials: every kind and role, unrestricted and for one location."""
     for can_write in (False, True):
         for where in ((), maker.own_location):
@@ -201,16 +203,16 @@ def _credentials_of_user(maker: Maker, role: Role, where: Sequence[str]) -> Iter
     user, is_restricted = maker.add_user(role, where), bool(where)
     name = f"{role} of {len(where)} locations"
     for can_write in (False, True):
-        # A restricted user gets no restricted key. Managers get none either, because the restricted
-        # keys of owners and viewers are enough.
+        # A restricted user gets no restricted key. A manager gets no restricted key either, because
+        # the restricted keys of owners and viewers are enough.
         has_only_unrestricted_keys = is_restricted or role == "manager"
         for key_where in ((),) if has_only_unrestricted_keys else ((), maker.own_location):
             key_id, headers = maker.key(can_write=can_write, locations=key_where, owner=user)
             grant = "key writes" if can_write else "key reads"
             column = "viewer's key writes" if (role, can_write) == ("viewer", True) else grant
-            called = f"{name}, {grant}, {len(key_where)} locations"
+            full_name = f"{name}, {grant}, {len(key_where)} locations"
             is_narrow = is_restricted or bool(key_where)
-            yield _enrolled(maker, called, column, headers, key_id, is_restricted=is_narrow)
+            yield _enrolled(maker, full_name, column, headers, key_id, is_restricted=is_narrow)
     session_id, token = maker.sign_in(user)
     column = f"{role}'s session"
     owned = maker.belongings(user)
@@ -234,7 +236,7 @@ def _enrolled(
     return Credential(name, column, headers, key_id=key_id, devices=devices, **rest)
 
 
-def bad(maker: Maker) -> Iterator[Credential]:
+def invalid_credentials(maker: Maker) -> Iterator[Credential]:
     """Return all invalid credentials: absent, malformed, expired or revoked."""
     headers_by_caller: dict[str, Headers] = {
         "none": {},

@@ -1,6 +1,7 @@
-"""Tables of the arguments of each operation for each target. The keys of the tables are paths.
+"""Tables of the arguments of each operation for each target.
 
-The tables are written by hand. They are not generated from the service.
+The keys of the tables are paths, methods with paths, or names of tools. The tables are
+written by hand, not generated from the service.
 """
 
 import uuid

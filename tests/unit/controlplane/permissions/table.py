@@ -2,8 +2,8 @@
 
 ``yes`` means that the call succeeds. A number is the HTTP status of the refusal. ``as cut`` means
 that the columns of `LOCATIONS` for restricted credentials apply to every credential. ``shown``
-means that a list contains the object, and ``hidden`` that it does not. Instead of 403 and 404, the
-tools of the agent protocol return a JSON-RPC error.
+means that a list contains the object. ``hidden`` means that a list does not contain the object.
+Instead of 403 and 404, the tools of the agent protocol return a JSON-RPC error.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ Target = Literal["own", "other", "foreign"]
 TARGETS: Final[tuple[Target, ...]] = ("own", "other", "foreign")
 """Where the object of a call is.
 
-``own`` is the location that restricted credentials have, ``other`` another location of the same
-organization, and ``foreign`` a location of another organization.
+``own`` is the location that restricted credentials have. ``other`` is another location of the same
+organization. ``foreign`` is a location of another organization.
 """
 
 OPERATIONS: Final = """\

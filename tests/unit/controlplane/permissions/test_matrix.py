@@ -23,9 +23,9 @@ from tests.unit.controlplane.permissions.credentials import (
     Belongings,
     Credential,
     Maker,
-    bad,
-    good,
+    invalid_credentials,
     strangers,
+    valid_credentials,
 )
 from tests.unit.controlplane.permissions.rows import Case
 from tests.unit.controlplane.permissions.table import (
@@ -79,7 +79,7 @@ class Cell:
         return self.expected in {"yes", "shown", "hidden"}
 
 
-def test_the_tables_are_those_of_the_document() -> None:
+def test_the_document_about_accounts_contains_the_permission_tables() -> None:
     document = (ROOT / "docs" / "accounts.md").read_text(encoding="utf-8")
     assert OPERATIONS in document
     assert LOCATIONS in document
@@ -103,7 +103,9 @@ async def test_every_operation_and_credential_matches_the_permission_tables(
     def maker(session: Session) -> Maker:
         return Maker(session, spots, Enroller(session, settings, now), now)
 
-    credentials = database.write(lambda session: [*good(maker(session)), *bad(maker(session))])
+    credentials = database.write(
+        lambda session: [*valid_credentials(maker(session)), *invalid_credentials(maker(session))]
+    )
     others = database.write(lambda session: strangers(maker(session)))
     assert {each.column for each in credentials} == set(COLUMNS)
     assert len({each.name for each in credentials}) == len(credentials)
@@ -134,12 +136,12 @@ def _cells(credential: Credential, calls: Sequence[Call]) -> Iterator[Cell]:
     An operation that does not accept the credential is called with one target only, because the
     service refuses the call before it reads the arguments.
     """
-    unknown: set[tuple[str, str, str]] = set()
+    yielded: set[tuple[str, str, str]] = set()
     for call in calls:
         permitted = allowed(call.operations, credential.column)
         if permitted == "401":
-            if (request := (call.method, call.path, call.tool)) not in unknown:
-                unknown.add(request)
+            if (request := (call.method, call.path, call.tool)) not in yielded:
+                yielded.add(request)
                 yield Cell(call, "own", permitted)
             continue
         for target in TARGETS:
@@ -177,7 +179,7 @@ def _with_bodies(
 class Judge:
     """Makes the calls of one credential, and compares the results with the tables.
 
-    Of equal calls that only read, only the first one is made.
+    If several read calls are equal, only the first of them is made.
     """
 
     app: ASGIApp
@@ -204,7 +206,7 @@ class Judge:
         if call.writes or key not in self.replies:
             headers = dict(self.credential.headers)
             if call.tool:
-                headers.pop("origin", None)  # only web pages send it, and they call no tools
+                headers.pop("origin", None)  # only web pages send it, and web pages call no tools
             until = b"event: device" if call.is_stream else b""
             request = HttpRequest(call.method, path, query, headers, content, until)
             self.replies[key] = await ask(self.app, request)

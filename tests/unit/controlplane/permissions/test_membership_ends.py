@@ -1,6 +1,7 @@
 """Tests with a real process: a removed membership ends all credentials and streams of the user.
 
-`accounts/test_live_permissions.py` tests with a fake clock that this takes at most five seconds.
+`accounts/test_live_permissions.py` tests with a fake clock that keys, sessions and streams end
+within five seconds.
 """
 
 import asyncio
@@ -68,7 +69,7 @@ class MemberCalls:
         self._add(f"{name}: key of a tool", self._refused, AGENT_PROTOCOL, TOOLS_LIST, key)
         self._add(f"{name}: token", self._refused, AGENT_PROTOCOL, TOOLS_LIST, oauth)
 
-    async def begun(self) -> None:
+    async def wait_until_begun(self) -> None:
         """Wait until every call was answered once, and every stream has begun."""
         async with asyncio.timeout(TIMEOUT_S):
             waits = asyncio.gather(*(each.wait() for each in self._begun))
@@ -118,7 +119,7 @@ async def _remove_and_watch(process: Process, database: Database, http: httpx2.A
     try:
         for name, (_, credentials) in members.items():
             (staying if name == "stays" else ending).watch(name, credentials)
-        await asyncio.gather(ending.begun(), staying.begun())
+        await asyncio.gather(ending.wait_until_begun(), staying.wait_until_begun())
         leavers = [members[name][0] for name in ("elsewhere", "nowhere")]
         database.write(lambda session: _remove(session, leavers))
         async with asyncio.timeout(TIMEOUT_S):

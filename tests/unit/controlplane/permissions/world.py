@@ -140,7 +140,10 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
 
 
 def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
-    """Create a support link, confirmed for ``organization_id`` if it is set. Return its token."""
+    """Create a support link. Return its token.
+
+    The link is confirmed for ``organization_id``, unless this argument is None.
+    """
     made = make_link(session, channel="chat", requested_by="support", now=now)
     session.flush()
     if organization_id is not None:

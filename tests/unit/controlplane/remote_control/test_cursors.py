@@ -36,7 +36,7 @@ def test_a_cursor_belongs_to_one_listing(position: int) -> None:
         assert code_of(CURSORS, other, cursor) == "invalid_cursor"
 
 
-def test_a_cursor_of_another_key_or_an_expired_one_is_refused() -> None:
+def test_an_expired_cursor_and_a_cursor_of_another_key_are_refused() -> None:
     cursor = CURSORS.write(LISTING, SortKey(1, 2))
     assert code_of(Cursors(b"x" * 32, NOW), LISTING, cursor) == "invalid_cursor"
     assert code_of(Cursors(CURSORS.key, NOW + LIFETIME), LISTING, cursor) == "invalid_cursor"
@@ -45,5 +45,5 @@ def test_a_cursor_of_another_key_or_an_expired_one_is_refused() -> None:
 
 
 @given(st.text(max_size=CURSOR_MAX + 8))
-def test_any_other_text_is_an_invalid_cursor(text: str) -> None:
+def test_random_text_is_an_invalid_cursor(text: str) -> None:
     assert code_of(CURSORS, LISTING, text) == "invalid_cursor"

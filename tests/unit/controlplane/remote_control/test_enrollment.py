@@ -54,7 +54,9 @@ async def test_a_repeated_answer_to_a_challenge_gets_the_same_reply(
     assert len((await device.call(routes.LIST_DEVICES)).json()["devices"]) == 1
 
 
-async def test_concurrent_enrolments_create_one_binding(service: RunningService) -> None:
+async def test_concurrent_answers_to_one_challenge_create_one_binding(
+    service: RunningService,
+) -> None:
     device = service.device()
     challenge = await device.challenge()
     replies = await asyncio.gather(*(device.answer(challenge) for _ in range(4)))
@@ -121,7 +123,7 @@ async def test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field(
     assert list(response.json()["errors"]) == ["publicKey"]
 
 
-async def test_the_same_device_keeps_its_binding(service: RunningService) -> None:
+async def test_a_device_that_enrolls_again_keeps_its_binding(service: RunningService) -> None:
     device = await service.device().enrolled()
     again = await device.enroll(appVersion="2.0")
     assert again.json()["bindingId"] == device.binding_id
@@ -293,9 +295,9 @@ async def test_concurrent_heartbeats_are_each_answered(service: RunningService) 
     assert [answer.status_code for answer in answers] == [200, 200, 200, 409, 404, 404]
     assert answers[3].json()["code"] == "binding_revoked"
     for each in (alive, twice):
-        message = (await each.detail())["device"]
-        assert message["foreground"]
-        assert message["lastSeenAt"] == answers[0].json()["lastSeenAt"]
+        record = (await each.detail())["device"]
+        assert record["foreground"]
+        assert record["lastSeenAt"] == answers[0].json()["lastSeenAt"]
 
 
 @pytest.mark.parametrize("field", ["instanceId", "publicKey", "platform", "locationId"])

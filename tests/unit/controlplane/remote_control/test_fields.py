@@ -37,7 +37,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "reportDetail": {"reportId": ID},
     "revoke": {"instanceId": ID},
 }  # fmt: skip
-"""For each operation, a valid body with every field. The ids in it do not exist."""
+"""For each operation, a valid body with every field. No object has the ids in it."""
 
 FIELDS: dict[tuple[str, str], tuple[tuple[Any, ...], tuple[Any, ...]]] = {
     # Each row: operation and field, permitted values, forbidden values.
@@ -90,7 +90,7 @@ def _fields(schema: dict[str, Any]) -> dict[str, Any]:
     return results
 
 
-async def named(service: RunningService, operation: str, body: dict[str, Any]) -> set[str]:
+async def refused_fields(service: RunningService, operation: str, body: dict[str, Any]) -> set[str]:
     """Call an operation. Return the top-level fields that its refusal names."""
     reply = await service.device().call(PREFIX + operation, **body)
     text = reply.json() or {}
@@ -106,11 +106,11 @@ async def test_a_field_accepts_permitted_values_and_refuses_forbidden_values(
     inside, outside = FIELDS[operation, field]
     for value in inside:
         body = BODIES[operation] | {field: value}
-        assert field not in await named(service, operation, body), value
+        assert field not in await refused_fields(service, operation, body), value
         assert not list(mistakes(operation, body, is_request=True))
     for value in outside:
         body = BODIES[operation] | {field: value}
-        assert field in await named(service, operation, body), value
+        assert field in await refused_fields(service, operation, body), value
         assert list(mistakes(operation, body, is_request=True))
 
 
@@ -119,7 +119,7 @@ async def test_the_service_requires_exactly_the_fields_that_the_contract_require
     service: RunningService, operation: str
 ) -> None:
     required = set(OPERATIONS[operation][0]["required"])
-    assert await named(service, operation, {}) == required
+    assert await refused_fields(service, operation, {}) == required
     for field in BODIES[operation]:
         body = {name: value for name, value in BODIES[operation].items() if name != field}
-        assert (field in await named(service, operation, body)) == (field in required)
+        assert (field in await refused_fields(service, operation, body)) == (field in required)

@@ -133,7 +133,7 @@ async def test_revoking_twice_changes_nothing(service: RunningService) -> None:
         service.clock.advance(60)
 
 
-async def test_a_key_sees_its_locations_only(service: RunningService) -> None:
+async def test_a_key_has_access_only_to_its_locations(service: RunningService) -> None:
     here = await service.device(location_id="loc-0001").enrolled()
     there = await service.device(location_id="loc-0002").enrolled()
     report = (await there.submit()).json()["reportId"]
@@ -190,7 +190,7 @@ async def test_a_due_request_is_read_as_expired_and_stored_as_expired_by_the_swe
     assert await device.status_of(request) == "expired"
 
 
-async def test_old_challenges_are_swept(service: RunningService) -> None:
+async def test_the_sweep_deletes_old_challenges(service: RunningService) -> None:
     await service.device().challenge()
     service.clock.advance(2 * 86400)
     now = service.clock()
@@ -228,7 +228,9 @@ async def test_the_prefer_header_sets_the_page_size(
 
 
 @pytest.mark.medium
-async def test_a_preferred_page_is_never_longer_than_200(service: RunningService) -> None:
+async def test_a_page_has_at_most_200_entries_even_if_the_prefer_header_requests_more(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     for _ in range(PAGE_MAX + 1):
         await device.submit(None)

@@ -75,23 +75,23 @@ def _of_text(schema: Schema, path: Path) -> Iterator[tuple[Path, str, Edge]]:
         yield path, "minLength", ("x" * least, "x" * (least - 1))
 
 
-def stated(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def limits_in(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Yield the path and the name of each limit in a schema."""
     for part in schema.get("anyOf", [schema]):
         yield from ((path, bound) for bound in BOUNDS if bound in part)
         for field, inner in part.get("properties", {}).items():
-            yield from stated(inner, (*path, field))
+            yield from limits_in(inner, (*path, field))
         yield from (((*path, field), "required") for field in part.get("required", ()))
         if "properties" in part:
             yield (*path, "colour"), "closed"
         if "items" in part:
-            yield from stated(part["items"], (*path, 0))
+            yield from limits_in(part["items"], (*path, 0))
 
 
 def edges_of(kind: str) -> dict[tuple[Path, str], tuple[Any, Edge]]:
     """Return each limit once, with a payload that contains the limited value."""
     results: dict[tuple[Path, str], tuple[Any, Edge]] = {}
-    wanted = len(set(stated(KINDS[kind])))
+    wanted = len(set(limits_in(KINDS[kind])))
     for seed in range(DRAWN):
         if len(results) == wanted:
             break
@@ -120,7 +120,7 @@ async def test_a_payload_is_accepted_at_each_limit_and_refused_beyond_it(
     service: RunningService, kind: str
 ) -> None:
     bounds = edges_of(kind)
-    assert set(bounds) == set(stated(KINDS[kind]))
+    assert set(bounds) == set(limits_in(KINDS[kind]))
     device = await service.device().enrolled()
     for (path, bound), (payload, (inside, outside)) in bounds.items():
         taken = await device.submit(changed(payload, path, inside), kind=kind)

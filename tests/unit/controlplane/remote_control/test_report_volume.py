@@ -32,7 +32,7 @@ class TestDevice:
     def settings(self) -> Settings:
         return Settings(rate_per_s=0, refusal_delay_s=0, device_report_bytes=2 * SIZE)
 
-    async def test_a_device_that_sent_too_much_waits_and_loses_nothing(
+    async def test_a_report_refused_above_the_limit_is_accepted_on_the_next_day(
         self, service: RunningService
     ) -> None:
         device, other = [await service.device().enrolled() for _ in range(2)]
@@ -67,7 +67,7 @@ class TestDevice:
         replies = [await device.submit(REPORT) for _ in range(3)]
         assert 60 <= int(replies[-1].headers["retry-after"]) <= 120
 
-    async def test_a_repeated_report_does_not_count(self, service: RunningService) -> None:
+    async def test_a_repeated_report_counts_only_once(self, service: RunningService) -> None:
         device = await service.device().enrolled()
         repeated = {"reportId": str(uuid.uuid4())}
         for _ in range(5):
@@ -127,7 +127,7 @@ class TestOrganization:
 
 class TestDefaults:
     def test_no_agent_reaches_the_limit_of_a_device(self) -> None:
-        """Cron expressions allow one report of each kind a minute."""
+        """A cron expression allows at most one report of each kind per minute."""
         largest = Limits().max_report_bytes + ROW_BYTES
         assert 2 * MINUTES * largest < Settings().device_report_bytes
         assert Settings().device_report_bytes < Settings().organization_report_bytes

@@ -1,4 +1,4 @@
-"""Tests of retention: which old reports and requests are deleted, and which ones stay."""
+"""Tests of retention: which old reports and requests are deleted, and which are kept."""
 
 import asyncio
 import json
@@ -66,7 +66,7 @@ async def test_rows_within_the_retention_period_are_kept(service: RunningService
     assert (await kept(device))[0] == reports
 
 
-async def test_a_request_stays_as_long_as_its_report(service: RunningService) -> None:
+async def test_a_request_is_kept_as_long_as_its_report(service: RunningService) -> None:
     device = await service.device().enrolled()
     gone, stays, expired = [await device.create_request() for _ in range(3)]
     await report(device, requestId=gone)

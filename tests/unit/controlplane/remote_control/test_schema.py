@@ -46,7 +46,7 @@ def changed(name: str, *path: str | int, to: Any) -> httpx2.Response:
 
 
 @pytest.mark.parametrize("name", REPLIES)
-def test_valid_replies_fit(name: str) -> None:
+def test_valid_replies_fit_the_schema(name: str) -> None:
     schema.require_fitting(reply(name, golden.document_of(REPLIES[name])))
 
 
@@ -61,7 +61,7 @@ def test_valid_replies_fit(name: str) -> None:
         changed("heartbeat", "lastSeenAt", to="2026-11-20T12:00:00.123+04:00"),
     ],
 )
-def test_other_permitted_replies_fit(right: httpx2.Response) -> None:
+def test_other_permitted_replies_fit_the_schema(right: httpx2.Response) -> None:
     schema.require_fitting(right)
 
 

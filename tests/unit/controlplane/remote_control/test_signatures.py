@@ -40,7 +40,7 @@ def test_a_public_key_of_88_hexadecimal_digits_is_parsed() -> None:
     assert parse_public_key(text) == public.public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
-def test_other_keys_are_refused() -> None:
+def test_x25519_keys_and_keys_in_upper_case_are_refused() -> None:
     other = X25519PrivateKey.generate().public_key()
     text = other.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo).hex()
     assert len(text) == 88
@@ -54,6 +54,6 @@ def test_a_signature_without_64_bytes_is_invalid(text: str) -> None:
 
 
 @given(st.text(max_size=140), st.text(max_size=40), st.text(max_size=140))
-def test_any_text_is_an_invalid_signature(key: str, nonce: str, signature: str) -> None:
+def test_random_text_is_an_invalid_signature(key: str, nonce: str, signature: str) -> None:
     assert is_signed(key, nonce, signature) is False
     assert is_signed(PREFIX + RFC_KEY, nonce, signature) is False

@@ -36,7 +36,7 @@ async def test_a_payload_that_does_not_fit_its_kind_is_refused(
     assert (refused.status_code, refused.json()["code"]) == (400, "validation_error")
 
 
-async def test_the_report_id_in_the_payload_can_be_a_different_one(service: RunningService) -> None:
+async def test_the_payload_can_contain_a_different_report_id(service: RunningService) -> None:
     device = await service.device().enrolled()
     report_id = str(uuid.uuid4())
     assert NETWORK["reportId"] != report_id
@@ -53,7 +53,7 @@ async def test_a_completed_report_with_a_failure_reason_is_refused(service: Runn
     assert partial.status_code == 200
 
 
-async def test_the_acknowledgement_received_after_running_changes_nothing(
+async def test_acknowledging_received_after_running_changes_nothing(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()

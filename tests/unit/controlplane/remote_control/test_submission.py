@@ -73,7 +73,7 @@ async def test_a_repeated_report_gets_the_same_reply(service: RunningService) ->
     assert len((await device.detail())["reports"]) == 1
 
 
-async def test_the_same_id_with_other_content_is_refused(service: RunningService) -> None:
+async def test_a_known_report_id_with_different_content_is_refused(service: RunningService) -> None:
     device = await service.device().enrolled()
     report_id = str(uuid.uuid4())
     await device.submit(NETWORK, reportId=report_id)
@@ -103,8 +103,8 @@ async def test_only_one_of_two_reports_for_a_request_is_accepted(service: Runnin
     request = await device.create_request()
     replies = await asyncio.gather(*(device.submit(NETWORK, requestId=request) for _ in range(2)))
     assert sorted(reply.status_code for reply in replies) == [200, 409]
-    loser = max(replies, key=lambda reply: reply.status_code)
-    assert loser.json()["code"] == "request_finished"
+    refused = max(replies, key=lambda reply: reply.status_code)
+    assert refused.json()["code"] == "request_finished"
 
 
 async def test_a_report_for_an_expired_request_completes_the_request(
@@ -118,7 +118,7 @@ async def test_a_report_for_an_expired_request_completes_the_request(
     assert await device.status_of(request) == "completed"
 
 
-async def test_a_report_from_an_ended_binding_is_refused_unless_it_is_known(
+async def test_an_ended_binding_can_repeat_a_stored_report_but_not_submit_a_new_one(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
@@ -213,7 +213,7 @@ async def test_a_value_that_cannot_be_stored_is_refused(
     assert (refused.status_code, list(refused.json()["errors"])) == (400, ["report"])
 
 
-async def test_a_report_is_compared_with_the_last_one_that_has_a_payload(
+async def test_a_report_is_compared_with_the_last_report_that_has_a_payload(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()
@@ -226,14 +226,16 @@ async def test_a_report_is_compared_with_the_last_one_that_has_a_payload(
     assert (changes["reportId"], changes["earlierId"]) == (last, first)
 
 
-async def test_the_kind_of_a_report_matches_the_request(service: RunningService) -> None:
+async def test_a_report_whose_kind_differs_from_its_request_is_refused(
+    service: RunningService,
+) -> None:
     device = await service.device().enrolled()
     request = await device.create_request("application")
     refused = await device.submit(NETWORK, requestId=request)
     assert (refused.status_code, list(refused.json()["errors"])) == (400, ["kind"])
 
 
-async def test_a_report_of_another_organization_cannot_be_overwritten_or_seen(
+async def test_a_report_of_another_organization_cannot_be_overwritten_or_read(
     service: RunningService,
 ) -> None:
     device = await service.device().enrolled()

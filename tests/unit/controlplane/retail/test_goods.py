@@ -118,7 +118,7 @@ async def test_a_good_is_returned_as_stored(company: Retailer, status: str) -> N
     assert (good["status"], good["variations"][0]["image_url"]) == (status, image)
 
 
-async def test_the_only_variation_has_no_name(company: Retailer) -> None:
+async def test_a_single_variation_can_have_no_name(company: Retailer) -> None:
     made = (await company.create(body())).json()
     assert [each["name"] for each in made["variations"]] == [None]
     assert made["category_id"] is None
@@ -295,7 +295,7 @@ async def test_the_refusal_of_a_value_beyond_the_limits_names_its_field(
     assert (await company.get(routes.GOODS)).json()["items"] == []
 
 
-async def test_a_number_that_is_too_large_to_keep_is_refused(company: Retailer) -> None:
+async def test_a_number_that_is_too_large_to_store_is_refused(company: Retailer) -> None:
     whole = json.dumps(body(external_data={"id": "good-1", "a": ["large"]}))
     reply = await company.service.http.post(
         routes.GOODS,
@@ -306,7 +306,7 @@ async def test_a_number_that_is_too_large_to_keep_is_refused(company: Retailer) 
     assert list(reply.json()["errors"]) == ["external_data"]
 
 
-async def test_all_mistakes_are_named_at_once(company: Retailer) -> None:
+async def test_one_refusal_names_all_invalid_fields(company: Retailer) -> None:
     codes = [{"type": "x", "value": ""}, {"type": "ean_13", "value": "400"}]
     reply = await company.create({"name": "", "vat": {}, "variations": [{"codes": codes}]})
     assert set(reply.json()["errors"]) == {
@@ -328,7 +328,7 @@ async def test_all_mistakes_are_named_at_once(company: Retailer) -> None:
     ],
 )
 @pytest.mark.parametrize("place", ["good", "variation"])
-async def test_an_external_id_is_used_once_in_a_company(
+async def test_an_external_id_must_be_unique_in_a_company(
     company: Retailer, first: dict[str, Any] | None, place: str
 ) -> None:
     wanted = {"id": "cat-food" if first is None else "taken"}
@@ -344,7 +344,7 @@ async def test_an_external_id_is_used_once_in_a_company(
     )
 
 
-async def test_an_external_id_is_used_once_in_a_body(company: Retailer) -> None:
+async def test_an_external_id_must_be_unique_in_a_body(company: Retailer) -> None:
     twice = {"external_data": {"id": "twice"}}
     assert (await company.create(body(**twice, variations=[twice]))).status_code == 409
     assert (await company.get(routes.GOODS)).json()["items"] == []
@@ -476,7 +476,7 @@ def _fill_other(session: Any, now: Any) -> None:
         ("itf_14", "15400141288763"),
     ],
 )
-def test_check_digits_are_those_of_real_codes(kind: str, value: str) -> None:
+def test_real_codes_have_valid_check_digits(kind: str, value: str) -> None:
     assert mistake_in(kind, value) is None
     for digit in set("0123456789") - {value[-1]}:
         assert mistake_in(kind, value[:-1] + digit) == (

@@ -28,7 +28,9 @@ def database() -> Iterator[Database]:
         opened.close()
 
 
-async def test_no_token_is_issued_while_its_family_ends(database: Database) -> None:
+async def test_a_refresh_during_the_reuse_of_an_old_token_leaves_no_valid_token(
+    database: Database,
+) -> None:
     """A stolen token is used again during a refresh that is not committed yet."""
     clock = FakeClock()
 

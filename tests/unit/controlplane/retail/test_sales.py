@@ -194,7 +194,7 @@ ORDERS = [
 
 @pytest.mark.parametrize("sort", ORDERS)
 async def test_pages_contain_each_sale_once_in_every_order(company: Retailer, sort: str) -> None:
-    # Many sales have the same time: only the order of arrival distinguishes them.
+    # Many sales have the same time. Only the order in which they were stored distinguishes them.
     for number in range(3):
         company.add_sales(17, NOON - MINUTE * number, timedelta(0), number=f"N-{number}")
     company.add_sales(12, NOON - MINUTE * 9, MINUTE)

@@ -26,7 +26,7 @@ def problem(status: int, **changes: Any) -> httpx2.Response:
     return reply("/uoms", status, body, "application/problem+json")
 
 
-def test_valid_replies_fit() -> None:
+def test_valid_replies_fit_the_schema() -> None:
     require_fitting(reply("/uoms", 200, {"items": [UOM], "cursor": None}))
     require_fitting(reply("/uoms", 401, None))
     require_fitting(problem(400, code="validation_error", errors={"name": ["is required"]}))

@@ -118,7 +118,7 @@ async def test_an_invalid_api_key_gets_no_tokens(service: RunningService, key: s
         ({"api_key": "a", "more": 1}, {"more": ["is not known"]}),
     ],
 )
-async def test_an_invalid_token_request_names_its_fields(
+async def test_the_refusal_of_an_invalid_token_request_names_the_fields(
     service: RunningService, body: Any, errors: Any
 ) -> None:
     reply = await post(service, routes.TOKENS, body)
@@ -216,7 +216,9 @@ async def test_a_token_with_another_signature_is_refused(service: RunningService
     assert (await fees(service, access)).status_code == 200
 
 
-async def test_rotating_the_key_revokes_its_tokens(service: RunningService) -> None:
+async def test_rotating_the_signing_key_revokes_the_tokens_that_it_signed(
+    service: RunningService,
+) -> None:
     access = await access_of(service, new_key(service))
     now = service.clock()
     service.database.write(lambda session: signing_keys.rotate(session, now))
@@ -229,13 +231,13 @@ async def test_rotating_the_key_revokes_its_tokens(service: RunningService) -> N
 
 async def test_revoking_an_api_key_ends_its_tokens(service: RunningService) -> None:
     api_key = new_key(service)
-    message = (await exchange(service, api_key)).json()
+    tokens = (await exchange(service, api_key)).json()
     key_id = service.database.read(lambda session: session.scalars(select(RetailKey.id)).one())
     now = service.clock()
     service.database.write(lambda session: clients.revoke_key(session, key_id, now))
-    assert_unauthenticated(await fees(service, message["access_token"]))
+    assert_unauthenticated(await fees(service, tokens["access_token"]))
     assert_unauthenticated(await exchange(service, api_key))
-    assert_unauthenticated(await refresh(service, message["refresh_token"]))
+    assert_unauthenticated(await refresh(service, tokens["refresh_token"]))
 
 
 @pytest.mark.parametrize("settings", [Settings(rate_per_s=0)])
@@ -250,7 +252,7 @@ async def test_a_revoked_api_key_is_refused_at_once(service: RunningService) -> 
     assert_unauthenticated(await fees(service, access))
 
 
-async def test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family(
+async def test_a_second_use_of_a_refresh_token_ends_its_token_family(
     service: RunningService,
 ) -> None:
     first = (await exchange(service, new_key(service))).json()["refresh_token"]
@@ -262,8 +264,10 @@ async def test_a_refresh_token_is_used_once_and_a_second_use_ends_its_family(
     assert (await refresh(service, other)).status_code == 200
 
 
-async def test_no_access_token_outlives_its_family(service: RunningService) -> None:
-    """A refresh does not end earlier access tokens. The end of the family ends all of them."""
+async def test_the_end_of_a_token_family_ends_all_its_access_tokens(
+    service: RunningService,
+) -> None:
+    """A refresh does not end earlier access tokens. The end of the token family ends them all."""
     key = new_key(service)
     first, other = (await exchange(service, key)).json(), (await exchange(service, key)).json()
     second = (await refresh(service, first["refresh_token"])).json()

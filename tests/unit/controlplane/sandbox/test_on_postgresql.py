@@ -67,8 +67,8 @@ def play(database: Database) -> list[dict[str, int]]:
     and one after the time zone was changed.
     """
     database.write(lambda session: load(session, PLAN, SINCE))
-    going = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
-    database.write(lambda session: continue_sales(session, *going, SINCE, NOW))
+    generator = database.read(lambda s: stored_generator(s, stored_plan(s, ORGANIZATION)))
+    database.write(lambda session: continue_sales(session, *generator, SINCE, NOW))
     wrong = [database.write(rebuild)]
     database.write(
         lambda session: set_zone(session, (ORGANIZATION, "loc-0001"), "Asia/Kathmandu", NOW)

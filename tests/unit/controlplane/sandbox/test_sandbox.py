@@ -1,7 +1,7 @@
 """Tests of sandboxes, which are generated merchants.
 
-The same seed generates the same merchant. A merchant has every unusual case, for example a refund
-without a date.
+The same seed generates the same merchant. A merchant of an awkward plan has every unusual case, for
+example a refund without a date.
 """
 
 import json
@@ -101,7 +101,7 @@ def test_an_awkward_load_contains_every_unusual_case(loaded: Database, what: str
 
 @pytest.fixture(scope="module")
 def usual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
-    """A sandbox that is not awkward."""
+    """A sandbox whose plan is not awkward."""
     opened = Database(str(tmp_path_factory.mktemp("usual") / "service.db"))
     plan = Plan(days=45, sales_per_day=14, goods=40, until=NOW.date())
     opened.write(lambda session: load(session, plan, NOW))
@@ -179,31 +179,33 @@ def test_a_second_load_is_refused(loaded: Database) -> None:
 
 
 @pytest.mark.medium
-def test_continued_sales_equal_a_longer_load(tmp_path: Path) -> None:
+def test_a_load_with_continued_sales_equals_a_longer_load(tmp_path: Path) -> None:
     """A load and three later steps that add sales give the same merchant as one longer load."""
     now = NOW - timedelta(days=2)
     plan = Plan(locations=4, days=20, sales_per_day=9, goods=9, until=NOW.date(), is_awkward=True)
     whole, parts = (Database(str(tmp_path / name)) for name in ("whole.db", "parts.db"))
     whole.write(lambda session: load(session, plan, NOW))
     parts.write(lambda session: load(session, plan, now))
-    going = parts.read(
+    generator = parts.read(
         lambda session: stored_generator(session, stored_plan(session, ORGANIZATION))
     )
     assert parts.read(lambda session: last_sale_at(session, ORGANIZATION)) <= now
     written = [0, 0]
     for until in (now + timedelta(hours=9), now + timedelta(hours=30), NOW):
-        result = parts.write(lambda s, a=now, b=until: continue_sales(s, *going, a, b))  # type: ignore[misc]
+        result = parts.write(lambda s, a=now, b=until: continue_sales(s, *generator, a, b))  # type: ignore[misc]
         written = [one + other for one, other in zip(written, result, strict=True)]
         now = until
     assert min(written) > 0
-    assert going[0].plan == plan
-    assert sorted(map(by_id, lines(parts))) == sorted(map(by_id, lines(whole)))
+    assert generator[0].plan == plan
+    assert sorted(map(row_without_positions, lines(parts))) == sorted(
+        map(row_without_positions, lines(whole))
+    )
     assert set(parts.write(rebuild).values()) == {0}
     whole.close()
     parts.close()
 
 
-def by_id(line: str) -> str:
+def row_without_positions(line: str) -> str:
     """Return a row without the fields that depend on the order and time of writing."""
     row = json.loads(line)
     for name in ("position", "sale", "refund", "updated_at"):
@@ -218,7 +220,9 @@ def test_an_import_equals_the_exported_rows(loaded: Database, database: Database
     exported = lines(loaded)
     counts = database.write(lambda session: load_lines(session, exported))
     assert sum(counts.values()) == len(exported) - 1
-    assert sorted(map(by_id_of_all, lines(database))) == sorted(map(by_id_of_all, exported))
+    assert sorted(map(row_without_references, lines(database))) == sorted(
+        map(row_without_references, exported)
+    )
     assert set(database.write(rebuild).values()) == {0}
     for rollup in ROLLUPS:
         place = "SELECT position FROM locations WHERE organization_id = 'org-0001'"
@@ -228,7 +232,7 @@ def test_an_import_equals_the_exported_rows(loaded: Database, database: Database
         database.write(lambda session: load_lines(session, exported))
 
 
-def by_id_of_all(line: str) -> str:
+def row_without_references(line: str) -> str:
     row = json.loads(line)
     for content in CONTENTS:
         if content.name == row.get("table"):
@@ -237,7 +241,7 @@ def by_id_of_all(line: str) -> str:
     return json.dumps(row, sort_keys=True)
 
 
-def test_clearing_keeps_other_organizations(database: Database) -> None:
+def test_clearing_an_organization_keeps_the_rows_of_other_organizations(database: Database) -> None:
     for organization in ("org-0001", "org-0002"):
         plan = Plan(seed=3, days=2, goods=4, until=NOW.date(), organization_id=organization)
         database.write(lambda session, plan=plan: load(session, plan, NOW))  # type: ignore[misc]
@@ -322,7 +326,7 @@ def test_the_command_line_loads_continues_and_exports(
         ["load", "--until", "20-11-2026"],
     ],
 )
-def test_command_line_errors_are_one_line(
+def test_command_line_errors_print_no_traceback(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(tmp_path / "service.db"))

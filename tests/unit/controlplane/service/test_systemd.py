@@ -57,8 +57,8 @@ def service(system: FakeSystem, tmp_path: Path) -> SystemdService:
 
 
 @pytest.fixture(autouse=True)
-def _any_place_is_safe(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skip the check of who can change the program: its result depends on the test directory."""
+def _skip_the_check_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip the check of who can change the program. Its result depends on the test directory."""
     monkeypatch.setattr("controlplane.service.systemd.require_safe_program", lambda *_: None)
 
 
@@ -130,7 +130,7 @@ def test_a_failed_start_prints_the_last_log_lines(
         service.start()
 
 
-def test_uninstall_removes_the_unit_and_purge_the_rest(
+def test_uninstall_removes_the_unit_and_purge_removes_the_rest(
     service: SystemdService, system: FakeSystem, tmp_path: Path
 ) -> None:
     service.install("")

@@ -40,7 +40,7 @@ def reports_in(file: Path) -> set[UUID]:
 
 
 @pytest.mark.medium
-async def test_a_backup_contains_all_reports_accepted_before_it_began(path: Path) -> None:
+async def test_a_backup_contains_all_reports_accepted_before_the_backup_began(path: Path) -> None:
     answered: set[UUID] = set()
     before: set[UUID] = set()
     backup = path.with_name("backup.db")

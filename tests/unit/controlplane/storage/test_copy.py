@@ -49,10 +49,12 @@ def _fill_the_others(session: Session) -> None:
     """Write a row with a value in every column into each empty table."""
     for table in tables():
         if session.execute(select(table).limit(1)).first() is None:
-            session.execute(insert(table), [{each.name: _any(each) for each in table.columns}])
+            session.execute(
+                insert(table), [{each.name: _value_for(each) for each in table.columns}]
+            )
 
 
-def _any(column: Column[Any]) -> Any:
+def _value_for(column: Column[Any]) -> Any:
     """Return a value of the column's type."""
     kind = column.type.python_type
     if isinstance(column.type, TypeDecorator):
@@ -89,7 +91,7 @@ def empty_postgresql() -> Iterator[str]:
         yield url
 
 
-async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> None:
+async def _copy_there_and_back(source: Path, middle: str, tmp_path: Path) -> None:
     with closing(Database(str(source))) as first, closing(Database(middle)) as second:
         expected = rows_of(first)
         assert all(expected.values()), "a table has no rows"
@@ -111,14 +113,14 @@ async def _copied_there_and_back(source: Path, middle: str, tmp_path: Path) -> N
 
 @pytest.mark.large  # usually, the next test is enough: it copies the same rows
 async def test_every_row_is_copied_from_sqlite_to_sqlite(source: Path, tmp_path: Path) -> None:
-    await _copied_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
+    await _copy_there_and_back(source, str(tmp_path / "middle.db"), tmp_path)
 
 
 @pytest.mark.needs("postgresql")
 async def test_every_row_is_copied_from_sqlite_to_postgresql_and_back(
     source: Path, tmp_path: Path, empty_postgresql: str
 ) -> None:
-    await _copied_there_and_back(source, empty_postgresql, tmp_path)
+    await _copy_there_and_back(source, empty_postgresql, tmp_path)
 
 
 def test_the_command_reports_the_copied_rows(

@@ -58,7 +58,7 @@ def test_a_path_is_accepted_as_a_url(path: Path) -> None:
     assert parse_url("postgresql+psycopg://u:p@h/d").get_backend_name() == "postgresql"
 
 
-def test_another_layout_is_refused(path: Path) -> None:
+def test_a_database_with_an_unknown_layout_is_refused(path: Path) -> None:
     database = Database(str(path))
     database.write(
         lambda session: session.execute(text("UPDATE alembic_version SET version_num = '9999'"))

@@ -43,7 +43,7 @@ def settings() -> Settings:
 
 @asynccontextmanager
 async def other_process(service: RunningService) -> AsyncIterator[RunningService]:
-    """Run a second service on the same database. Yield it once it can receive notifications."""
+    """Run a second service on the same database. Yield this service when it can be notified."""
     settings, clock = service.core.settings, service.clock
     async with (
         beside(service.database, settings, clock) as other,
@@ -56,7 +56,9 @@ async def other_process(service: RunningService) -> AsyncIterator[RunningService
 
 
 @asynccontextmanager
-async def opened(service: RunningService, api_key: str) -> AsyncIterator[AsyncIterator[bytes]]:
+async def open_command_stream(
+    service: RunningService, api_key: str
+) -> AsyncIterator[AsyncIterator[bytes]]:
     with service.core.feeds.open(service.caller(api_key).key_id) as stream:
         pieces = command_stream(service.core, stream)
         assert await anext(pieces) == OPENING % RECONNECT_MIN_MS
@@ -64,12 +66,12 @@ async def opened(service: RunningService, api_key: str) -> AsyncIterator[AsyncIt
 
 
 @pytest.mark.needs("postgresql")
-async def test_a_request_created_at_one_service_is_streamed_by_the_other_at_once(
+async def test_a_request_created_at_one_service_is_streamed_by_the_other_service_at_once(
     service: RunningService,
 ) -> None:
     async with other_process(service) as other:
         device = await service.device().enrolled()
-        async with opened(other, device.api_key) as pieces:
+        async with open_command_stream(other, device.api_key) as pieces:
             request_id = await device.create_request()
             assert request_id in (await anext(pieces)).decode()
 
@@ -85,7 +87,7 @@ class TestLostNotifications:
     ) -> None:
         async with other_process(service) as other:
             device = await service.device().enrolled()
-            async with opened(other, device.api_key) as pieces:
+            async with open_command_stream(other, device.api_key) as pieces:
                 ended = await other.core.write(lambda session: session.scalars(END_LISTENERS).all())
                 assert ended == [True]
                 request_id = await device.create_request()

@@ -32,7 +32,7 @@ def database(
         yield opened
 
 
-async def test_concurrent_confirmations_have_one_result(
+async def test_concurrent_confirmations_of_a_token_get_the_same_reply(
     service: RunningService, desk: Desk
 ) -> None:
     keys = [service.make_key() for _ in range(4)]
@@ -80,8 +80,8 @@ async def test_a_link_confirmed_and_ended_concurrently_is_ended(
             )
             assert ended.status_code == 200
             assert confirmed.status_code in {200, 409}
-            # The reply shows which call was first. It names the organization if the link was
-            # confirmed before it ended.
+            # The reply shows which call was first. The reply names the organization if the
+            # link was confirmed before the link ended.
             assert (ended.json()["organizationId"] == HOME) is (confirmed.status_code == 200)
             inspection = (await desk.ask(routes.INSPECT, token=token)).json()
             assert inspection == ended.json() | {"organizations": []}

@@ -55,7 +55,7 @@ def test_a_token_is_printed_once_and_never_listed(database: str, capsys: Capture
     assert token.encode() not in Path(database).read_bytes()
 
 
-def test_tokens_differ(database: str, capsys: Capture) -> None:
+def test_each_support_link_has_a_different_token(database: str, capsys: Capture) -> None:
     assert len({run_command(capsys, *LINK) for _ in range(3)}) == 3
 
 

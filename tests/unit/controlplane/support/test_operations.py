@@ -101,7 +101,7 @@ async def test_an_unconfirmed_token_can_be_declined(service: RunningService, des
     assert (await desk.ask(routes.DISCONNECT, token=token)).content == declined.content
 
 
-async def test_another_organization_is_refused_without_details(
+async def test_the_refusal_of_a_used_token_does_not_name_the_organization_that_used_it(
     service: RunningService, desk: Desk
 ) -> None:
     token = desk.token()

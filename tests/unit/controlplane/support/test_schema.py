@@ -44,7 +44,7 @@ def reply(name: str, body: Any, status: int = 200, method: str = "POST") -> http
 
 
 @pytest.mark.parametrize("link", [WAITING, CONFIRMED, ENDED, DECLINED])
-def test_valid_replies_fit(link: dict[str, Any]) -> None:
+def test_valid_replies_fit_the_schema(link: dict[str, Any]) -> None:
     schema.require_fitting(reply("confirm", link))
     schema.require_fitting(reply("inspect", link | {"organizations": []}))
 

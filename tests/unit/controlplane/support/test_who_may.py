@@ -82,7 +82,7 @@ async def test_a_viewer_can_read_but_not_end_a_link(service: RunningService, des
     assert await desk.linked(bound) == ["telegram @venue"]
 
 
-async def test_a_user_chooses_one_of_their_organizations(
+async def test_a_user_can_confirm_a_token_for_an_organization_other_than_that_of_the_session(
     service: RunningService, desk: Desk
 ) -> None:
     """The session belongs to the first organization, where the user can only read."""
@@ -100,7 +100,7 @@ async def test_a_user_chooses_one_of_their_organizations(
     links = (await browser.post(routes.CONTACT)).json()["links"]
     assert {each["organizationId"] for each in links} == {HOME, OTHER}
     assert (await desk.ask(routes.DISCONNECT, browser, token=token)).status_code == 200
-    # An API key belongs to one organization, so a key of HOME finds no token of OTHER.
+    # An API key belongs to one organization, so a key of HOME has no access to a token of OTHER.
     key = service.make_key()
     reply = await desk.ask(routes.INSPECT, key, token=token)
     assert refused(reply) == (404, "token_not_found")
@@ -119,7 +119,7 @@ async def test_a_user_of_two_organizations_confirms_a_token_for_one_of_them(
     assert (await desk.confirm(token, HOME, browser)).content == first.content
 
 
-async def test_a_user_s_key_confirms_tokens_with_the_permissions_of_its_owner(
+async def test_the_key_of_a_user_confirms_tokens_with_the_permissions_of_the_user(
     service: RunningService, desk: Desk
 ) -> None:
     user = make_user(service)

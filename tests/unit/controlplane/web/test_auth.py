@@ -296,7 +296,7 @@ async def test_log_lines_cannot_be_forged(
     assert line.startswith("GET /x?POST?/forged?[31m 404 ")
 
 
-async def test_the_log_names_the_key_by_its_id_only(
+async def test_log_lines_contain_the_id_of_a_key_but_not_the_key(
     service: RunningService, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG, "controlplane.access"):
@@ -311,7 +311,9 @@ async def test_the_log_names_the_key_by_its_id_only(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(path=st.sampled_from(WITH_BODY), body=st.binary(max_size=100))
-def test_any_body_is_refused_with_400(database: Database, path: str, body: bytes) -> None:
+def test_random_bytes_as_a_body_are_refused_with_400(
+    database: Database, path: str, body: bytes
+) -> None:
     async def call() -> int:
         async with running_service(database, Settings(rate_per_s=0)) as service:
             return (await service.post(path, body)).status_code

@@ -85,13 +85,13 @@ def test_a_body_with_too_many_items_is_refused_before_parsing(
     assert f"more than {ITEMS_MAX} members and elements" in refusal.detail
 
 
-def test_fields_are_named_as_on_the_wire() -> None:
+def test_errors_have_the_json_names_of_the_fields() -> None:
     refusal = refused(json.dumps({"requestId": "no", "status": "done", "extra": 1}))
     assert refusal.code == "validation_error"
     assert set(refusal.errors or {}) == {"requestId", "bindingId", "status", "extra"}
 
 
-def test_types_are_not_converted() -> None:
+def test_values_of_a_wrong_type_are_not_converted() -> None:
     body = {"requestId": ID, "bindingId": ID, "status": ["received"]}
     assert set(refused(json.dumps(body)).errors or {}) == {"status"}
 

@@ -68,7 +68,7 @@ class Stream:
 
 
 @asynccontextmanager
-async def opened(service: RunningService, api_key: str) -> AsyncIterator[Stream]:
+async def open_stream(service: RunningService, api_key: str) -> AsyncIterator[Stream]:
     with service.core.feeds.open(service.caller(api_key).key_id) as opened:
         stream = Stream(command_stream(service.core, opened))
         assert await stream.piece() == OPENING % RECONNECT_MIN_MS
@@ -80,7 +80,7 @@ async def test_a_stream_sends_waiting_requests_first_and_new_ones_at_once(
 ) -> None:
     device = await service.device().enrolled()
     first = await device.create_request()
-    async with opened(service, device.api_key) as stream:
+    async with open_stream(service, device.api_key) as stream:
         assert await stream.request_id() == first
         waiting = asyncio.create_task(stream.request_id())
         second = await device.create_request()
@@ -93,14 +93,14 @@ async def test_a_new_stream_repeats_requests_that_are_not_running(service: Runni
     await device.acknowledge(requests[1], "received")
     await device.acknowledge(requests[2], "running")
     for _ in range(2):
-        async with opened(service, device.api_key) as stream:
+        async with open_stream(service, device.api_key) as stream:
             assert [await stream.request_id() for _ in range(2)] == requests[:2]
 
 
 async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: RunningService) -> None:
     device = await service.device().enrolled()
     other = await service.device(service.make_key()).enrolled()
-    async with opened(service, other.api_key) as stream:
+    async with open_stream(service, other.api_key) as stream:
         await device.create_request()
         own = await other.create_request()
         assert await stream.request_id() == own
@@ -109,8 +109,8 @@ async def test_a_stream_sends_no_requests_of_devices_of_other_keys(service: Runn
 async def test_two_streams_of_one_key_send_the_same_requests(service: RunningService) -> None:
     device = await service.device().enrolled()
     async with (
-        opened(service, device.api_key) as one,
-        opened(service, device.api_key) as two,
+        open_stream(service, device.api_key) as one,
+        open_stream(service, device.api_key) as two,
     ):
         request = await device.create_request()
         assert await one.request_id() == await two.request_id() == request
@@ -119,7 +119,7 @@ async def test_two_streams_of_one_key_send_the_same_requests(service: RunningSer
 
 
 async def test_a_stream_ends_when_the_service_stops(service: RunningService) -> None:
-    async with opened(service, service.write_key) as stream:
+    async with open_stream(service, service.write_key) as stream:
         ended = asyncio.create_task(stream.has_ended())
         service.core.feeds.close()
         assert await ended
@@ -129,7 +129,7 @@ async def test_a_stream_that_opens_while_the_service_stops_ends_at_once(
     service: RunningService,
 ) -> None:
     service.core.feeds.close()
-    async with opened(service, service.write_key) as stream:
+    async with open_stream(service, service.write_key) as stream:
         assert await stream.has_ended()
 
 
@@ -160,20 +160,20 @@ class TestQuickPolls:
             yield
 
     async def test_an_idle_stream_is_kept_alive(self, service: RunningService) -> None:
-        async with opened(service, service.write_key) as stream:
+        async with open_stream(service, service.write_key) as stream:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
 
     async def test_more_open_streams_get_a_longer_reconnection_time(
         self, service: RunningService
     ) -> None:
-        async with opened(service, service.write_key) as stream:
+        async with open_stream(service, service.write_key) as stream:
             service.core.feeds.count = 10_000
             assert await stream.piece() == KEEP_ALIVE % 50_000
 
     async def test_a_request_of_another_process_is_delivered(self, service: RunningService) -> None:
         device = await service.device().enrolled()
-        async with opened(service, device.api_key) as stream:
+        async with open_stream(service, device.api_key) as stream:
             assert await stream.piece() == KEEP_ALIVE % RECONNECT_MIN_MS
             request = create_request_without_notification(service, device)
             while (piece := await stream.piece()) == KEEP_ALIVE % RECONNECT_MIN_MS:
@@ -183,7 +183,7 @@ class TestQuickPolls:
     async def test_a_stream_ends_when_its_key_is_revoked(self, service: RunningService) -> None:
         key = service.make_key()
         key_id = service.caller(key).key_id
-        async with opened(service, key) as stream:
+        async with open_stream(service, key) as stream:
             service.database.write(
                 lambda session: key_store.revoke_key(session, key_id, service.clock())
             )

@@ -214,7 +214,9 @@ async def test_a_returning_device_is_sorted_among_the_online_devices(
     assert await listed(service, state="online") == ["broken", "gone", "well"]
 
 
-async def test_the_overview_lists_only_devices_of_the_key(service: RunningService) -> None:
+async def test_the_overview_lists_only_devices_at_the_locations_of_the_key(
+    service: RunningService,
+) -> None:
     await venue(service)
     second = service.make_key(can_write=False, locations=["loc-0002"])
     assert await listed(service, second) == ["gone", "broken"]
@@ -254,7 +256,7 @@ async def test_invalid_filters_are_refused(service: RunningService, body: Any) -
 
 
 @given(st.text(max_size=300))
-def test_any_search_text_is_accepted_or_refused(words: str) -> None:
+def test_search_text_is_accepted_unless_it_has_control_characters_or_surrogates(words: str) -> None:
     body = json.dumps({"search": words}).encode()
     if any(unicodedata.category(each) in {"Cc", "Cs"} for each in words):
         with pytest.raises(Refusal):
@@ -319,7 +321,7 @@ class Console:
 
 
 @pytest.fixture(autouse=True)
-def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def _stream_without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_feeds, "SETTLE_S", 0.0)
     monkeypatch.setattr(console_feeds, "POLL_S", 0.05)
 
@@ -485,7 +487,7 @@ async def test_console_streams_continue_after_a_failure_of_the_database(
         await feeds.finished()
 
 
-async def test_a_console_that_connects_while_the_last_one_leaves_is_served(
+async def test_a_console_that_connects_while_the_last_console_disconnects_is_served(
     service: RunningService,
 ) -> None:
     await enrolled(service, "till")

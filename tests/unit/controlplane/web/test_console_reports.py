@@ -67,7 +67,7 @@ async def test_a_first_report_has_no_changes(service: RunningService) -> None:
     assert reply.json()["changes"] == []
 
 
-async def test_a_report_page_lists_changes_escaped(service: RunningService) -> None:
+async def test_a_report_page_escapes_the_names_in_its_changes(service: RunningService) -> None:
     name = "<script>alert(1)</script>"
     hostile = tuple(each.model_copy(update={"name": name}) for each in UNREACHED.printers or ())
     _, ids = await _reported(
@@ -82,7 +82,7 @@ async def test_a_report_page_lists_changes_escaped(service: RunningService) -> N
     assert name not in second
 
 
-async def test_a_key_of_one_location_reads_no_changes_of_another(
+async def test_a_key_of_one_location_reads_no_changes_since_a_report_of_another_location(
     service: RunningService,
 ) -> None:
     key = service.make_key(locations=("loc-0002",))

@@ -122,7 +122,7 @@ def test_command_and_console_streams_of_a_key_have_separate_limits() -> None:
         pass
 
 
-def test_waits_of_refused_callers_are_spread() -> None:
+def test_refused_callers_get_different_waits() -> None:
     assert len({spread(30) for _ in range(200)}) > 20
     assert {spread(30) for _ in range(200)} <= set(range(30, 61))
 
@@ -134,7 +134,7 @@ class TestLargeBodies:
             rate_per_s=0, processing_share=1e-6, processing_burst_s=1e-6, refusal_delay_s=0
         )
 
-    async def test_large_but_not_small_bodies_count_against_the_limit_for_large_bodies(
+    async def test_only_large_bodies_count_against_the_limit_for_large_bodies(
         self, service: RunningService
     ) -> None:
         for _ in range(5):

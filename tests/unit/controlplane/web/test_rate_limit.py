@@ -51,7 +51,7 @@ def test_zero_means_no_limit() -> None:
 
 
 @pytest.mark.medium
-def test_rate_limit_buckets_are_bounded_and_busy_ones_are_kept() -> None:
+def test_the_number_of_buckets_is_limited_and_a_bucket_in_use_is_kept() -> None:
     limit, busy = RateLimit(0.001, 1, Monotonic()), uuid.uuid4()
     limit.take(busy)
     for _ in range(BUCKETS_MAX - 1):

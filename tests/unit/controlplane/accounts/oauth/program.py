@@ -104,7 +104,7 @@ class Program:
         return reply
 
     def query(self, **changes: str | None) -> str:
-        requests: dict[str, str | None] = {
+        parameters: dict[str, str | None] = {
             "response_type": "code",
             "client_id": self.client_id,
             "redirect_uri": self.redirect_uri,
@@ -113,7 +113,7 @@ class Program:
             "code_challenge_method": "S256",
             "resource": RESOURCE,
         }
-        return urlencode({k: v for k, v in (requests | changes).items() if v is not None})
+        return urlencode({k: v for k, v in (parameters | changes).items() if v is not None})
 
     async def exchange(self, code: str, **changes: str | None) -> httpx2.Response:
         return await self._send(
@@ -130,12 +130,12 @@ class Program:
         )
 
     async def refresh(self, token: str, **changes: str | None) -> httpx2.Response:
-        queries = {
+        fields = {
             "grant_type": "refresh_token",
             "refresh_token": token,
             "client_id": self.client_id,
         }
-        return await self._send("token", queries | changes)
+        return await self._send("token", fields | changes)
 
     async def revoke(self, token: str, **changes: str | None) -> httpx2.Response:
         return await self._send("revoke", {"token": token, "client_id": self.client_id} | changes)

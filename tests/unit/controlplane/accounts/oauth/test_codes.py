@@ -104,10 +104,10 @@ async def test_each_authorization_response_contains_the_issuer(flow: OAuthFlow) 
 async def test_other_oauth_flows_are_refused(flow: OAuthFlow) -> None:
     program, visitor = flow
     for kind in ("token", "code token", "id_token"):
-        message = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")
-        assert message.status_code == 400
-        assert "response type" in message.text
-        assert "location" not in message.headers
+        page = await visitor.get(f"{BASE}/authorize?{program.query(response_type=kind)}")
+        assert page.status_code == 400
+        assert "response type" in page.text
+        assert "location" not in page.headers
     for kind in ("password", "client_credentials", "implicit"):
         refused = await program.exchange("x", grant_type=kind)
         assert refused.json()["error"] == "unsupported_grant_type"

@@ -28,8 +28,8 @@ from tests.unit.controlplane.accounts.oauth.program import (
 from tests.unit.controlplane.accounts.people import make_user
 from tests.unit.controlplane.running_service import RunningService, running_service
 
-SERVER = "/.well-known/oauth-authorization-server"
-OF_RESOURCE = "/.well-known/oauth-protected-resource"
+SERVER_METADATA = "/.well-known/oauth-authorization-server"
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 
 
 async def test_a_client_reads_with_the_permissions_of_its_user(service: RunningService) -> None:
@@ -43,7 +43,7 @@ async def test_a_client_reads_with_the_permissions_of_its_user(service: RunningS
 
 
 async def test_the_metadata_of_the_authorization_server_is_valid(service: RunningService) -> None:
-    reply = await service.http.get(SERVER)
+    reply = await service.http.get(SERVER_METADATA)
     document = AuthorizationServerMetadata(reply.json())
     document.validate([IssuerMetadata])
     assert document["issuer"] == ISSUER
@@ -54,7 +54,7 @@ async def test_the_metadata_of_the_authorization_server_is_valid(service: Runnin
     assert "scopes_supported" not in document
 
 
-@pytest.mark.parametrize("path", [OF_RESOURCE, f"{OF_RESOURCE}/api/mcp/v1"])
+@pytest.mark.parametrize("path", [RESOURCE_METADATA, f"{RESOURCE_METADATA}/api/mcp/v1"])
 async def test_the_metadata_of_the_resource_names_the_authorization_server(
     service: RunningService, path: str
 ) -> None:
@@ -93,10 +93,10 @@ async def test_a_denied_consent_redirects_with_access_denied(service: RunningSer
     await visitor.sign_in(program.query(), "ada@example.com")
     reply = await visitor.decide(program.query(), "deny")
     assert reply.headers["location"].startswith(REDIRECT)
-    message = parameters_of(reply)
-    assert message["error"] == "access_denied"
-    assert message["state"] == "s t&te"
-    assert "code" not in message
+    parameters = parameters_of(reply)
+    assert parameters["error"] == "access_denied"
+    assert parameters["state"] == "s t&te"
+    assert "code" not in parameters
 
 
 async def test_switching_the_account_ends_the_session(service: RunningService) -> None:
@@ -109,7 +109,9 @@ async def test_switching_the_account_ends_the_session(service: RunningService) -
     assert 'type="password"' in (await visitor.get(reply.headers["location"])).text
 
 
-async def test_a_user_of_two_organizations_chooses_one(service: RunningService) -> None:
+async def test_a_user_of_two_organizations_chooses_the_organization_of_the_grant(
+    service: RunningService,
+) -> None:
     make_user(service)
     make_user(service, organization_id="org-2", role="viewer")
     program, visitor = Program(service), Visitor(service)
@@ -153,8 +155,8 @@ async def test_the_database_contains_no_oauth_secrets(
 
 
 async def test_registration_returns_the_metadata_that_was_accepted(service: RunningService) -> None:
-    """If the service does not support a requested value, it registers another one or none. The
-    reply contains the registered values (RFC 7591, 3.2.1).
+    """If the service does not support a requested value, it registers another value or no value.
+    The reply contains the registered values (RFC 7591, 3.2.1).
     """
     reply = await Program(service).register(
         client_name="A\u202egent\n\x00  two",
@@ -229,10 +231,10 @@ async def test_oauth_requires_https_except_on_loopback(
 ) -> None:
     plain = Settings(refusal_delay_s=0)
     async with running_service(database, plain) as service:
-        here = await service.http.get(SERVER, headers={"host": "127.0.0.1:8080"})
+        here = await service.http.get(SERVER_METADATA, headers={"host": "127.0.0.1:8080"})
         assert here.json()["issuer"] == "http://127.0.0.1:8080"
         for host in ("service", "192.0.2.1:8080", "127.0.0.1.example", "127.0.0.1:8080@evil"):
-            away = await service.http.get(SERVER, headers={"host": host})
+            away = await service.http.get(SERVER_METADATA, headers={"host": host})
             assert away.status_code == 400
             assert "https" in away.json()["error_description"]
 

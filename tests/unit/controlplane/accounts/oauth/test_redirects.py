@@ -90,7 +90,7 @@ async def test_an_invalid_redirect_uri_is_not_registered(
         "cursor://anysphere.cursor-mcp/oauth/callback",
     ],
 )
-async def test_a_desktop_program_gets_its_code_through_a_uri_scheme_of_its_own(
+async def test_a_desktop_program_gets_its_code_through_its_own_uri_scheme(
     service: RunningService, uri: str
 ) -> None:
     """A program without a listening socket registers a URI scheme with the operating system

@@ -91,7 +91,7 @@ async def test_the_oldest_clients_without_any_grant_are_deleted_first(
     assert registered(service) == used
 
 
-async def test_a_deleted_client_is_no_longer_registered(service: RunningService) -> None:
+async def test_the_authorization_page_refuses_a_deleted_client(service: RunningService) -> None:
     make_user(service)
     program, visitor = Program(service), Visitor(service)
     await program.register()

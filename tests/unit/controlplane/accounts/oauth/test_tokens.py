@@ -25,7 +25,7 @@ from tests.unit.controlplane.accounts.people import make_user, remove
 from tests.unit.controlplane.running_service import RunningService
 
 
-async def test_a_reused_refresh_token_revokes_its_family(
+async def test_a_reused_refresh_token_revokes_all_tokens_of_its_grant(
     service: RunningService, flow: OAuthFlow
 ) -> None:
     program = flow.program
@@ -44,11 +44,11 @@ ENDS = ("reuse", "revocation", "password", "membership", "profile", "limit", "ex
 
 
 @pytest.mark.parametrize("end", ENDS)
-async def test_no_access_token_outlives_its_family(
+async def test_the_end_of_a_grant_ends_all_its_access_tokens(
     service: RunningService, flow: OAuthFlow, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
-    """A refresh does not end earlier access tokens, because calls may be under way with them. The
-    end of the grant ends all of them, whatever caused it.
+    """A refresh does not end earlier access tokens, because calls may be under way with these
+    tokens. The end of the grant ends all its access tokens, whatever ended the grant.
     """
     user = make_user(service)
     make_user(service, organization_id="org-2")
@@ -80,11 +80,11 @@ async def test_no_access_token_outlives_its_family(
     assert [await caller_of_token(service, each) for each in issued] == [None, None]
 
 
-async def test_a_program_that_refreshes_for_months_keeps_its_access(
+async def test_a_client_that_refreshes_its_tokens_many_times_keeps_its_access(
     service: RunningService, flow: OAuthFlow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Used refresh tokens are kept for 30 days. At the limit of tokens, the service deletes old
-    tokens, and never the newest token.
+    tokens, but never the newest token.
     """
     monkeypatch.setattr(grants, "TOKENS_MAX", 4)
     program = flow.program
@@ -93,7 +93,7 @@ async def test_a_program_that_refreshes_for_months_keeps_its_access(
         service.clock.advance(3600)
         tokens = (await program.refresh(tokens["refresh_token"])).json()
         assert await caller_of_token(service, tokens["access_token"])
-    for _ in range(8):  # several refreshes at the same time
+    for _ in range(8):  # the clock does not advance between these refreshes
         tokens = (await program.refresh(tokens["refresh_token"])).json()
         assert await caller_of_token(service, tokens["access_token"])
     count = select(func.count()).select_from(OAuthToken)
@@ -101,10 +101,10 @@ async def test_a_program_that_refreshes_for_months_keeps_its_access(
 
 
 @pytest.mark.parametrize("scope", ["read", "read write"])
-async def test_a_refresh_may_name_the_requested_scope(
+async def test_a_refresh_ignores_the_requested_scope(
     service: RunningService, flow: OAuthFlow, scope: str
 ) -> None:
-    """No scopes are defined, so the service ignores them in every request (RFC 6749, 3.3 and 6)."""
+    """No scopes are defined. The service ignores the scope of a request (RFC 6749, 3.3 and 6)."""
     program = flow.program
     code = await code_of(flow, scope="read write")
     tokens = (await program.exchange(code)).json()
@@ -116,7 +116,7 @@ async def test_a_refresh_may_name_the_requested_scope(
     assert caller.can_write is False
 
 
-async def test_concurrent_refreshes_with_one_token_end_the_family(
+async def test_concurrent_refreshes_with_one_token_end_the_grant(
     service: RunningService, flow: OAuthFlow
 ) -> None:
     program = flow.program

@@ -138,7 +138,7 @@ def test_the_net_of_too_many_locations_is_not_compared_until_the_same_time(
     assert "Yesterday: all figures are for the whole day." in out
 
 
-def test_the_default_period_is_today_with_the_pulse_of_the_service(
+def test_the_default_period_is_today_and_its_net_comes_from_the_pulse(
     client: OperationsClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (expected,) = client.venue_financial_pulse(LocationQuery(location_id="loc-0001")).venues
@@ -178,7 +178,7 @@ def test_json_output_is_the_financial_summary(
         ),
     ],
 )
-def test_a_usage_error_is_two_lines(
+def test_a_usage_error_has_at_most_two_lines(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["figures", *words]) == 2
@@ -211,7 +211,7 @@ def test_every_operation_has_a_typed_call(client: OperationsClient) -> None:
     assert client.venue_pulse(here).venues[0].activity == pulse.activity
 
 
-def test_unknown_figures_are_explained_in_sentences() -> None:
+def test_notes_describe_incomplete_sales_and_refunds() -> None:
     nothing = Coverage(
         **dict.fromkeys(Coverage.model_fields, 0)
         | dict.fromkeys(("sales_complete", "refunds_complete", "vat_complete"), True)

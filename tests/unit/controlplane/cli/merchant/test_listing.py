@@ -78,7 +78,8 @@ def test_the_csv_of_sales_equals_the_download_of_the_console(
 def comparable(row: dict[str, str]) -> dict[str, Any]:
     """Return the row with a timestamp that does not depend on the time zone.
 
-    The retail API does not list the lines of a sale if one of them has no unit or no tax.
+    The positions are removed. The retail API does not list the lines of a sale if one line has no
+    unit or no tax.
     """
     timestamp = datetime.fromisoformat(row["initiatedAt"])
     return row | {"initiatedAt": timestamp.timestamp(), "positions": ""}
@@ -152,7 +153,7 @@ def test_each_list_of_the_catalog_is_printed_as_table_and_csv(
     assert {row["id"] for row in rows} == {each["id"] for each in every}
 
 
-def test_a_good_is_selected_by_its_id_or_the_start_of_it(
+def test_a_good_is_selected_by_its_id_or_the_start_of_its_id(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     good = records(capsys, "catalog", "goods")[0]
@@ -174,7 +175,7 @@ def test_a_good_is_selected_by_its_id_or_the_start_of_it(
         ("", "no good matches ''"),
     ],
 )
-def test_an_unknown_good_is_refused_with_the_command_that_lists_all(
+def test_the_error_for_an_unknown_good_names_the_command_that_lists_goods(
     text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["catalog", "good", text]) == 1
@@ -229,7 +230,7 @@ def test_every_list_fits_its_terminal(
         (["catalog", "fees", "--retail-key-file", __file__], "is not a retail API key"),
     ],
 )
-def test_a_usage_error_is_two_lines(
+def test_a_usage_error_has_at_most_two_lines(
     words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
@@ -238,7 +239,7 @@ def test_a_usage_error_is_two_lines(
     assert len(err.splitlines()) <= 2
 
 
-def test_a_missing_key_is_refused_with_the_option_and_variable_that_set_it(
+def test_the_error_for_a_missing_key_names_the_option_and_the_variable(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("VENUE_CONTROL_RETAIL_KEY")

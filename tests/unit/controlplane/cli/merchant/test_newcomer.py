@@ -1,6 +1,6 @@
 """Tests of the commands and the code in the README's section about sales figures.
 
-tests/scenario/documents also follows them, one after the other.
+tests/scenario/documents also runs the commands and the code, in the order of the README.
 """
 
 import os
@@ -33,7 +33,7 @@ def block(language: str) -> str:
     return str(re.findall(rf"```{language}\n(.*?)```", part, re.DOTALL)[0])
 
 
-def test_a_sandbox_service_needs_two_commands() -> None:
+def test_the_readme_starts_a_sandbox_service_with_two_commands() -> None:
     lines = [shlex.split(line, comments=True) for line in block("sh").splitlines()]
     commands = [words for words in lines if words[0] != "."]
     assert [words[0] for words in commands] == ["venue-control"] * 2

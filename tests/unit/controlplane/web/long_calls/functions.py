@@ -1,6 +1,7 @@
 """Functions that the processes of long calls run in tests.
 
-These processes import this module. It imports few modules that they do not import already.
+The processes import this module, so the module imports few modules that the processes do not import
+already.
 """
 
 import os
@@ -55,7 +56,7 @@ def die(_context: RequestContext, _arguments: Any) -> None:
 
 
 def die_once(_context: RequestContext, marker: Path) -> int:
-    """Kill the process at the first call. Later calls return its id."""
+    """Kill the process at the first call. Later calls return the id of their process."""
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -80,7 +80,7 @@ async def test_one_organization_cannot_use_all_turns() -> None:
     await calls.end("a2", "a3")
 
 
-async def test_a_full_queue_refuses_calls_of_its_organization_only() -> None:
+async def test_a_full_queue_of_an_organization_refuses_only_calls_of_that_organization() -> None:
     calls = Calls(FairQueue(1, 2))
     await calls.add("a1", "a2", "a3", "a4")
     with pytest.raises(Refusal) as refused:
@@ -93,7 +93,7 @@ async def test_a_full_queue_refuses_calls_of_its_organization_only() -> None:
     assert await all_in_turn(calls, ["a1", "a2"]) == ["a1", "a2", "b1", "a3", "a5"]
 
 
-async def test_a_caller_that_leaves_the_queue_takes_no_turn() -> None:
+async def test_a_call_that_is_cancelled_in_the_queue_takes_no_turn() -> None:
     calls = Calls(FairQueue(1, 2))
     await calls.add("a1", "a2", "a3", "b1")
     await calls.cancel("a2")

@@ -1,4 +1,4 @@
-"""Tests of long calls: other calls do not wait for them, and they run in separate processes."""
+"""Tests of long calls: they run in separate processes, and other calls do not wait for them."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ class TestWaiting:
 
     @pytest.fixture
     def released(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-        """Let each dashboard run until the event is set. Then it is refused."""
+        """Let each dashboard run until the event is set. Then the dashboard is refused."""
         event = threading.Event()
 
         def wait(*_arguments: object) -> None:
@@ -73,7 +73,7 @@ class TestWaiting:
         yield event
         event.set()
 
-    async def test_heartbeats_of_others_do_not_wait_for_figures(
+    async def test_heartbeats_of_other_organizations_do_not_wait_for_figures(
         self, service: RunningService, released: threading.Event
     ) -> None:
         other = service.make_key(organization_id="org-0002")
@@ -91,7 +91,7 @@ class TestWaiting:
         released.set()
         replies = await asyncio.gather(*attack)
         statuses = Counter(reply.status_code for reply in replies)
-        # One runs, and the queue of the organization is full.
+        # One dashboard ran. Others waited in the queue of the organization, which was then full.
         waiting_max = service.core.settings.organization_long_calls_max
         assert statuses == {404: 1 + waiting_max, 429: len(replies) - 1 - waiting_max}
         refused = next(reply for reply in replies if reply.status_code == 429)
@@ -99,7 +99,7 @@ class TestWaiting:
         assert refused.json()["code"] == "rate_limited"
 
     @pytest.mark.parametrize("path", [routes.HEARTBEAT, routes.CURRENT, "/readyz"])
-    async def test_calls_of_others_do_not_wait_for_lists(
+    async def test_calls_of_other_organizations_do_not_wait_for_lists(
         self, service: RunningService, blocked_lists: threading.Event, path: str
     ) -> None:
         device = await service.device(service.make_key(organization_id="org-0002")).enrolled()
@@ -124,7 +124,7 @@ class TestWaiting:
         replies = await asyncio.gather(*attack)
         assert {reply.status_code for reply in replies} == {200}
 
-    async def test_figures_of_others_do_not_wait_for_a_full_queue(
+    async def test_figures_of_other_organizations_do_not_wait_for_a_full_queue(
         self, service: RunningService, released: threading.Event
     ) -> None:
         viewer = service.make_key(can_write=False)
@@ -134,7 +134,7 @@ class TestWaiting:
         ]
         other = service.make_key(can_write=False, organization_id="org-0002")
         async with asyncio.timeout(TIMEOUT_S / 2):
-            # This figure is not blocked by the fixture.
+            # The fixture does not block this operation.
             body = json.dumps({"locationId": "loc-0001"})
             reply = await service.post(figures.VENUE_FINANCIAL_PULSE, body, api_key=other)
         assert reply.status_code == 404
@@ -143,7 +143,7 @@ class TestWaiting:
 
 
 class TestCharging:
-    """Each call takes half a second of processor time by the thread's fake clock."""
+    """The fake clock of the threads measures half a second of processor time for each call."""
 
     TOOK_S = 0.5
 
@@ -193,7 +193,7 @@ class TestCharging:
         stranger = service.make_key(organization_id=f"org-{uuid.uuid4()}")
         assert (await service.post(path, body, api_key=stranger)).status_code != 429
 
-    async def test_readers_do_not_exclude_the_devices_of_their_organization(
+    async def test_read_only_keys_at_their_limit_do_not_block_the_devices_of_their_organization(
         self, service: RunningService
     ) -> None:
         organization_id = f"org-{uuid.uuid4()}"
@@ -209,7 +209,7 @@ class TestCharging:
 
 @pytest.fixture(scope="module")
 def shared(database: Database) -> Iterator[LongCalls]:
-    """A running process for the tests that do not kill it."""
+    """A running process, shared by all tests that do not kill the process."""
     made = LongCalls.in_processes(url_of(database), ONE_PROCESS)
     asyncio.run(made.run(call(functions.process)))
     yield made
@@ -256,7 +256,7 @@ class TestProcesses:
         both = [call(functions.process, organization_id=each) for each in ("org-1", "org-2")]
         assert len(await asyncio.gather(*map(long_calls.run, both))) == 2
 
-    async def test_figures_are_the_same_as_in_a_thread(self, tmp_path: Path) -> None:
+    async def test_a_process_and_a_thread_return_the_same_figures(self, tmp_path: Path) -> None:
         file = tmp_path / "service.db"
         database = Database(str(file))
         plan = Plan(locations=2, days=9, sales_per_day=6, goods=6, until=NOW.date())

@@ -39,7 +39,7 @@ def scraped(url: str) -> Samples:
 
 
 def current(process: Process, times: int) -> None:
-    """Call the operation ``current``. Each call has a new connection, so any worker can get it."""
+    """Call the operation ``current``. Each call uses a new connection and can reach any worker."""
     headers = {"Authorization": f"Bearer {process.api_key}"}
     limits = httpx2.Limits(max_keepalive_connections=0)
     with httpx2.Client(

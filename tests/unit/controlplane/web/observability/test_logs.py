@@ -12,7 +12,7 @@ from tests.unit.controlplane.running_service import RunningService
 
 
 @pytest.fixture(autouse=True)
-def _same_levels() -> Iterator[None]:
+def _restore_log_levels() -> Iterator[None]:
     levels = {name: logging.getLogger(name).level for name in LIBRARY_LOGGERS}
     yield
     for name, level in levels.items():

@@ -1,4 +1,4 @@
-"""Tests of `/metrics`: its content, its listener, and that untrusted input adds no metrics."""
+"""Tests of `/metrics`: its content and its listener. Untrusted input adds no metrics."""
 
 import asyncio
 import json
@@ -91,7 +91,7 @@ async def test_refusals_are_counted_by_code(service: RunningService) -> None:
     assert value(metrics, "requests_total", operation="remoteControl.current", status="4xx") == 1
 
 
-async def test_unknown_paths_and_methods_are_one_series(service: RunningService) -> None:
+async def test_unknown_paths_and_methods_share_one_series(service: RunningService) -> None:
     for number in range(50):
         await service.http.request(f"M{number}", f"/{number}/metrics")
     metric_values = await samples(service.core)
@@ -182,7 +182,7 @@ async def test_only_the_listener_for_metrics_serves_metrics(service: RunningServ
 
 
 @pytest.mark.parametrize("error", [OperationalError("", {}, Exception()), unavailable("busy")])
-async def test_an_unavailable_database_hides_only_its_own_metrics(
+async def test_without_the_database_only_the_metrics_read_from_the_database_are_missing(
     service: RunningService, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     async def fail(_work: object) -> None:

@@ -74,7 +74,9 @@ async def test_a_report_is_sent_once(service: RunningService) -> None:
     assert "payload" not in event
 
 
-async def test_a_failure_is_tried_again_later_with_the_same_event(service: RunningService) -> None:
+async def test_a_failed_attempt_is_repeated_later_with_the_same_event(
+    service: RunningService,
+) -> None:
     device, report_id = await submitted(service)
     webhook = Webhook(500, httpx2.ConnectError("refused"), 200)
     async with client(webhook) as http:
