@@ -71,7 +71,7 @@ class Watch:
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
     ``has_received``: a packet arrived from another machine, that is, from an address that is not in
     ``own``. ``questions_of_machine`` counts the questions that arrived from an address in ``own``.
-    The kernel delivers also those that this session sent.
+    The kernel also delivers the questions that this session sent.
     """
 
     link: LinkSockets
@@ -92,7 +92,7 @@ class Watch:
 
     @property
     def is_shared(self) -> bool:
-        """Return whether another program on this machine asks questions, too."""
+        """Return whether another program of this machine sends mDNS questions as well."""
         return self.questions_of_machine > self.link.sent
 
 
@@ -204,8 +204,9 @@ class Session:
             watch.queried_types.update(types)
             # If a host floods the link, known answers may be forged. A host does not answer a
             # question that lists its answer as known. So no known answers are sent in that case.
-            # Avahi does not answer any program of this machine for 0.7 s after a known answer. So
-            # a second program that asks at the same time would receive nothing.
+            # After a question with known answers, Avahi answers no program of this machine for
+            # 0.7 s. A second program that asks at the same time would receive nothing. So no known
+            # answers are sent in that case either.
             is_without = records.is_overloaded or watch.is_shared
             known = {} if is_without else known_instances(records)
             watch.link.send(self._round_packets(known, types))
