@@ -28,8 +28,9 @@ class CollectedFacts:
     enrichment: Enrichment = field(default_factory=Enrichment)
     macs: dict[str, str] = field(default_factory=dict)
     attempts: dict[tuple[str, int], tuple[PortState, ...]] = field(default_factory=dict)
-    """The results of all connections to each print port that was tried more than once, oldest
-    first, and to those of printers outside of the scanned networks that did not answer."""
+    """The results of the connections to a print port, oldest first. A port has an entry if it was
+    tried more than once, or if its printer is outside of the scanned networks and did not answer.
+    """
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False

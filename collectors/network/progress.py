@@ -63,8 +63,9 @@ def observed_in(collected: CollectedFacts, announced: Announced) -> Observations
 def printer_addresses_in(collected: CollectedFacts) -> set[str]:
     """Return the addresses at which the known printers may be, without a search of the network.
 
-    They are the addresses of their setup, those that mDNS announces, those that the neighbour table
-    has for their MACs, and for printers without an address the last one that was learned.
+    These are the addresses in their setup, the addresses that mDNS announces, and the addresses
+    that the neighbour table has for their MACs. If the setup of a printer has no address, the last
+    learned address is added.
     """
     known = [printer for printer in collected.known or () if printer.transport == "network"]
     observed = observed_in(collected, announced_in(collected))

@@ -44,8 +44,8 @@ class HttpRequest:
 class HttpReply:
     """A reply. The names of ``headers`` are in lower case.
 
-    ``is_whole`` is False if ``body`` is cut: because it is too long, invalid at some point, or
-    because the host closed the connection too early.
+    ``is_whole`` is False if ``body`` is cut: it is too long, it is invalid at some point, or the
+    host closed the connection too early.
     """
 
     status: int

@@ -105,8 +105,8 @@ def bodies() -> Iterator[tuple[str, bytes]]:
         "keys beside the report",
         submission(f"1,{fill(islice(members(HAN, ascii_letters), ITEMS))}"),
     )
-    yield "deep", submission("[" * CONTAINERS + "]" * CONTAINERS)
-    yield "not closed", submission(f"[{fill(most_of('{}'))}")[:-2]
+    yield "deeply nested arrays", submission("[" * CONTAINERS + "]" * CONTAINERS)
+    yield "an array that is not closed", submission(f"[{fill(most_of('{}'))}")[:-2]
     yield "no JSON", b"x" * ROOM
     yield "no UTF-8", submission('"x"').replace(b"x", b"\xff" * ROOM)
 
@@ -147,9 +147,9 @@ def objects() -> dict[str, tuple[Iterable[str], ...]]:
     texts = (f'"{name}"' for name in names(HAN, ascii_letters))
     return {
         "too many keys": (members(*full),),
-        "keys of three": (islice(members(*[ascii_letters] * 3), ITEMS),),
-        "keys of four": (islice(members(*[ascii_letters] * 4), ITEMS),),
-        "keys of twenty": (members(["x" * 16], *[ascii_letters] * 4),),
+        "keys of three letters": (islice(members(*[ascii_letters] * 3), ITEMS),),
+        "keys of four letters": (islice(members(*[ascii_letters] * 4), ITEMS),),
+        "keys of twenty letters": (members(["x" * 16], *[ascii_letters] * 4),),
         "keys that are escaped": (members(["\\n"], *[ascii_letters] * 3),),
         "one key": (most_of('"a":1'),),
         "keys of two alphabets": (islice(members(*full), ITEMS),),
@@ -176,7 +176,7 @@ def scalars() -> dict[str, str]:
         "one text": f'"{"x" * ROOM}"',
         "one text of colons": f'"{":" * ROOM}"',
         "one text of escapes": '"' + "\\u0041" * (ROOM // 6) + '"',
-        "one text of halves of characters": '"' + "\\ud83d" * (ROOM // 6) + '"',
+        "one text of halves of surrogate pairs": '"' + "\\ud83d" * (ROOM // 6) + '"',
         "one integer": "1" * ROOM,
         "one float": "0." + "1" * ROOM,
         "spaces": " " * ROOM + "1",

@@ -225,7 +225,7 @@ def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str 
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_boolean_is_no_number_and_a_number_is_no_boolean(name: str) -> None:
+def test_a_boolean_is_refused_as_a_number_and_a_number_as_a_boolean(name: str) -> None:
     for path in _leaves(golden.document_of(name)):
         document = golden.document_of(name)
         place = document

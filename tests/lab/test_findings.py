@@ -82,7 +82,7 @@ def test_each_problem_of_a_real_machine_has_a_finding() -> None:
 
 
 @pytest.mark.needs("network-namespace")
-def test_machine_without_network_is_reported_as_such() -> None:
+def test_machine_without_network_has_the_finding_no_network() -> None:
     collect = (sys.executable, "-m", "agent", "collect", "network", "--json")
     done = subprocess.run(
         (*entering(), *collect), cwd=ROOT, capture_output=True, timeout=300, check=False

@@ -123,7 +123,7 @@ def findings_of(*browsing: subprocess.Popen[bytes]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    """Yield a directory that cupsd's user can enter. It cannot enter the directories of pytest."""
+    """Yield a directory that cupsd's user can enter. That user cannot enter those of pytest."""
     with tempfile.TemporaryDirectory(prefix="peers-") as path:
         Path(path).chmod(0o755)
         yield Path(path)

@@ -121,7 +121,7 @@ def test_cancelled_collection_returns_valid_partial_facts(tmp_path: Path) -> Non
     assert codes == ["source-failed", "report-unfinished"]
 
 
-def test_network_with_only_a_gateway_is_reported_as_such(tmp_path: Path) -> None:
+def test_network_with_only_a_gateway_has_the_finding_nothing_but_gateway(tmp_path: Path) -> None:
     (run,) = collect_in_lan(plan_lan("10.77.0.0/24", 1), JOB, tmp_path).runs
     (finding,) = findings_of(payload_of(run.facts, JOB))
     assert finding.code == "nothing-but-gateway"
@@ -158,7 +158,9 @@ def test_collector_with_device_only_sends_nothing(tmp_path: Path) -> None:
     assert result.counters.udp_datagrams == 0
 
 
-def test_collector_contacts_no_excluded_address_and_no_other_port(tmp_path: Path) -> None:
+def test_collector_contacts_no_excluded_address_and_only_the_ports_of_the_job(
+    tmp_path: Path,
+) -> None:
     plan = plan_lan("10.77.0.0/25", 12, seed=9, wifi_share=0.0)
     excluded = tuple(host.address for host in plan.hosts[1:])
     job = {**JOB, "exclude": excluded, "ports": (80, 443), "enrich": False}
@@ -170,7 +172,7 @@ def test_collector_contacts_no_excluded_address_and_no_other_port(tmp_path: Path
     assert result.counters.payload_bytes.total() == 0
 
 
-def test_printer_discovered_last_is_queried_over_its_only_connection(
+def test_printer_contacted_after_the_scan_is_queried_over_the_same_connection(
     tmp_path: Path,
 ) -> None:
     bar = LanHost(
@@ -226,7 +228,7 @@ def test_hostile_service_names_are_cleaned_and_the_report_is_cut_to_its_limits(
     decode(encode(payload), NetworkPayload)
 
 
-def venue_of_makers() -> LabPlan:
+def venue_with_known_makers() -> LabPlan:
     """Return a realistic venue: half of the hosts announce nothing, and one has a random MAC."""
 
     def host(number: int, mac: str, ports: tuple[int, ...], *announcement: str) -> LanHost:
@@ -251,7 +253,7 @@ def venue_of_makers() -> LabPlan:
 
 
 def test_nine_of_ten_hosts_of_a_venue_have_a_name_a_model_or_a_maker(tmp_path: Path) -> None:
-    (run,) = collect_in_lan(venue_of_makers(), JOB, tmp_path).runs
+    (run,) = collect_in_lan(venue_with_known_makers(), JOB, tmp_path).runs
     rows = host_rows(payload_of(run.facts, JOB))
     strangers = [row.address for row in rows if not row.is_recognisable]
     assert strangers == ["10.77.0.99"]

@@ -119,7 +119,8 @@ def test_documented_postgresql_setup_has_five_commands_and_all_blocks_exist() ->
     assert len(commands["postgresql"]) == 5
     for proxy in ("nginx", "caddy"):
         assert '"--origin https://$NAME" >> /etc/venue-control/serve.conf' in commands[proxy][-2]
-    # In root's home directory, psql's programs print an error unless they change the directory.
+    # The user postgres cannot enter root's home directory. `runuser -u` starts the programs of
+    # PostgreSQL there, and they print an error. `runuser -l` changes the directory.
     assert not [line for lines in commands.values() for line in lines if "-u postgres" in line]
 
 

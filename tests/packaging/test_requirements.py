@@ -56,7 +56,7 @@ def test_every_pin_is_used() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(EXTRAS))
-def test_the_list_has_every_direct_dependency(name: str) -> None:
+def test_a_requirements_list_has_every_direct_dependency(name: str) -> None:
     project = PROJECT["project"]
     extras = (each for extra in EXTRAS[name] for each in project["optional-dependencies"][extra])
     wanted = {
@@ -66,7 +66,7 @@ def test_the_list_has_every_direct_dependency(name: str) -> None:
     assert wanted - {"venue-agent"} <= listed.keys(), "run `make hashes`"
 
 
-def test_build_backend_is_the_one_with_hashes() -> None:
+def test_build_backend_has_a_pinned_version_and_hashes() -> None:
     (backend,) = PROJECT["build-system"]["requires"]
     assert backend == f"hatchling=={constraints()['hatchling']}"
     assert "hatchling" in pins((REQUIREMENTS / "development.txt").read_text())

@@ -87,8 +87,8 @@ NOT_INSTALLED: Final = (
     "mcp-conformance", "curl",
 )  # fmt: skip
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
-NOT_ROOTS: Final = ("other-user", "shared-python")
-NOT_IN_ROOTS_HOME: Final = ("ordinary-user", "shared-python")
+LACKING_FOR_USERS: Final = ("other-user", "shared-python")
+LACKING_FOR_ROOT: Final = ("ordinary-user", "shared-python")
 NO_NAMESPACES: Final = ("network-namespace", "mount-namespace", "user-namespace")
 # System calls that the filters of common container engines also refuse.
 FORBIDDEN: Final = "--system-call-filter=~unshare ~setns"
@@ -96,16 +96,16 @@ SITUATIONS: Final = (
     Situation(
         "user",
         USER_ID,
-        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_ROOTS),
+        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *LACKING_FOR_USERS),
         short_form=f"make quick; {SHORT}",
     ),
     Situation(
         "user without namespaces",
         USER_ID,
-        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", *NOT_ROOTS),
+        (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NO_NAMESPACES, "all-namespaces", *LACKING_FOR_USERS),
         (FORBIDDEN,),
     ),
-    Situation("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *NOT_IN_ROOTS_HOME), is_long=True),
+    Situation("root", 0, (*NOT_INSTALLED, *NOT_IN_A_CONTAINER, *LACKING_FOR_ROOT), is_long=True),
     Situation(
         "root of an ordinary container",
         0,
@@ -114,7 +114,7 @@ SITUATIONS: Final = (
             *NOT_IN_A_CONTAINER,
             *NO_NAMESPACES,
             "all-namespaces",
-            *NOT_IN_ROOTS_HOME,
+            *LACKING_FOR_ROOT,
         ),
         (FORBIDDEN, "--drop-capability=CAP_SYS_ADMIN,CAP_NET_ADMIN,CAP_SYS_PTRACE"),
         is_long=True,

@@ -82,7 +82,7 @@ def read_machine(_: Deadline, root: Path) -> Fields:
 def read_processor(_: Deadline, root: Path) -> Fields:
     model = parse_cpu_model(read_text(root / "proc/cpuinfo"))
     cores = psutil.cpu_count(logical=False)
-    reason = "the kernel does not report which cores share a processor"
+    reason = "the kernel does not report which logical cores share a physical core"
     return (
         either("hardware.cpuModel", "/proc/cpuinfo", model, "the processor does not name itself"),
         either("hardware.physicalCores", "psutil", cores, reason),

@@ -47,8 +47,8 @@ def default_routes(directory: Path) -> frozenset[str] | None:
     ipv4, ipv6 = _lines(directory / "route"), _lines(directory / "ipv6_route")
     if ipv4 is None and ipv6 is None:
         return None
-    # Columns of route: name, destination, …, the netmask is the 8th. Columns of ipv6_route:
-    # destination, prefix length, …, the last one is the name.
+    # In route, column 1 is the name, column 2 the destination and column 8 the netmask. In
+    # ipv6_route, column 1 is the destination, column 2 the prefix length and the last one the name.
     names = {row[0] for row in ipv4 or () if len(row) > 7 and row[1] == row[7] == "00000000"}
     rows = (row for row in ipv6 or () if len(row) > 9 and row[:2] == ["0" * 32, "00"])
     return frozenset(names | {row[-1] for row in rows if row[-1] != "lo"})

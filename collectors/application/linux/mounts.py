@@ -19,7 +19,7 @@ _HIDDEN_FUSE: Final = frozenset({"fuse.portal", "fuse.gvfsd-fuse", "fuse.lxcfs",
 _UPPER = re.compile(r"(?:^|,)upperdir=([^,]+)")
 _USER_ID = re.compile(r"(?:^|,)user_id=(\d+)")
 _APP_IMAGE: Final = "/.mount_"
-"""The AppImage runtime mounts the image of a program at a directory that begins with this name."""
+"""The AppImage runtime mounts the image of a program at a directory whose name begins with this."""
 _MOUNTINFO_MAX_BYTES: Final = 1024 * 1024
 
 

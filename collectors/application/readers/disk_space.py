@@ -51,7 +51,7 @@ _RECOVERY = re.compile(r"recover|restore|winre|pqservice|system reserved", re.IG
 class Mount:
     """A mounted file system. A ``remote`` one is provided by another machine or by a program.
 
-    ``upper`` is the directory in which an overlay stores what was written to it.
+    ``upper`` is the directory in which an overlay stores the data that was written to it.
     """
 
     path: str

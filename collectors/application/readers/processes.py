@@ -128,8 +128,8 @@ def program_fields(
 def cpu_seconds(running: Iterable[Sample], before: dict[tuple[int, float], float]) -> list[float]:
     """Return the CPU seconds that each process used during the time window.
 
-    ``before`` has the CPU seconds at the start of the window, by process id and creation time. A
-    process that is not in it started during the window, so all of its CPU time counts.
+    ``before`` has the CPU seconds at the start of the window, by process id and creation time. If a
+    process has no entry, it started during the window, and all of its CPU time counts.
     """
     return [max(0.0, s.cpu_s - before.get((s.pid, s.created), 0.0)) for s in running]
 

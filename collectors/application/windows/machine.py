@@ -60,7 +60,8 @@ def parse_link_types(sections: Sections) -> dict[str, str]:
     for row in section(sections, "adapters").rows:
         name, medium = text(row, "Name"), (text(row, "Medium") or "").lower()
         if name is not None:
-            # Most VPN adapters do not report that they are virtual, but that they have no hardware.
+            # Most VPN adapters do not report that they are virtual. They report that they have no
+            # hardware.
             virtual = flag(row, "Virtual") is True or flag(row, "HardwareInterface") is False
             types[name] = _link_type(medium, is_virtual=virtual)
     return types

@@ -36,7 +36,7 @@ class Case:
     """The answers for one printer.
 
     ``address`` and ``port`` are its destination now, or ``problem`` is the reason why it has none.
-    ``device`` is the device there, ``seen`` the observation of the port, and ``comparison`` that of
+    ``device`` is the device there and ``seen`` the observation of the port. ``comparison`` compares
     the device with the printer. If the print system may pick any of several devices, ``rivals`` are
     these devices. ``matches`` are the devices that certainly are the printer.
     """
@@ -58,7 +58,7 @@ class Case:
         others = [each for each in self.matches if each.device is not self.device]
         by_mac = tuple(each for each in others if each.by == "MAC" and not each.is_by_name)
         if self.seen is not None and self.seen.contact == "open":
-            # The device here may be another interface of the one there.
+            # The device at this address may be another interface of the device elsewhere.
             others = [e for e in others if not (e.is_by_name or self.comparison.has_claim)]
         return by_mac or tuple(others)
 
@@ -154,9 +154,10 @@ class Cases:
                 yield other
 
     def owner(self, case: Case, device: Device) -> tuple[str, str] | None:
-        """Return the name of another printer that certainly came to an address, and the evidence.
+        """Return the name of another printer that certainly is ``device``, and the evidence.
 
-        A printer that is set up with another address of the same device has not come there.
+        A printer that is set up with another address of the device does not count, because it has
+        not come to the address of ``case``.
         """
         for other in self.others(case):
             is_elsewhere = other.device is device and other.address != case.address
@@ -186,14 +187,14 @@ class Cases:
         if device is None:
             return "unknown" if is_answering else "nobody"
         if not is_answering and not device.is_alive and case.elsewhere:
-            return "nobody"  # its entry in the neighbour table is older than the move
+            return "nobody"  # the neighbour table has its entry from before the printer moved
         if case.comparison.likeness != "different":
             return "this printer" if case.comparison.likeness == "same" else "unknown"
         return "another printer" if self.owner(case, device) else "another device"
 
     def _port_of(self, case: Case) -> Port:
         if case.port is None and case.device is not None:
-            return "refused" if case.device.is_alive else "silent"  # it has no print port
+            return "refused" if case.device.is_alive else "silent"  # the device has no print port
         return self._port_state(case.address, case.port)
 
     def _port_state(self, address: str, port: int | None) -> Port:
@@ -229,7 +230,7 @@ class Cases:
     def _preference(
         self, printer: KnownPrinter, address: str, port: int | None
     ) -> tuple[int, bool]:
-        """Return the order of an address. The print system tries all of them."""
+        """Return the sort key of an address. The print system tries all addresses."""
         device = self.index.at(address)
         is_other = device and compare(printer, device, self.index).likeness == "different"
         return _PORTS.index(self._port_state(address, port)), bool(is_other)
@@ -243,9 +244,10 @@ class Cases:
     def _narrow(
         self, printer: KnownPrinter, keys: list[_Key]
     ) -> tuple[list[_Key], tuple[Device, ...]]:
-        """Choose between devices with one name, UUID or MAC. Each criterion narrows the choice.
+        """Choose between devices with the same name, UUID or MAC.
 
-        Returns the remaining keys, and the remaining devices if there are several.
+        Each criterion narrows the choice. Returns the remaining keys, and the remaining devices if
+        there are several.
         """
         uuid = printer.uuid
         criteria: tuple[Callable[[Device], bool], ...] = (
@@ -264,7 +266,7 @@ class Cases:
     def _observation(
         self, printer: KnownPrinter, device: Device | None, address: str, port: int | None
     ) -> PortObservation | None:
-        """Return the observation of the destination's port. Without a port, it is the best one."""
+        """Return the observation of the destination's port, or of the best port if it has none."""
         if port is not None or device is None:
             return self._ports.get((address, port or 0))
         return choose_port(

@@ -44,9 +44,10 @@ class Destination:
 def with_destinations(
     known: Sequence[KnownPrinter], observed: Observations
 ) -> tuple[KnownPrinter, ...]:
-    """Return the printers at the addresses and ports to which mDNS resolves them, to contact them.
+    """Return the printers with the addresses at which to contact them.
 
-    IPv6 addresses are left out if there are IPv4 addresses. Other printers are returned as is.
+    A printer that mDNS resolves is replaced by one copy for each of its addresses and ports. IPv6
+    addresses are left out if there are IPv4 addresses. Other printers are returned as is.
     """
     directory = Directory(observed, DeviceIndex(()))
     printers: list[KnownPrinter] = []
@@ -98,9 +99,10 @@ class Directory:
         return Destination(tuple(dict.fromkeys(keys)), is_one_of)
 
     def _contacted(self, address: str) -> str:
-        """Return another address of the device with a link-local IPv6 address, if it is known.
+        """Return the address to contact instead of a link-local IPv6 address.
 
-        The scan does not contact link-local IPv6 addresses. Such an address stays with its device.
+        The scan does not contact link-local IPv6 addresses, so it is another address of the same
+        device. If none is known, it is ``address`` itself.
         """
         device = self._index.at(address)
         devices = self._index.having("mac_addresses", mac_in_address(address))

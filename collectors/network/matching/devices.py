@@ -64,11 +64,11 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     """Group the observations into devices. Each IPv4 address is a device, with these exceptions.
 
     An IPv6 address belongs to the IPv4 address with its MAC or host name, if there is exactly one
-    such IPv4 address. IPv4 addresses with one host name, or with one UUID and serial number, are
-    one device, for example with cable and Wi-Fi, unless another identity or the model differs.
-    Addresses with only the same MAC stay separate devices, because a repeater or proxy ARP may
-    answer with its own MAC. Only MACs from the scan are used: the neighbour table may still have
-    the MAC of an earlier device.
+    such IPv4 address. IPv4 addresses with the same host name, or with the same UUID and serial
+    number, are one device, for example a printer with cable and Wi-Fi. They are separate devices if
+    another identity or the model differs. Addresses with only the same MAC stay separate devices,
+    because a repeater or proxy ARP may answer with its own MAC. Only MACs from the scan are used:
+    the neighbour table may still have the MAC of an earlier device.
     """
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for each in observed.ports.values():
@@ -122,7 +122,7 @@ class DeviceIndex:
         """Return whether several devices have a MAC, so that it identifies none of them.
 
         A device at the address ``left`` counts only if it answers: its entry in the neighbour table
-        may be older than the move of the printer that had this address.
+        may be from before the printer left this address.
         """
         devices = self.having("mac_addresses", mac_address)
         there = (d.is_alive or (d.is_there and left not in d.addresses) for d in devices)
@@ -131,7 +131,7 @@ class DeviceIndex:
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are certainly printers, because of a model or a raw print port.
 
-        A device that was seen only by IPv6 may be one of the others.
+        A device that was seen only by IPv6 is left out, because it may be one of the others.
         """
         for device in self.devices:
             ports = device.print_ports if ":" not in device.address else ()
@@ -210,8 +210,8 @@ def _device(
 def _names(observed: Observations) -> defaultdict[str, set[str]]:
     """Return the host names of each address in lower case.
 
-    A name that only another host announced counts if it is that host's own name, and the host at
-    the address announces nothing: then both addresses are interfaces of one host.
+    A name that only another host announced counts on two conditions: it is that host's own name,
+    and the host at the address announces nothing. Then both addresses are interfaces of one host.
     """
     names: defaultdict[str, set[str]] = defaultdict(set)
     hearsay: list[tuple[str, MdnsService]] = []

@@ -23,7 +23,7 @@ from collectors.network.observations import KnownPrinter, Observations, PrinterM
 from collectors.shared.addresses import join_host_port
 
 _SEARCHED = ("MAC", "UUID", "nothing")
-"""The problems of printers that only a search of the network could find."""
+"""The problems of printers whose address only a search of the network could find."""
 
 
 def match(
@@ -185,7 +185,10 @@ class _Judge:
         return case.comparison.text
 
     def _taken(self, symptoms: Symptoms, case: Case, device: Device) -> Verdict:
-        """Neither the state nor the endpoints of a different device are those of the printer."""
+        """Judge a printer whose address a different device has.
+
+        The state and the endpoints of that device are not reported for the printer.
+        """
         is_used = any(
             other.prints_to(device) or other.evidence(device) for other in self.cases.others(case)
         )

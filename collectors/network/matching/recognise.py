@@ -28,9 +28,10 @@ _QUEUES_OF_A_SERVER = ("printers/", "classes/")
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Whether a device is the printer. ``by`` is the evidence for it, ``text`` that against it.
+    """Whether a device is the printer.
 
-    ``has_claim``: the device has one of the printer's other identities than the MAC.
+    ``by`` is the evidence that it is, and ``text`` the evidence that it is not. ``has_claim``: the
+    device has one of the printer's identities other than the MAC.
     """
 
     likeness: Likeness
@@ -84,7 +85,7 @@ def compare(
 def find_matches(printer: KnownPrinter, index: DeviceIndex) -> tuple[Match, ...]:
     """Return the devices that are certainly this printer, wherever they are.
 
-    Such a device prints, and nothing that it gives contradicts the printer.
+    Such a device has a print port, and neither its identities nor its model contradict the printer.
     """
     matches = (_match(printer, device, index) for device in find_candidates(printer, index))
     return tuple(match for match in matches if match is not None)
@@ -197,7 +198,7 @@ def _claims(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> Ite
 
 
 def _contradicts(printer: KnownPrinter, device: Device) -> bool:
-    """Return whether a device elsewhere gives an identity or a model that the printer has not."""
+    """Return whether the UUID, serial number or model of a device differs from the printer's."""
     model = printer.learned.model if printer.learned else None
     pairs = (
         (_values(printer, "UUID"), device.uuids),

@@ -59,10 +59,10 @@ class Symptoms:
 
     ``seen`` describes the observation and the evidence by which the printer was matched. ``left``
     describes the device that is now at the printer's old address. ``set_up_as`` are the printers
-    that print to the new one. ``in_vain`` is the kind of name that leads nowhere, and ``device_at``
-    the address of the printer's device in that case. ``out_of_reach`` is the reason why this
-    machine cannot print to ``address``. ``attempts`` are the results of all connections to the
-    printer's port, oldest first. ``is_answering``: some port of the address accepts or refuses
+    that print to its new address. ``in_vain`` is the kind of name that leads nowhere, and
+    ``device_at`` the address of the printer's device in that case. ``out_of_reach`` is the reason
+    why this machine cannot print to ``address``. ``attempts`` are the results of all connections to
+    the printer's port, oldest first. ``is_answering``: some port of the address accepts or refuses
     connections. ``other`` describes why the device at the address is not the printer.
     ``own_reasons`` are the printer-state-reasons that the printer itself reports.
     """

@@ -36,7 +36,7 @@ Outcome = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One cell. ``occupant`` and ``port`` are None if there is no address."""
+    """One combination of the answers. ``occupant`` and ``port`` are None without an address."""
 
     resolution: Resolution
     occupant: Occupant | None

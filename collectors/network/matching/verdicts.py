@@ -31,9 +31,9 @@ class Verdict:
     """The result for one printer.
 
     ``endpoint`` is the address and port that the printer was matched with. ``marked`` are all
-    endpoints that belong to the printer. ``device`` is its device; it is learned at the address
-    ``learned_at``. ``is_certain``: no hint is needed. ``taken_by`` is a different device that
-    accepts connections at the printer's address.
+    endpoints that belong to the printer. ``device`` is its device. The agent learns the identity of
+    this device with the address ``learned_at``, unless this is "". ``is_certain``: no hint is
+    needed. ``taken_by`` is a different device that accepts connections at the printer's address.
     """
 
     status: Status

@@ -1,4 +1,4 @@
-"""Browse DNS-SD services on every interface until no new answers arrive."""
+"""Browses DNS-SD services on every interface until no new answers arrive."""
 
 import ipaddress
 from collections import Counter

@@ -71,7 +71,7 @@ class Watch:
     packets at the last round, and ``losses`` is the number of rounds in which this count grew.
     ``has_received``: a packet arrived from another machine, that is, from an address that is not in
     ``own``. ``questions_of_machine`` counts the questions that arrived from an address in ``own``.
-    The kernel delivers also those that this session sent.
+    The kernel also delivers the questions that this session sent.
     """
 
     link: LinkSockets
@@ -91,11 +91,11 @@ class Watch:
         return self.records.is_overloaded or self.losses > 0 or self.link.lost() > self.lost
 
     def known_answers(self) -> Mapping[str, list[tuple[str, ...]]]:
-        """Return the instances to list in the questions: hosts do not answer with them again.
+        """Return the instances to list in the questions. Hosts do not answer with them again.
 
-        If a host floods the link, the records may be forged. If another program on this machine
-        asks questions, too, it would receive nothing: Avahi leaves out a known answer for 0.7 s,
-        for all programs of the machine. Returns {} in both cases.
+        Returns {} if a host floods the link, because the records may be forged. Returns {} also if
+        another program of this machine sends mDNS questions. After a known answer, Avahi does not
+        send this answer to the machine for 0.7 s. So the other program would not receive it.
         """
         is_alone = self.questions_of_machine <= self.link.sent
         return known_instances(self.records) if is_alone and not self.records.is_overloaded else {}

@@ -1,7 +1,7 @@
 """The multicast DNS sockets of one interface. They share port 5353 with other mDNS programs.
 
 If another program uses the port exclusively, an ephemeral port is used instead. Responders then
-answer it directly ("legacy unicast", RFC 6762, section 6.7).
+answer directly to that port ("legacy unicast", RFC 6762, section 6.7).
 """
 
 import errno
@@ -92,7 +92,10 @@ class LinkSockets:
         return address or (source[0] if is_to_group else ""), packet
 
     def lost(self) -> int:
-        """Return how many packets the kernel has dropped: sent ones, and on Linux received ones."""
+        """Return how many packets the kernel has dropped.
+
+        These are packets that were to be sent, and on Linux also received packets.
+        """
         return self.unsent + sum(map(_lost, self.sockets))
 
     def is_neighbour(self, source: tuple[str | int, ...]) -> bool:

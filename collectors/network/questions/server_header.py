@@ -1,6 +1,7 @@
 """Recognises Server headers that name a device. Pure.
 
-It is separate from page_title.py, so that it can be imported without the libraries for web pages.
+This module is separate from page_title.py, so that it can be imported without the libraries for
+web pages.
 """
 
 import re

@@ -30,7 +30,8 @@ UNRESOLVED_MAX = 640
 """The most unresolved addresses at once in a table of any size. Each address causes one broadcast a
 second on the link."""
 UNRESOLVED_MIN = 16
-"""The unresolved addresses at once in a table that is nearly full, so that the scan still ends."""
+"""How many unresolved addresses the scan may have at once even if the table is nearly full. So the
+scan still ends."""
 UNRESOLVED_SHARE = 0.6
 """The share of the table that unresolved addresses and the entries of other programs may fill."""
 FILLED_SHARE = 0.85

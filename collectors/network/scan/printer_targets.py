@@ -42,8 +42,8 @@ def select_printers(
     """Select the private IPv4 ``addresses`` of ``known`` printers, for a scan of these only.
 
     `printer_targets` selects the other addresses, or reports why they are not contacted. The
-    networks of the selection are only addresses with which a printer is set up: any other address
-    may be in a network that this machine cannot reach.
+    ``networks`` of the selection have only addresses with which a printer is set up, because any
+    other address may be in a network that this machine cannot reach.
     """
     own = {target.address for target in select_own_addresses(interfaces).targets}
     others = sorted(address for address in addresses if address not in own)

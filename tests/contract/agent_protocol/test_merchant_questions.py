@@ -1,6 +1,6 @@
 """More than twenty questions of a merchant, each answered with at most three calls of tools.
 
-The script knows only what `tools/list` publishes. Its answers equal a recount of the raw rows, for
+The answers use only what `tools/list` publishes. They equal a recount of the raw rows, for
 generated merchants with two currencies.
 """
 

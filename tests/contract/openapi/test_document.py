@@ -126,7 +126,7 @@ def test_schemas_of_bodies_refuse_unknown_fields(operation: Any) -> None:
     assert not validator(schema).is_valid(None)
 
 
-def test_a_field_of_a_body_is_required_only_if_it_has_no_default_or_is_a_constant() -> None:
+def test_a_body_field_is_required_only_if_it_is_a_constant_or_has_no_default() -> None:
     schemas = document()["components"]["schemas"]
     for name in ("FiguresQuery", "NarrowedQuery"):
         assert schemas[name]["required"] == ["locationId"]
@@ -155,10 +155,10 @@ def test_schema_and_service_accept_the_same_reports(
     try:
         parse_submission(json.dumps(body).encode())
     except Refusal:
-        is_taken = False
+        is_accepted = False
     else:
-        is_taken = True
-    assert validator(body_schema("submitResult")).is_valid(body) == is_taken
+        is_accepted = True
+    assert validator(body_schema("submitResult")).is_valid(body) == is_accepted
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ async def _all_locations(page: Page, results: dict[str, Any]) -> None:
 
 
 async def _printed(page: Page) -> tuple[int, int]:
-    """Return the number of pages on paper and the number of currencies, each with its own page."""
+    """Return the number of printed pages, and the number of currencies. Each has its own page."""
     await page.send_command("Emulation.setEmulatedMedia", media="")
     paper = await page.send_command("Page.printToPDF", preferCSSPageSize=True)
     pages = len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(paper["data"])))

@@ -1,4 +1,4 @@
-"""Browse mDNS on one interface and print the result as JSON.
+"""Browses mDNS on one interface and prints the result as JSON.
 
 The tests run this script in a network namespace. It prints ``ready``, and starts to browse when it
 reads a line from stdin.

@@ -58,7 +58,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A fault, and its fix. Queues of the fault remain; those of the fix are set up again."""
+    """A fault, and its fix.
+
+    The queues of ``trouble`` still exist in the act of the fixes, in which the queues of ``fixed``
+    are added or set up again.
+    """
 
     title: str
     trouble: Part
@@ -148,7 +152,7 @@ CANON = UsbDevice("1-6", "Canon", "TR150 series", node="lp5")
 
 USB_SCENES = (
     Scene(
-        "a raw queue is known by the model in its URI",
+        "the printer of a raw queue is recognised by the model in the URI",
         Part(
             {"star": _usb("unreachable")},
             queues=(Queue("star", "usb://Star/TSP143%20(STR_T-001)"),),
@@ -156,7 +160,7 @@ USB_SCENES = (
         Part({"star": _usb("reachable", "/dev/usb/lp0")}, usb=(STAR,)),
     ),
     Scene(
-        "a renamed queue with a wrong driver is known by the model in its URI",
+        "the printer of a renamed queue with a wrong driver is recognised by the model in the URI",
         Part(
             {"till": _usb("unreachable")},
             queues=(Queue("till", "usb://Star/TSP143%20(STR_T-001)", "Bar", "Star TSP100 Cutter"),),
@@ -337,7 +341,7 @@ SERVER_WITH_BOTH = printer(
 
 PATH_SCENES = (
     Scene(
-        "a server has no such queue any more",
+        "a print server no longer has the queue",
         Part(
             {
                 "gone": Verdict("unreachable", at(20), ("printers/GONE",)),
@@ -511,7 +515,7 @@ NAMES_SCENES = (
         ),
     ),
     Scene(
-        "only another service of the printer's name is announced",
+        "the printer's name is announced only with another type of service",
         Part(
             {
                 "nook": _lost(includes=(f"Nook is announced at {NET}.75, but not as _ipp._tcp",)),

@@ -168,7 +168,7 @@ SCENES = (
     ),
 )
 
-_TILL_ALONE = Act(
+_NO_DHCP_AND_NO_SPOOLER = Act(
     hosts=(),
     usb=(),
     queues=(),
@@ -180,7 +180,7 @@ _TILL_ALONE = Act(
     ),
     has_spooler=False,
 )
-_BACK = (
+_RESTORE_ADDRESS = (
     f"ip addr flush dev {DEVICE} && ip addr add {LAN.agent_address}/24 dev {DEVICE}"
     f" && ip route replace default via {LAN.gateway.address}"
 )
@@ -189,28 +189,30 @@ _ISOLATED = Act(
     usb=(),
     queues=tuple(_raw(name, number) for name, number in (("off", 10), ("held", 11))),
     commands=(
-        _BACK,
+        _RESTORE_ADDRESS,
         f"ip link set {DEVICE} down && ip link set {DEVICE} name wlan0 && ip link set wlan0 up",
         f"ip route replace default via {LAN.gateway.address}",
     ),
 )
-_TWO_WAYS = (
+_ADD_SECOND_INTERFACE = (
     f"ip link set wlan0 down && ip link set wlan0 name {DEVICE} && ip link set {DEVICE} up",
     f"ip route replace default via {LAN.gateway.address}",
     "ip link add wlan0 type veth peer name air && ip link set air up && ip link set wlan0 up",
     f"ip addr add {NET}.3/24 dev wlan0 metric 900",
 )
-_ONE_WAY = ("ip link del wlan0",)
+_REMOVE_SECOND_INTERFACE = ("ip link del wlan0",)
 
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Report]:
     trouble, fixed = acts(SCENES)
     venue = (
-        _TILL_ALONE,
+        _NO_DHCP_AND_NO_SPOOLER,
         _ISOLATED,
-        replace(trouble, commands=(*_TWO_WAYS, *trouble.commands), filters_multicast=True),
-        replace(fixed, commands=(*_ONE_WAY, *fixed.commands)),
+        replace(
+            trouble, commands=(*_ADD_SECOND_INTERFACE, *trouble.commands), filters_multicast=True
+        ),
+        replace(fixed, commands=(*_REMOVE_SECOND_INTERFACE, *fixed.commands)),
     )
     return play(venue, VENUE, tmp_path_factory.mktemp("causes"))
 
@@ -244,7 +246,7 @@ def test_a_missing_dhcp_server_and_a_stopped_spooler_are_reported_until_fixed(
         (2, "multicast does not pass on"),
     ],
 )
-def test_network_problem_is_one_limitation_and_a_reason_of_its_printers(
+def test_network_problem_is_listed_once_and_explains_a_printer(
     number: int, words: str, reports: list[Report]
 ) -> None:
     assert sum(words in each for each in reports[number]["limitations"]) == 1

@@ -1,7 +1,7 @@
-"""Tests the report after DHCP moved printers, with remembered identities and the usual repairs.
+"""Tests the report after DHCP has given printers new addresses.
 
-A real cupsd has the queues, and the agent's memory has what an earlier report learned. The name
-servers of the second report are one that never answers and one that does.
+The agent remembers identities from an earlier report, and some queues were set up again. A real
+cupsd has the queues. The machine has two name servers: the first never answers, the second does.
 """
 
 import os
@@ -110,6 +110,6 @@ def test_queue_is_judged_by_its_destination_and_its_printer(
     check(Part({name: verdict}), report)
 
 
-def test_slow_name_servers_are_one_limitation(report: Report) -> None:
+def test_slow_name_servers_are_reported_as_one_limitation(report: Report) -> None:
     assert sum("the name servers took" in each for each in report["limitations"]) == 1
     assert report["failures"] == []

@@ -36,13 +36,13 @@ class Liar:
     """Creates endless streams of frames, one for each kind of lie."""
 
     def __init__(self, plan: LabPlan) -> None:
-        self._self = plan.hosts[-1]
+        self._host = plan.hosts[-1]
         self._honest = [host for host in plan.hosts[:-1] if host.services]
         self._network = ipaddress.ip_network(plan.subnet)
         self._agent = socket.inet_aton(plan.agent_address)
         self._numbers = count(1)
-        self._mac = _mac(self._self)
-        self._address = socket.inet_aton(self._self.address)
+        self._mac = _mac(self._host)
+        self._address = socket.inet_aton(self._host.address)
 
     def frames(self) -> Iterator[bytes]:
         """Yield frames of all kinds in turn."""
@@ -59,7 +59,7 @@ class Liar:
             records = [*_service(f"Liar {n}", 1024 + n, host), *(_a(host, a) for a in addresses)]
             yield self._multicast(self._response(records))
 
-    def others_here(self) -> Iterator[bytes]:
+    def printers_at_the_liars_address(self) -> Iterator[bytes]:
         """Announce the printers' names and identities, but with the liar's address."""
         for victim in self._victims():
             host = _name(victim.hostname, "local")
@@ -68,7 +68,7 @@ class Liar:
             records = [*_service(service.instance, 631, host, txt), _a(host, self._address)]
             yield self._multicast(self._response(records))
 
-    def others_elsewhere(self) -> Iterator[bytes]:
+    def printers_at_each_others_addresses(self) -> Iterator[bytes]:
         """Announce a printer's name and UUID, but with another printer's address."""
         pairs = zip(self._victims(), islice(cycle(self._honest), 3, None), strict=False)
         for victim, other in pairs:
@@ -106,6 +106,7 @@ class Liar:
             yield self._multicast(self._response(records))
 
     def pointers_to_one(self) -> Iterator[bytes]:
+        """Point from thousands of service types to one instance."""
         target = _name("One", *_IPP)
         for _ in self._numbers:
             names = (_name(f"_t{next(self._numbers) % 9000}", "_tcp", "local") for _ in range(24))

@@ -38,7 +38,8 @@ CADDY = """
 		protocols h1 h2
 """
 NGINX_CALLS = 50
-"""Maximum number of calls of a network in nginx. The example configuration has 1024."""
+"""Maximum number of simultaneous calls from one network in nginx, instead of the 1024 of the
+example configuration."""
 SHORT_TIMEOUT_S = 6
 """How long nginx waits for the next byte of a stream. The example configuration has 75 s."""
 
