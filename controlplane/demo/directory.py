@@ -29,7 +29,7 @@ def claim_directory(home: Path) -> Iterator[int]:
         inherited the descriptor has ended.
 
     Raises:
-        CommandError: Another demo uses the directory, or it contains files that are not a demo's.
+        CommandError: Another demo uses the directory, or it contains files of a different program.
     """
     try:
         home.mkdir(parents=True, mode=0o700, exist_ok=True)

@@ -53,7 +53,7 @@ class RollupKey:
 
 
 class Contributions:
-    """The sums to add: for each rollup, and for each primary key of a row of that rollup."""
+    """The sums to add to each rollup, by the primary key of the row."""
 
     def __init__(self) -> None:
         self._sums: dict[Any, dict[Key, Any]] = {rollup: {} for rollup in ROLLUPS}

@@ -1,7 +1,7 @@
 """Sets the names of organizations and locations, and the time zones of locations.
 
-The table `Location` has one name and one time zone of a location, for its devices and its sales.
-Only this module changes them.
+The table `Location` has one name and one time zone for each location. They apply to the devices and
+to the sales of the location. Only this module changes names and time zones.
 """
 
 from datetime import datetime, timedelta
@@ -38,13 +38,13 @@ def name_location(session: Session, location_key: LocationKey, name: str, now: d
 
 
 def set_zone(session: Session, location_key: LocationKey, zone: str | None, now: datetime) -> bool:
-    """Set the time zone of a location to an IANA name, or to none.
+    """Set the time zone of a location. ``zone`` is an IANA name, or None for no time zone.
 
     If the zone differs from the stored one, the local hours of its sales and refunds and its
     rollups are computed again.
 
     Returns:
-        True if the zone changed and the location has a currency, and therefore has figures.
+        True if the zone changed and the location has a currency. Only such a location has figures.
     """
     location = _location(session, location_key, now)
     if location.zone == zone:

@@ -60,9 +60,12 @@ CODES: Final[Mapping[int, tuple[str, ...]]] = {
 }
 """The codes of refusals, by HTTP status."""
 
-_OF_FIELDS: Final[Mapping[int, set[str]]] = {400: {"validation_error"}, 415: {"invalid_request"}}
+_IMPOSSIBLE_WITHOUT_BODY: Final[Mapping[int, set[str]]] = {
+    400: {"validation_error"},
+    415: {"invalid_request"},
+}
 """Codes that an operation without a body cannot return, by status."""
-_OF_BODIES: Final[Mapping[int, set[str]]] = {
+_IMPOSSIBLE_FOR_GET: Final[Mapping[int, set[str]]] = {
     400: {"invalid_request"},
     408: {"body_timeout"},
     413: {"body_too_large"},
@@ -119,7 +122,11 @@ class Operation:
             possible |= {"invalid_cursor"}
         if self.is_public:
             possible -= {"foreign_origin"}
-        impossible = _OF_BODIES if self.method == "GET" else {} if self.body else _OF_FIELDS
+        impossible: Mapping[int, set[str]] = {}
+        if self.method == "GET":
+            impossible = _IMPOSSIBLE_FOR_GET
+        elif self.body is None:
+            impossible = _IMPOSSIBLE_WITHOUT_BODY
         results = {
             status: sorted(possible.intersection(codes) - impossible.get(status, set()))
             for status, codes in CODES.items()
@@ -135,9 +142,9 @@ class Procedure(Operation):
         parse: returns the argument of ``run`` from the body, without the database. Raises a refusal
             if the body is invalid.
         requires_session: whether it requires a signed-in user, of any role.
-        is_long: whether it reads data and can take long, such as figures. Such operations run in
-            separate processes, so that heartbeats do not wait for them.
-        judges_role: whether ``run`` checks the role of a signed-in user itself, because the body
+        is_long: whether it only reads data and can take long, such as an operation for figures.
+            Such operations run in separate processes, so that heartbeats do not wait for them.
+        checks_role: whether ``run`` checks the role of a signed-in user itself, because the body
             names the organization. An API key still needs a write grant if ``writes`` is set.
     """
 
@@ -145,7 +152,7 @@ class Procedure(Operation):
     run: Run
     is_long: bool = False
     requires_session: bool = False
-    judges_role: bool = False
+    checks_role: bool = False
 
 
 def procedure(

@@ -46,8 +46,8 @@ class Submission:
     """A valid report.
 
     Attributes:
-        body: the body without the report. A large body is parsed in a separate process, and the
-            report would have to be passed back.
+        body: the body without the report, which ``payload`` contains. A process that parses a large
+            body would otherwise pass the report back twice.
         payload: the report as canonical JSON, or ``null`` if there is none.
     """
 
@@ -95,7 +95,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     request = _finish_request(context, body, device)
     report = _report(context, submission, device, request)
     context.session.add(report)
-    context.taken.append((report.kind, report.outcome))
+    context.stored_reports.append((report.kind, report.outcome))
     record_report(context, device, report)
     if submission.summary.content is not None:
         content = submission.summary.content
@@ -108,7 +108,7 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         return None
-    context.visit(report.organization_id, report.location_id, "report")
+    context.require_access(report.organization_id, report.location_id, "report")
     return report
 
 

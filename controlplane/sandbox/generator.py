@@ -75,8 +75,8 @@ class DayGenerator:
         self.plan = plan
         self._catalog = catalog
         self._methods = methods
-        self._busy_until = tuple(accumulate(AWKWARD_HOURS if plan.is_awkward else HOURS))
-        self._weights = tuple(accumulate(offer.weight for offer in catalog.offers))
+        self._hour_weights = tuple(accumulate(AWKWARD_HOURS if plan.is_awkward else HOURS))
+        self._offer_weights = tuple(accumulate(offer.weight for offer in catalog.offers))
 
     def transactions(self, venue: Venue, day: int) -> Iterator[Transaction]:
         """Yield the day's transactions in chronological order."""
@@ -134,7 +134,9 @@ class DayGenerator:
         if rng.random() < 0.01:
             offer = rng.choice(self._catalog.irregular)
         else:
-            offer = self._catalog.offers[bisect(self._weights, rng.random() * self._weights[-1])]
+            offer = self._catalog.offers[
+                bisect(self._offer_weights, rng.random() * self._offer_weights[-1])
+            ]
         quantity = _quantity(rng, offer)
         discount = 0
         if rng.random() < 0.08:
@@ -196,7 +198,7 @@ class DayGenerator:
         if not length_us:
             return
         for _ in range(count):
-            hour = bisect(self._busy_until, rng.random() * self._busy_until[-1])
+            hour = bisect(self._hour_weights, rng.random() * self._hour_weights[-1])
             offset_us = (hour * 3_600_000_000 + rng.randrange(3_600_000_000)) % length_us
             for start, end in pieces:
                 if start + timedelta(microseconds=offset_us) < end:

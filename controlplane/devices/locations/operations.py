@@ -57,9 +57,9 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
     """Return the locations that the caller may see, with their settings."""
     session, organization_id, caller = context.session, context.organization_id, context.caller
     known = known_locations(session, organization_id)
-    names = {each: name for each, name in known.items() if caller.may_visit(each)}
+    names = {each: name for each, name in known.items() if caller.has_access_to(each)}
     at = [(organization_id, each) for each in names]
-    clocks = zones(session, at)
+    time_zones = zones(session, at)
     hours = {
         row.location_id: row.opening_hours
         for row in session.scalars(select(LocationHours).filter_by(organization_id=organization_id))
@@ -73,7 +73,7 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
         messages.LocationRecord(
             location_id=each,
             name=name,
-            time_zone=clocks.get((organization_id, each)),
+            time_zone=time_zones.get((organization_id, each)),
             opening_hours=None if hours.get(each) is None else tuple(hours[each] or ()),
             maintenance=tuple(windows.get(each, ())),
             device_count=counts.get(each, 0),
@@ -93,11 +93,13 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
 
 def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.LocationAddReply:
     """Add a location, which is always open."""
-    _require_whole(context)
+    _require_all_locations(context)
     known = known_locations(context.session, context.organization_id)
     location_id = body.location_id or _unused_id(known)
     if location_id in known:
-        raise conflict("existing_entity_conflict", f"there is a location {location_id} already")
+        raise conflict(
+            "existing_entity_conflict", f"the location id {location_id} is already in use"
+        )
     at = _at(context, location_id)
     name_location(context.session, at, body.name, context.now)
     try:
@@ -178,7 +180,7 @@ def rename_organization(
     context: RequestContext, body: messages.OrganizationNameRequest
 ) -> messages.Named:
     """Name the organization of the session."""
-    _require_whole(context)
+    _require_all_locations(context)
     organization_id = context.organization_id
     name_organization(context.session, organization_id, body.name, context.now)
     context.note(
@@ -187,7 +189,8 @@ def rename_organization(
     return messages.Named(name=body.name)
 
 
-def _require_whole(context: RequestContext) -> None:
+def _require_all_locations(context: RequestContext) -> None:
+    """Refuse callers that may not change all locations of the organization."""
     if not context.caller.can_write or context.caller.locations:
         raise manager_required()
 
@@ -195,13 +198,16 @@ def _require_whole(context: RequestContext) -> None:
 def _require_existing(context: RequestContext, location_id: str) -> None:
     if not context.caller.can_write:
         raise read_only_key()
-    if not context.caller.may_visit(location_id):
+    if not context.caller.has_access_to(location_id):
         raise foreign_location()
     require_known(context, [location_id])
 
 
 def _unused_id(known: Collection[str]) -> str:
-    """Return the first unused id after the number of locations: ``loc-0001`` and so on."""
+    """Return the first unused id of ``loc-0001``, ``loc-0002`` and so on.
+
+    The search begins after the number of known locations.
+    """
     ids = (f"loc-{number:04}" for number in itertools.count(len(known) + 1))
     return next(each for each in ids if each not in known)
 

@@ -50,7 +50,8 @@ def _conditions(
     devices = select(Device.position).where(context.visible(Device))
     if body.location is not None:
         devices = devices.where(Device.location_id == body.location)
-    # Without this restriction, the printers are listed and counted from their index alone.
+    # Devices are only compared if this is needed. Otherwise the index of the printers is enough to
+    # list and count them.
     if body.location is not None or context.caller.locations:
         conditions.append(DevicePrinter.device.in_(devices))
     text = (

@@ -26,7 +26,7 @@ HEALTHS_PAGE_MAX = 5000
 
 
 class Filters(Exact):
-    """All words in ``search`` must match. An empty ``version`` selects devices that report none."""
+    """All words in ``search`` must match. An empty ``version`` selects devices without one."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None

@@ -1,4 +1,4 @@
-"""The search of devices: by their names and locations, and by what their newest reports say."""
+"""The search for devices by their names, their locations and the text of their newest reports."""
 
 from typing import Final
 from uuid import UUID
