@@ -82,7 +82,7 @@ class Processes:
         return process
 
     def wait_for_line(self, name: str, process: Process, pattern: str) -> str:
-        """Wait for a line of output that matches ``pattern``, and return the first group of it.
+        """Wait for a line of output that matches ``pattern``, and return the first group.
 
         Raises CommandError.
         """

@@ -26,8 +26,8 @@ AGAIN_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds of a call of the agent protocol that do not count as large. Most calls take a
-tenth of this."""
+"""Processor seconds of a call of the agent protocol that are not charged to the limit for large
+bodies. Most calls take a tenth of this."""
 QUEUE_AGAIN_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
 BUCKETS_MAX = 65_536

@@ -111,15 +111,17 @@ def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.
     return messages.LocationAddReply(location_id=location_id, name=body.name)
 
 
-def name(context: RequestContext, body: messages.LocationNameRequest) -> messages.Named:
+def name(context: RequestContext, body: messages.LocationNameRequest) -> messages.NameReply:
     """Name a location."""
     _require_existing(context, body.location_id)
     name_location(context.session, _at(context, body.location_id), body.name, context.now)
     _note(context, "location.name", body.location_id, body.name)
-    return messages.Named(name=body.name)
+    return messages.NameReply(name=body.name)
 
 
-def set_hours(context: RequestContext, body: messages.LocationHoursRequest) -> messages.Changed:
+def set_hours(
+    context: RequestContext, body: messages.LocationHoursRequest
+) -> messages.LocationHoursReply:
     """Set the time zone and the opening hours of a location."""
     _require_existing(context, body.location_id)
     for field, lines in (("timeZone", ()), ("openingHours", body.opening_hours or ())):
@@ -133,7 +135,7 @@ def set_hours(context: RequestContext, body: messages.LocationHoursRequest) -> m
     )
     described = describe_hours(body.opening_hours, body.time_zone)
     _note(context, "location.hours", body.location_id, described)
-    return messages.Changed(recalculates=is_zone_changed)
+    return messages.LocationHoursReply(recalculates=is_zone_changed)
 
 
 def start_maintenance(
@@ -162,7 +164,7 @@ def start_maintenance(
 
 def finish_maintenance(
     context: RequestContext, body: messages.MaintenanceEndRequest
-) -> messages.MaintenanceEnded:
+) -> messages.MaintenanceEndReply:
     """End the current maintenance windows, and cancel the planned ones.
 
     Without a device, this applies to the windows of the whole location.
@@ -173,12 +175,12 @@ def finish_maintenance(
     ended = end_maintenance(context.session, at, body.instance_id, context.now)
     if ended:
         _note(context, "maintenance.end", body.location_id, "", device)
-    return messages.MaintenanceEnded(ended=ended)
+    return messages.MaintenanceEndReply(ended=ended)
 
 
 def rename_organization(
     context: RequestContext, body: messages.OrganizationNameRequest
-) -> messages.Named:
+) -> messages.NameReply:
     """Name the organization of the session."""
     _require_all_locations(context)
     organization_id = context.organization_id
@@ -186,7 +188,7 @@ def rename_organization(
     context.note(
         Event("organization.name", Subject("organization", organization_id), body.name)
     )  # fmt: skip
-    return messages.Named(name=body.name)
+    return messages.NameReply(name=body.name)
 
 
 def _require_all_locations(context: RequestContext) -> None:

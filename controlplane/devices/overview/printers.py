@@ -50,8 +50,8 @@ def _conditions(
     devices = select(Device.position).where(context.visible(Device))
     if body.location is not None:
         devices = devices.where(Device.location_id == body.location)
-    # Devices are only compared if this is needed. Otherwise the index of the printers is enough to
-    # list and count them.
+    # The condition for the devices is added only if it is needed. Without this condition, the
+    # database lists and counts the printers from their index alone.
     if body.location is not None or context.caller.locations:
         conditions.append(DevicePrinter.device.in_(devices))
     text = (

@@ -26,7 +26,7 @@ HEALTHS_PAGE_MAX = 5000
 
 
 class Filters(Exact):
-    """All words in ``search`` must match. An empty ``version`` selects devices without one."""
+    """All words in ``search`` must match. An empty ``version`` selects unknown versions."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None
