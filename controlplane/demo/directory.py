@@ -14,7 +14,7 @@ from controlplane.client.errors import CommandError
 LOCK: Final = "demo.lock"
 ENDS_WITHIN_S: Final = 5.0
 """The processes of a killed demo end by themselves within this time. Until then they hold the lock
-of its directory.
+of the demo's directory.
 """
 
 _POLL_S: Final = 0.1

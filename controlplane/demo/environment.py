@@ -68,7 +68,7 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
 def why_no_lan() -> str | None:
     """Return why a LAN cannot be simulated here, or None if it can.
 
-    A child process tries to create one, because a process cannot leave a network namespace.
+    A child process tries to create a LAN, because a process cannot leave a network namespace.
     """
     if sys.platform != "linux":
         return f"{sys.platform} has no network namespaces"

@@ -42,7 +42,7 @@ class _Bucket:
 
 
 class RateLimit:
-    """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s``.
+    """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s`` tokens.
 
     A token is a call, or a second of processor time. Use it from the event loop only.
 
@@ -203,7 +203,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def turn(self, organization_id: str) -> AsyncIterator[None]:
-        """Wait until a call of the organization can start. It runs as long as the context lasts.
+        """Wait until a call of the organization can start. The call ends with the context.
 
         Raises a refusal if too many calls of the organization wait.
         """

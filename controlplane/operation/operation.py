@@ -80,7 +80,8 @@ class Operation:
 
     Attributes:
         name: unique in its area.
-        body: model of the JSON body, or of path and query of a GET; None if there is neither.
+        body: model of the JSON body. For a GET, model of the parameters in path and query. None if
+            the operation takes neither a body nor parameters.
         reply: type of the JSON reply.
         writes: whether it needs a write grant.
         is_public: whether it can be called without a credential.

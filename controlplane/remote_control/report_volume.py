@@ -35,7 +35,7 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
     """
     settings, day = context.settings, (context.now - EPOCH) // DAY
     size = payload_bytes + ROW_BYTES
-    for instance, limit, whose in (
+    for instance, limit, sender in (
         (str(report.instance_id), settings.device_report_bytes, "this device"),
         ("", settings.organization_report_bytes, "this organization"),
     ):
@@ -43,7 +43,7 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
         add_to(context.session, ReportVolume, [(*key, size)])
         if limit and _volume(context.session, key) - size >= limit:
             wait_s = math.ceil((EPOCH + (day + 1) * DAY - context.now).total_seconds())
-            reason = f"{whose} has sent its {limit} bytes of reports for today (UTC)"
+            reason = f"{sender} has sent its {limit} bytes of reports for today (UTC)"
             raise rate_limited(spread(min(wait_s, AGAIN_S)), reason)
 
 

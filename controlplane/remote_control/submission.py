@@ -5,8 +5,8 @@ payload of its kind, within all limits. Any other value is stored as it is, and 
 and shown as a report without a payload.
 
 A repeated submission gets the same reply. A submission with a known report id and different content
-is refused. Both are checked before the binding, so that a device whose binding has ended still
-learns that its report arrived.
+is refused. Both checks come before the check of the binding, so that a device whose binding
+has ended still learns that its report arrived.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ class Submission:
     Attributes:
         body: the body without the report, which ``payload`` contains. A process that parses a large
             body would otherwise pass the report back twice.
-        payload: the report as canonical JSON, or ``null`` if there is none.
+        payload: the report as canonical JSON, or ``null`` if the body has no report.
     """
 
     body: SubmitResultRequest

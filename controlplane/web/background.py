@@ -221,7 +221,7 @@ async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> N
 async def _in_steps(core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0) -> int:
     """Run ``step`` repeatedly, each time in its own transaction, until it returns 0.
 
-    Returns the sum of its results.
+    Returns the sum of the results.
     """
     total = 0
     while count := await core.write(step):

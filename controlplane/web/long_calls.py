@@ -39,7 +39,7 @@ class Answer:
 
 
 class LongCall(Protocol):
-    """A call that can be pickled, as can its answer."""
+    """A long call. The call and its answer can be pickled."""
 
     @property
     def caller(self) -> Caller: ...

@@ -64,7 +64,7 @@ class Awaited:
 
     Args:
         limit: maximum number of these connections.
-        network_limit: the same for the clients of one network.
+        network_limit: maximum number of these connections from one network.
     """
 
     def __init__(self, limit: int, network_limit: int) -> None:

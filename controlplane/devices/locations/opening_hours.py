@@ -75,7 +75,7 @@ class OpeningHours:
 
 @lru_cache(maxsize=4096)
 def _spans_around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
-    """Return the open spans from 8 days before a day in UTC to one day after it.
+    """Return the open spans from 8 days before a day to the end of the following day, in UTC.
 
     The spans are cached, because all devices of a location need the same ones.
     """

@@ -16,7 +16,7 @@ from controlplane.storage.tables import Device, Request
 
 KINDS: Final = frozenset(get_args(Kind))
 """The kinds of reports. A device that declares none of them as a capability might use different
-names for its capabilities. Therefore it is sent requests of every kind."""
+names for its capabilities. Therefore every kind can be requested from it."""
 
 
 def add_request(
