@@ -22,9 +22,11 @@ from controlplane.storage.merchant.rollup_tables import (
 )
 
 SPAN_DAYS: Final = 8
+"""Number of days in a row of `ItemSpanRollup`."""
 NO_SNAPSHOT: Final = 0
 NO_METHOD: Final = 0
 NO_UNIT: Final = ""
+"""These values replace a missing snapshot, payment method or unit in the primary key of a rollup."""
 
 Key = tuple[Any, ...]
 

@@ -54,8 +54,11 @@ AWKWARD_HOURS: Final = (
 )
 """Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
+"""Sales on each day of the week in percent of the average, Monday first."""
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
+"""The currency of a sale in a foreign currency, by the currency of the venue."""
 LINE_COUNTS: Final = (30, 30, 20, 12, 8)
+"""Percentage of the sales that have one line, two lines and so on, up to five."""
 PORTIONS: Final = (250, 375, 500, 750, 1000, 1250)
 """Quantities of articles sold by weight or volume, in thousandths."""
 

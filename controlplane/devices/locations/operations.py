@@ -58,8 +58,8 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
     session, organization_id, caller = context.session, context.organization_id, context.caller
     known = known_locations(session, organization_id)
     names = {each: name for each, name in known.items() if caller.has_access_to(each)}
-    at = [(organization_id, each) for each in names]
-    time_zones = zones(session, at)
+    location_keys = [(organization_id, each) for each in names]
+    time_zones = zones(session, location_keys)
     hours = {
         row.location_id: row.opening_hours
         for row in session.scalars(select(LocationHours).filter_by(organization_id=organization_id))
@@ -100,10 +100,10 @@ def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.
         raise conflict(
             "existing_entity_conflict", f"the location id {location_id} is already in use"
         )
-    at = _at(context, location_id)
-    name_location(context.session, at, body.name, context.now)
+    location_key = _location_key(context, location_id)
+    name_location(context.session, location_key, body.name, context.now)
     try:
-        set_location(context.session, at, body.time_zone, None, context.now)
+        set_location(context.session, location_key, body.time_zone, None, context.now)
     except ValueError as error:
         raise invalid_field("timeZone", str(error)) from None
     _note(context, "location.name", location_id, body.name)
@@ -114,7 +114,7 @@ def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.
 def name(context: RequestContext, body: messages.LocationNameRequest) -> messages.NameReply:
     """Name a location."""
     _require_existing(context, body.location_id)
-    name_location(context.session, _at(context, body.location_id), body.name, context.now)
+    name_location(context.session, _location_key(context, body.location_id), body.name, context.now)
     _note(context, "location.name", body.location_id, body.name)
     return messages.NameReply(name=body.name)
 
@@ -129,9 +129,9 @@ def set_hours(
             read_hours(body.time_zone, lines)
         except ValueError as error:
             raise invalid_field(field, str(error)) from None
-    at = _at(context, body.location_id)
+    location_key = _location_key(context, body.location_id)
     is_zone_changed = set_location(
-        context.session, at, body.time_zone, body.opening_hours, context.now
+        context.session, location_key, body.time_zone, body.opening_hours, context.now
     )
     described = describe_hours(body.opening_hours, body.time_zone)
     _note(context, "location.hours", body.location_id, described)
@@ -144,13 +144,13 @@ def start_maintenance(
     """Add a maintenance window for a location or for one of its devices."""
     _require_existing(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)
-    at = _at(context, body.location_id)
-    zone = zones(context.session, {at}).get(at, "UTC")
+    location_key = _location_key(context, body.location_id)
+    zone = zones(context.session, {location_key}).get(location_key, "UTC")
     since = context.now if body.since is None else _parse("since", body.since, zone)
     window = Maintenance(body.instance_id, since, _parse("until", body.until, zone))
     if window.until <= max(context.now, since):
         raise invalid_field("until", "must be in the future, and after the start")
-    add_maintenance(context.session, at, window, body.reason)
+    add_maintenance(context.session, location_key, window, body.reason)
     period = describe_period(window.since, window.until)
     _note(context, "maintenance.add", body.location_id, f"{period} {body.reason}".strip(), device)
     return messages.MaintenanceRecord(
@@ -171,8 +171,8 @@ def finish_maintenance(
     """
     _require_existing(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)
-    at = _at(context, body.location_id)
-    ended = end_maintenance(context.session, at, body.instance_id, context.now)
+    location_key = _location_key(context, body.location_id)
+    ended = end_maintenance(context.session, location_key, body.instance_id, context.now)
     if ended:
         _note(context, "maintenance.end", body.location_id, "", device)
     return messages.MaintenanceEndReply(ended=ended)
@@ -230,7 +230,7 @@ def _parse(field: str, text: str, zone: str) -> datetime:
         raise invalid_field(field, str(error)) from None
 
 
-def _at(context: RequestContext, location_id: str) -> tuple[str, str]:
+def _location_key(context: RequestContext, location_id: str) -> tuple[str, str]:
     return context.organization_id, location_id
 
 

@@ -18,6 +18,7 @@ from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12
+"""Maximum number of newest reports in the summary."""
 SUMMARY = load_only(
     *LINE_COLUMNS,
     Report.organization_id,

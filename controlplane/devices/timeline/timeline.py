@@ -25,6 +25,7 @@ SIGNS: Final[dict[str, str]] = {
     "closed": "·",
     "unknown": " ",
 }
+"""The character of each state in the line of a timeline."""
 
 
 class TimelineCell(Tolerant):
