@@ -26,7 +26,7 @@ SPAN_DAYS: Final = 8
 NO_SNAPSHOT: Final = 0
 NO_METHOD: Final = 0
 NO_UNIT: Final = ""
-"""These values replace a missing snapshot, payment method or unit in the primary key of a rollup."""
+"""These values replace a missing snapshot, method or unit in the primary key of a rollup."""
 
 Key = tuple[Any, ...]
 
