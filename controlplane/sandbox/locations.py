@@ -90,7 +90,7 @@ def create_locations(session: Session, plan: Plan) -> tuple[list[Venue], list[Me
         Organization(
             id=plan.organization_id,
             name="Sandbox Hospitality",
-            sandbox=plan.to_json(),
+            sandbox=plan.written(),
             created_at=plan.began,
         )
     )

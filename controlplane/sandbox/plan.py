@@ -47,7 +47,7 @@ class Plan:
         midnight = datetime.combine(self.until, datetime.min.time(), UTC)
         return midnight - timedelta(days=self.days + 1)
 
-    def to_json(self) -> dict[str, Any]:
+    def written(self) -> dict[str, Any]:
         """Return the plan as it is stored with the organization."""
         return asdict(self) | {"until": self.until.isoformat()}
 
