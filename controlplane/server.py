@@ -20,7 +20,7 @@ from controlplane.storage.database import Database
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
 from controlplane.web.long_calls import LongCalls
-from controlplane.web.observability.listener import MetricsListener, beside
+from controlplane.web.observability.listener import MetricsListener, with_metrics
 from controlplane.web.observability.logs import Format, set_up_logging
 from controlplane.web.observability.metrics import share_between_workers
 from controlplane.web.protocol import bounded_protocol
@@ -174,7 +174,7 @@ def serve(
         core.sign_in_links = links or core.sign_in_links
         app = build_app(core)
         config = uvicorn.Config(
-            app if metrics is None else beside(app, core, metrics.port),
+            app if metrics is None else with_metrics(app, core, metrics.port),
             log_config=None,
             access_log=False,
             server_header=False,

@@ -246,7 +246,7 @@ DEFECTS: Final = (
     Defect(
         "tenant", "the report of another organization is confirmed to any caller who knows its id",
         "controlplane/remote_control/submission.py",
-        '    context.visit(report.organization_id, report.location_id, "report")\n', "",
+        '    context.require_access(report.organization_id, report.location_id, "report")\n', "",
         "tests/unit/controlplane/remote_control/test_submission.py",
     ),
     Defect(

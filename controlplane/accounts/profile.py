@@ -80,7 +80,7 @@ def create_key(context: RequestContext, body: messages.KeyCreateRequest) -> mess
     user, caller = _user(context, lock=True), context.caller
     if body.can_write and not caller.can_write:
         raise read_only_key()
-    if not all(caller.may_visit(each) for each in body.locations):
+    if not all(caller.has_access_to(each) for each in body.locations):
         raise foreign_location()
     require_known(context, body.locations)
     keys_max = KEYS_MAX if caller.can_write else VIEWER_KEYS_MAX

@@ -93,7 +93,7 @@ def days_of(
 def query_location(context: RequestContext, location_id: str) -> QueryLocation:
     """Return a location of the organization. Raises a refusal if the caller has no access to it."""
     # Access is checked first, so that the reply does not reveal whether a foreign location exists.
-    context.visit(context.organization_id, location_id, "location")
+    context.require_access(context.organization_id, location_id, "location")
     wanted = {"organization_id": context.organization_id, "location_id": location_id}
     row = context.session.execute(_LOCATION, wanted).first()
     if row is None:

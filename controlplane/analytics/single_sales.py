@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from controlplane.analytics.reading import DayRange, Part, SumsByColumns
 from controlplane.figures.local_time import HOURS
 from controlplane.figures.sums import DaySums, ItemSums
-from controlplane.merchant.rebuild import FACTS, Fact, summed
+from controlplane.merchant.rebuild import SUMMANDS, Summand, summed
 from controlplane.storage.merchant.merchant_tables import Employee
 from controlplane.storage.merchant.rollup_tables import DayRollup, ItemDayRollup
 
@@ -47,7 +47,7 @@ def sums_of_sales(
     ids = {row.position: row.id for row in session.execute(query)}
     keys = ("currency", *columns)
     for day_range in day_ranges:
-        parts = [_part(fact, day_range) for fact in FACTS[_ROLLUPS[of]]]
+        parts = [_part(summand, day_range) for summand in SUMMANDS[_ROLLUPS[of]]]
         for row in session.execute(text(summed(parts, keys, of._fields))):
             values = dict(zip(keys, row, strict=False))
             currency = values.pop("currency")
@@ -56,20 +56,20 @@ def sums_of_sales(
             yield currency, values, of(*row[len(keys) :])
 
 
-def _part(fact: Fact, day_range: DayRange) -> tuple[Fact, str]:
-    """Return ``fact`` with the keys ``employee`` and ``hour``, and the SQL condition for locations
-    and days.
+def _part(summand: Summand, day_range: DayRange) -> tuple[Summand, str]:
+    """Return ``summand`` with the keys ``employee`` and ``hour``, and the SQL condition for
+    locations and days.
     """
-    row = fact.key["location"].partition(".")[0]
+    row = summand.key["location"].partition(".")[0]
     timestamp = {"s": "initiated_at", "r": "refunded_at"}[row]
     locations = ", ".join(f"{location:d}" for location in day_range.locations) or "NULL"
     first, last = day_range.days.first, day_range.days.last
     began, ended = (first - AROUND) * DAY_US, (last + 1 + AROUND) * DAY_US
     condition = (
-        f"{fact.key['location']} IN ({locations})"
-        f" AND {fact.key['day']} BETWEEN {first:d} AND {last:d}"
+        f"{summand.key['location']} IN ({locations})"
+        f" AND {summand.key['day']} BETWEEN {first:d} AND {last:d}"
         # The line before selects the days. This one lets the database use the index.
         f" AND {row}.{timestamp} BETWEEN {began:d} AND {ended:d}"
     )
-    key = fact.key | {"employee": f"{row}.employee", "hour": f"{row}.local_hour % {HOURS}"}
-    return replace(fact, key=key), condition
+    key = summand.key | {"employee": f"{row}.employee", "hour": f"{row}.local_hour % {HOURS}"}
+    return replace(summand, key=key), condition

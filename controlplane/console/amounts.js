@@ -86,12 +86,12 @@ export function notes(coverage, of) {
   const { saleUnknownTaxLineCount: lines, refundUnknownTaxCount: refunds } = coverage;
   add(lines, `${plural(lines, "sold line")} ${lines === 1 ? "has" : "have"} an unknown tax.`);
   add(refunds, `${plural(refunds, "refund")} ${refunds === 1 ? "has" : "have"} an unknown tax.`);
-  const { missingSaleSnapshotCount: bare, unresolvedImportedOrderCount: open } = coverage;
-  add(bare, `${plural(bare, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines. The figures include the amount, but no tax and no articles.`);
-  add(open, `${plural(open, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${open === 1 ? "is" : "are"} not resolved and not included in the figures.`);
-  const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: blind } = coverage;
+  const { missingSaleSnapshotCount: withoutLines, unresolvedImportedOrderCount: unresolved } = coverage;
+  add(withoutLines, `${plural(withoutLines, "sale")} (${of(coverage.missingSaleSnapshotCents)}) came without lines. The figures include the amount, but no tax and no articles.`);
+  add(unresolved, `${plural(unresolved, "imported order")} (${of(coverage.unresolvedImportedOrderCents)}) ${unresolved === 1 ? "is" : "are"} not resolved and not included in the figures.`);
+  const { undatedRefundPaymentCount: undated, refundUnknownComponentsCount: undivided } = coverage;
   add(undated, `${plural(undated, "refund")} (${of(coverage.undatedRefundCents)}) ${undated === 1 ? "has" : "have"} no date and ${undated === 1 ? "is" : "are"} not subtracted.`);
-  add(blind, `Only the total amount of ${plural(blind, "refund")} is known. It is counted as a refund of goods.`);
+  add(undivided, `Only the total amount of ${plural(undivided, "refund")} is known. It is counted as a refund of goods.`);
   if (!coverage.vatComplete) sentences.push("Therefore the VAT is unknown.");
   return sentences;
 }

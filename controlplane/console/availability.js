@@ -1,5 +1,5 @@
 // Marks the view while the service does not answer: a message has the time of the content, states lose their colours,
-// and buttons are off.
+// and buttons are disabled.
 
 import { element } from "./elements.js";
 
@@ -41,7 +41,7 @@ export function updateButtons() {
   }
 }
 
-// Ignores clicks on buttons that are off.
+// Ignores clicks on the buttons that `updateButtons` has disabled.
 export function prepareOutages() {
   at("view").addEventListener("click", (event) => {
     if (event.target.closest("button[data-off]")) event.stopPropagation();

@@ -7,10 +7,10 @@ export function changesSection(changes) {
   if (!changes.length) return null;
   return element("section", { id: "changes" },
     element("h2", {}, "What changed"),
-    element("div", { class: "cards" }, ...changes.map(since)));
+    element("div", { class: "cards" }, ...changes.map(changesOf)));
 }
 
-const since = (each) => element("div", { class: "change" },
+const changesOf = (each) => element("div", { class: "change" },
   element("p", {},
     element("a", { class: "name", href: `#/report/${each.reportId}` }, `${each.kind} report`), " ",
     element("span", { class: "sub" }, "since ",

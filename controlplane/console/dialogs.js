@@ -2,8 +2,8 @@
 
 const unfinished = new WeakMap();
 
-// The view may be replaced while the dialog is open. Therefore, when the dialog closes, the element that had
-// the focus is found by its id.
+// Opens a dialog. `closed` is called after the dialog has closed. The view may be replaced while the dialog
+// is open. Therefore, when the dialog closes, the element that had the focus is found by its id.
 export function openDialog(dialog, closed) {
   const opener = document.activeElement?.id;
   // The close event arrives with a delay, when the dialog may already be open again.

@@ -82,16 +82,16 @@ function more() {
 function total(rows, at, left) {
   const currencies = totalOf(rows.map(({ pulse }) => pulse));
   const sum = `The sum of ${left ? `the ${plural(rows.length, "listed location")}` : plural(rows.length, "location")}`;
-  return sheet("All locations", `#/${ALL}`, sum, currencies, untilNow(commonZone(rows.map(({ venue }) => venue)), at));
+  return entry("All locations", `#/${ALL}`, sum, currencies, untilNow(commonZone(rows.map(({ venue }) => venue)), at));
 }
 
 function card({ venue, pulse }, at) {
   const { locationId, name, timeZone } = venue;
   const zone = venue.fellBackToUtc ? "UTC because no valid time zone is set" : timeZone;
-  return sheet(name, `#/figures/${encodeURIComponent(locationId)}`, `${clock(timeZone, at)}, ${zone}`, pulse.currencies, untilNow(timeZone, at));
+  return entry(name, `#/figures/${encodeURIComponent(locationId)}`, `${clock(timeZone, at)}, ${zone}`, pulse.currencies, untilNow(timeZone, at));
 }
 
-const sheet = (name, href, sub, currencies, until) => element("li", {},
+const entry = (name, href, sub, currencies, until) => element("li", {},
   element("div", {},
     element("a", { class: "name", href }, name),
     element("p", { class: "sub" }, sub)),

@@ -34,7 +34,9 @@ const STREAMED_MAX = 200;
 const at = (id) => document.getElementById(id);
 const state = { data: null, at: "", pages: 1, problem: "", failures: 0, loadedAt: 0, tookMs: 0, isEntered: false };
 let timer = 0;
+// The time of the next refresh in milliseconds since 1970.
 let due = Infinity;
+// The number of the newest refresh. The result of an older refresh is ignored.
 let turn = 0;
 const NO_STREAM = { ids: null, stop: () => {} };
 let stream = NO_STREAM;
@@ -164,7 +166,7 @@ function render(wanted, data) {
   show(wanted.view);
   if (state.isEntered) at("view").focus({ preventScroll: true });
   state.isEntered = false;
-  entitle(view.title(data), wanted);
+  setTitle(view.title(data), wanted);
 }
 
 function show(name) {
@@ -172,7 +174,7 @@ function show(name) {
   updateButtons();
 }
 
-function entitle(title, wanted) {
+function setTitle(title, wanted) {
   document.title = `${title} · Venue control`;
   const current = currentLinkOf(wanted.view);
   for (const each of ["home", "devices", "printers", "figures"]) at(`nav-${each}`).ariaCurrent = each === current ? "page" : null;
@@ -244,7 +246,7 @@ function explainOutage(message, wanted) {
     state.data = null;
     at("view").dataset.view = "";
     at("view").replaceChildren(outagePage(message));
-    entitle("Not available", wanted);
+    setTitle("Not available", wanted);
   }
   showOutage(message, isSame ? state.loadedAt : 0);
 }
@@ -313,7 +315,8 @@ function confirmRevoke(device) {
 }
 
 function entered() {
-  // A user whose invitation cannot be used may sign in instead. The address must not stay that of the invitation.
+  // A user whose invitation cannot be used may sign in instead. The address must then no longer be
+  // the address of the invitation.
   if (codeOfInvitation()) history.replaceState(null, "", "/#/");
   state.isEntered = true;
   refresh();

@@ -32,11 +32,11 @@ export function showMembers(data, view, hooks) {
       element("ul", { class: "cards people", id: "invited" }, ...data.invitations.map((each) => invited(each, data.names, hooks)))) : null);
 }
 
-const isWhole = (member) => member.role === "owner" && !member.locations.length;
+const ownsAllLocations = (member) => member.role === "owner" && !member.locations.length;
 
 // The last owner with access to all locations cannot be changed or removed.
 function row(member, { members, names }, hooks) {
-  const isLast = isWhole(member) && members.filter(isWhole).length === 1;
+  const isLast = ownsAllLocations(member) && members.filter(ownsAllLocations).length === 1;
   return element("li", {},
     element("div", {},
       element("span", { class: "name" }, member.name), " ",

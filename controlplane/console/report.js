@@ -27,7 +27,7 @@ export function showReport(data, view, attempt) {
       element("span", { class: "hash mono", title: "SHA-256 of the report" }, detail.payloadHash.slice(0, 16)),
       savingMenu(data, name, attempt)),
     element("p", { class: "problem", role: "alert", id: "report-problem" }),
-    page === null ? without(detail) : frame(page, name)));
+    page === null ? emptyReport(detail) : frame(page, name)));
 }
 
 function savingMenu({ detail, page }, name, attempt) {
@@ -58,7 +58,7 @@ function frame(page, name) {
   return made;
 }
 
-function without(detail) {
+function emptyReport(detail) {
   const reason = detail.failureReason ? `: ${detail.failureReason.replace("-", " ")}` : "";
   const what = detail.outcome === "failed" ? "The device could report nothing" : "The report has no content that can be shown";
   return element("div", { class: "sheet" }, element("p", { class: "empty" }, `${what}${reason}.`));

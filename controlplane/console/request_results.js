@@ -5,7 +5,7 @@ import { dot, element, pill, replace } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
 
 const STREAMED_MAX = 200;
-const AGAIN_MS = 3000;
+const RETRY_MS = 3000;
 
 // Returns the table of these devices, and a function that sets the result of one device.
 export function resultTable(rows) {
@@ -44,7 +44,7 @@ async function followPart(ids, requests, show, signal) {
       if (error.status === 401) break;  // the next load of the page shows the form to sign in
       // After any other error, the stream is opened again, as long as the dialog is open.
     }
-    if (!signal.aborted && ids.some((id) => requests.has(id))) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    if (!signal.aborted && ids.some((id) => requests.has(id))) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
   control.abort();
 }

@@ -15,9 +15,10 @@ const COMPARED_MAX = 40;  // with more locations, the net until now is not compa
 const DAY_MS = 86400000;
 const GAP = 32;
 const HALF_MIN = 384;
-const watcher = new ResizeObserver(() => again());
-let again = () => {};
-let problem = { at: "", text: "" };  // of the last attempt to save sales, with the address where it was made
+const watcher = new ResizeObserver(() => redrawIfResized());
+let redrawIfResized = () => {};
+// The problem of the last attempt to save sales, and the address of the page on which the user tried it.
+let problem = { at: "", text: "" };
 
 export async function fetchVenue({ id, period }) {
   const { venues } = await callConsole("venues");
@@ -54,7 +55,7 @@ export function showVenue(data, view) {
   const sheet = document.getElementById("venue");
   const drawn = () => draw(data, sheet);
   let width = roomOf(sheet);
-  again = () => {
+  redrawIfResized = () => {
     if (!sheet.isConnected) return watcher.disconnect();
     if (roomOf(sheet) === width) return;
     width = roomOf(sheet);

@@ -3,7 +3,7 @@
     python -m controlplane.demo.child MODULE [ARGUMENT ...]
 
 Standard input is a pipe to which the parent never writes. The program stops when the parent closes
-its end of the pipe. If the parent is killed, the kernel closes it.
+its end of the pipe. If the parent is killed, the kernel closes this end.
 """
 
 import os

@@ -14,7 +14,7 @@ from controlplane.client.errors import CommandError
 LOCK: Final = "demo.lock"
 ENDS_WITHIN_S: Final = 5.0
 """The processes of a killed demo end by themselves within this time. Until then they hold the lock
-of its directory.
+of the demo's directory.
 """
 
 _POLL_S: Final = 0.1
@@ -29,7 +29,7 @@ def claim_directory(home: Path) -> Iterator[int]:
         inherited the descriptor has ended.
 
     Raises:
-        CommandError: Another demo uses the directory, or it contains files that are not a demo's.
+        CommandError: Another demo uses the directory, or it contains files of a different program.
     """
     try:
         home.mkdir(parents=True, mode=0o700, exist_ok=True)

@@ -28,8 +28,8 @@ class Environment:
         description: What is simulated, for the user.
         network: The content of the ``[network]`` section of the agent's configuration.
         variables: The agent's environment variables.
-        outside: If the demo's process entered a network namespace, a socket that is bound in the
-            machine's own network, where the browser runs. The caller closes it.
+        outside: A socket that is bound in the machine's own network, where the browser runs. Empty
+            unless the demo's process entered a network namespace. The caller closes the socket.
     """
 
     description: str
@@ -68,7 +68,7 @@ def set_up_environment(processes: Processes, *, is_real: bool) -> Environment:
 def why_no_lan() -> str | None:
     """Return why a LAN cannot be simulated here, or None if it can.
 
-    A child process tries to create one, because a process cannot leave a network namespace.
+    A child process tries to create a LAN, because a process cannot leave a network namespace.
     """
     if sys.platform != "linux":
         return f"{sys.platform} has no network namespaces"
@@ -141,7 +141,7 @@ def _start_lan(processes: Processes) -> socket.socket:
     """Enter a network namespace and simulate the venue's devices there.
 
     Returns:
-        A socket that was bound before, in the machine's own network.
+        A socket in the machine's own network. It was bound before the process left this network.
     """
     from controlplane.demo.lan.tap import open_tap  # Linux only
 

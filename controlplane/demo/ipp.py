@@ -12,7 +12,7 @@ IDLE, STOPPED = 3, 5
 """Values of printer-state (RFC 8011, section 5.4.11)."""
 
 _END: Final = b"\x03"
-_GREETING: Final = (
+_OPERATION_ATTRIBUTES: Final = (
     (CHARSET, "attributes-charset", "utf-8"),
     (LANGUAGE, "attributes-natural-language", "en"),
 )
@@ -29,7 +29,7 @@ def http_response(*groups: Group, status: int = OK) -> bytes:
 
 def response(*groups: Group, status: int = OK) -> bytes:
     parts = [struct.pack("!BBHI", 1, 1, status, 1)]
-    for tag, attributes in ((OPERATION_GROUP, _GREETING), *groups):
+    for tag, attributes in ((OPERATION_GROUP, _OPERATION_ATTRIBUTES), *groups):
         parts += [bytes([tag]), *map(_attribute, attributes)]
     return b"".join((*parts, _END))
 

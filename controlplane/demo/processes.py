@@ -82,7 +82,10 @@ class Processes:
         return process
 
     def wait_for_line(self, name: str, process: Process, pattern: str) -> str:
-        """Wait for a line of output and return its first group. Raises CommandError."""
+        """Wait for a line of output that matches ``pattern``, and return the first group.
+
+        Raises CommandError.
+        """
         output, line = self.home / f"{name}.out", re.compile(rf"^{pattern}\n", re.MULTILINE)
         failure = f"the {name} did not start: see {self.home / name}.log"
         return wait_for(lambda: line.search(output.read_text()), process, failure)[1]

@@ -18,7 +18,7 @@ _PRINTING: Final = "_pdl-datastream._tcp"
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A print queue of the till. ``waiting_s`` is the age of the job in it, or 0 without a job."""
+    """A print queue of the till. ``waiting_s`` is the age of its job, or 0 without a job."""
 
     name: str
     info: str

@@ -18,7 +18,7 @@ class EventStream:
         self.wake()
 
     async def wait(self, within_s: float) -> None:
-        """Wait until `wake` is called, at most ``within_s``."""
+        """Wait until `wake` is called, but at most ``within_s`` seconds."""
         # A timer and an event cost less than `asyncio.timeout`, and streams wait most of the time.
         timer = asyncio.get_running_loop().call_later(within_s, self.wake)
         try:

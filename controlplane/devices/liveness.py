@@ -20,6 +20,7 @@ from controlplane.storage.statements import change_rows, in_steps
 from controlplane.storage.tables import Device
 
 NO_DEVICE: Final = UUID(int=0)
+"""An instance id that no device has."""
 BY_STATE: Final[Mapping[State, Collection[int]]] = {
     "offline": OFFLINE,
     "closed": {Priority.CLOSED, Priority.NEVER_CONNECTED},
@@ -104,7 +105,8 @@ def _maybe_outdated(
 ) -> Iterable[DeviceRow]:
     """Return the devices that are not online and whose stored priority may be out of date.
 
-    For example, their location has opened or their maintenance window has ended since then.
+    For example, their location has opened or their maintenance window has ended since the priority
+    was stored.
     """
     groups = session.execute(
         select(Device.organization_id, Device.location_id, Device.priority)

@@ -66,7 +66,7 @@ def read_report(context: RequestContext, body: ReportDetailRequest) -> ReportDet
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         raise not_found("report")
-    context.visit(report.organization_id, report.location_id, "report")
+    context.require_access(report.organization_id, report.location_id, "report")
     return record_of(ReportDetail, report, payload=payload_of(report))
 
 

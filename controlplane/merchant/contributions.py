@@ -22,9 +22,11 @@ from controlplane.storage.merchant.rollup_tables import (
 )
 
 SPAN_DAYS: Final = 8
+"""Number of days in a row of `ItemSpanRollup`."""
 NO_SNAPSHOT: Final = 0
 NO_METHOD: Final = 0
 NO_UNIT: Final = ""
+"""These values replace a missing snapshot, method or unit in the primary key of a rollup."""
 
 Key = tuple[Any, ...]
 
@@ -53,7 +55,7 @@ class RollupKey:
 
 
 class Contributions:
-    """The sums to add: for each rollup, and for each primary key of a row of that rollup."""
+    """The sums to add to each rollup, by the primary key of the row."""
 
     def __init__(self) -> None:
         self._sums: dict[Any, dict[Key, Any]] = {rollup: {} for rollup in ROLLUPS}

@@ -1,7 +1,7 @@
 """Sets the names of organizations and locations, and the time zones of locations.
 
-The table `Location` has one name and one time zone of a location, for its devices and its sales.
-Only this module changes them.
+The table `Location` has one name and one time zone for each location. They apply to the devices and
+to the sales of the location. Only this module changes names and time zones.
 """
 
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ LocationKey = tuple[str, str]
 
 
 def name_organization(session: Session, organization_id: str, name: str, now: datetime) -> None:
-    """Set the name of an organization. Creates its row if there is none."""
+    """Set the name of an organization. Creates the row of the organization if it is missing."""
     row = session.get(Organization, organization_id)
     if row is None:
         row = Organization(id=organization_id, name=name, created_at=now)
@@ -31,20 +31,20 @@ def name_organization(session: Session, organization_id: str, name: str, now: da
 
 
 def name_location(session: Session, location_key: LocationKey, name: str, now: datetime) -> None:
-    """Set the name of a location. Creates its row if there is none."""
+    """Set the name of a location. Creates the row of the location if it is missing."""
     if session.get(Organization, location_key[0]) is None:
         name_organization(session, location_key[0], location_key[0], now)
     _location(session, location_key, now).name = name
 
 
 def set_zone(session: Session, location_key: LocationKey, zone: str | None, now: datetime) -> bool:
-    """Set the time zone of a location to an IANA name, or to none.
+    """Set the time zone of a location. ``zone`` is an IANA name, or None for no time zone.
 
-    If the zone differs from the stored one, the local hours of its sales and refunds and its
-    rollups are computed again.
+    If the zone differs from the stored one, the rollups of the location and the local hours of its
+    sales and refunds are computed again.
 
     Returns:
-        True if the zone changed and the location has a currency, and therefore has figures.
+        True if the zone changed and the location has a currency. Only such a location has figures.
     """
     location = _location(session, location_key, now)
     if location.zone == zone:
@@ -83,7 +83,7 @@ def valid_zone(zone: str | None) -> str | None:
 
 
 def _location(session: Session, location_key: LocationKey, now: datetime) -> Location:
-    """Lock and return the row of a location. If there is none, create one without a currency."""
+    """Lock and return the row of a location. If it is missing, create it without a currency."""
     query = select(Location).where(
         Location.organization_id == location_key[0], Location.id == location_key[1]
     )

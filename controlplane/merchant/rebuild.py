@@ -31,7 +31,7 @@ MONEY_BACK: Final = "r.goods + r.fee + r.tip"
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Summand:
     """The sums that the rows of ``source`` add to a rollup.
 
     ``key`` and ``sums`` have an SQL expression for each column of the rollup. A column that is in
@@ -45,28 +45,28 @@ class Fact:
     sums: dict[str, str]
 
 
-FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
+SUMMANDS: Final[Mapping[Any, Sequence[Summand]]] = {
     rollup_tables.HourRollup: (
-        Fact("sales s", COMPLETED, SALE_HOUR,
+        Summand("sales s", COMPLETED, SALE_HOUR,
              {"gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1"}),
-        Fact(GIVEN_BACK, COMPLETED, SALE_HOUR, {"undone": "r.goods"}),
-        Fact(GIVEN_BACK, DATED, REFUND_HOUR, {"refund": "r.goods", "refund_count": "1"}),
+        Summand(GIVEN_BACK, COMPLETED, SALE_HOUR, {"undone": "r.goods"}),
+        Summand(GIVEN_BACK, DATED, REFUND_HOUR, {"refund": "r.goods", "refund_count": "1"}),
     ),
     rollup_tables.DayRollup: (
-        Fact("sales s", COMPLETED, SALE_DAY, {
+        Summand("sales s", COMPLETED, SALE_DAY, {
             "gross": "s.gross", "discount": "s.gross - s.total", "sale_count": "1",
             "pieces": "s.pieces", "municipality_fee": "s.municipality_fee", "tip": "s.tip",
             "sale_tax": "s.tax", "unknown_tax_lines": "s.unknown_tax_lines",
             "missing_count": MISSING.format(1), "missing_amount": MISSING.format("s.total"),
         }),
-        Fact("sales s", "s.status <> 'completed'", SALE_DAY,
+        Summand("sales s", "s.status <> 'completed'", SALE_DAY,
              {"unresolved_count": "1", "unresolved_amount": "s.total"}),
-        Fact(GIVEN_BACK, COMPLETED, SALE_DAY, {
+        Summand(GIVEN_BACK, COMPLETED, SALE_DAY, {
             "undone": "r.goods",
             "undated_count": "CASE WHEN r.local_hour IS NULL THEN 1 ELSE 0 END",
             "undated_amount": f"CASE WHEN r.local_hour IS NULL THEN {MONEY_BACK} ELSE 0 END",
         }),
-        Fact(GIVEN_BACK, DATED, REFUND_DAY, {
+        Summand(GIVEN_BACK, DATED, REFUND_DAY, {
             "refund": "r.goods", "refund_count": "1", "refunded_fee": "r.fee",
             "refunded_tip": "r.tip", "refund_tax": "COALESCE(r.tax, 0)",
             "refund_unknown_tax": "CASE WHEN r.tax IS NULL THEN 1 ELSE 0 END",
@@ -74,7 +74,7 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
         }),
     ),
     rollup_tables.ItemDayRollup: (
-        Fact(
+        Summand(
             "sale_lines l JOIN sales s ON s.position = l.sale"
             " JOIN line_snapshots n ON n.position = l.snapshot",
             COMPLETED,
@@ -82,9 +82,9 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
             {"quantity_milli": "l.quantity * n.unit_milli", "line_count": "1",
              "gross": "l.gross", "discount": "l.discount + l.share"},
         ),
-        Fact("sales s", f"{COMPLETED} AND NOT s.has_lines", SALE_DAY | {"snapshot": "0"},
+        Summand("sales s", f"{COMPLETED} AND NOT s.has_lines", SALE_DAY | {"snapshot": "0"},
              {"gross": "s.gross", "discount": "s.gross - s.total"}),
-        Fact(
+        Summand(
             f"{GIVEN_BACK} JOIN refund_lines b ON b.refund = r.position"
             " JOIN sale_lines l ON l.sale = r.sale AND l.number = b.line"
             " JOIN line_snapshots n ON n.position = l.snapshot",
@@ -92,7 +92,7 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
             REFUND_DAY | {"snapshot": "l.snapshot"},
             {"refunded_milli": "b.quantity * n.unit_milli", "refund": "b.amount"},
         ),
-        Fact(
+        Summand(
             GIVEN_BACK,
             f"{DATED} AND NOT EXISTS"
             " (SELECT 1 FROM refund_lines b WHERE b.refund = r.position)",
@@ -102,7 +102,7 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
     ),
     # The last two rollups are computed from ItemDayRollup, which has fewer rows than the sales.
     rollup_tables.UnitRollup: (
-        Fact(
+        Summand(
             "item_day_rollups s JOIN line_snapshots n ON n.position = s.snapshot",
             "s.line_count > 0",
             {"location": "s.location", "day": "s.day", "currency": "s.currency",
@@ -111,7 +111,7 @@ FACTS: Final[Mapping[Any, Sequence[Fact]]] = {
         ),
     ),
     rollup_tables.ItemSpanRollup: (
-        Fact(
+        Summand(
             "item_day_rollups s",
             "1 = 1",
             {"location": "s.location", "span": f"s.day / {SPAN_DAYS}",
@@ -131,10 +131,10 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
         For each table, the number of differences between the stored and the computed rows.
     """
     wrong = {}
-    for rollup, facts in FACTS.items():
+    for rollup, summands in SUMMANDS.items():
         table = rollup.__table__.name
         session.execute(text(f"DROP TABLE IF EXISTS fresh_{table}"))
-        fresh = _fresh(rollup, facts, location)
+        fresh = _fresh(rollup, summands, location)
         session.execute(text(f"CREATE TEMPORARY TABLE fresh_{table} AS {fresh}"))
         wrong[table] = _differences(session, table, location)
         if wrong[table]:
@@ -150,27 +150,28 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
     return wrong
 
 
-def summed(parts: Iterable[tuple[Fact, str]], keys: Sequence[str], sums: Sequence[str]) -> str:
-    """Return a query for the sums of facts, grouped by ``keys``.
+def summed(parts: Iterable[tuple[Summand, str]], keys: Sequence[str], sums: Sequence[str]) -> str:
+    """Return a query for the sums of summands, grouped by ``keys``.
 
-    The query sums up the rows of each fact separately, and then adds up the results, which are only
-    a few rows.
+    The query first sums up the rows of each summand separately. Then it adds up the results, which
+    are only a few rows.
 
     Args:
-        parts: Facts, each with an SQL condition that applies in addition to ``where`` of the fact.
+        parts: Summands, each with an SQL condition. The condition applies in addition to the
+            ``where`` of the summand.
     """
     groups = ", ".join(str(at) for at in range(1, len(keys) + 1))
     queries = []
-    for fact, condition in parts:
-        columns = [f"{fact.key[name]} AS {name}" for name in keys]
-        columns += [f"SUM({fact.sums.get(name, 0)}) AS {name}" for name in sums]
-        where = f"{condition} AND {fact.where}"
+    for summand, condition in parts:
+        columns = [f"{summand.key[name]} AS {name}" for name in keys]
+        columns += [f"SUM({summand.sums.get(name, 0)}) AS {name}" for name in sums]
+        where = f"{condition} AND {summand.where}"
         queries.append(
-            f"SELECT {', '.join(columns)} FROM {fact.source} WHERE {where} GROUP BY {groups}"
+            f"SELECT {', '.join(columns)} FROM {summand.source} WHERE {where} GROUP BY {groups}"
         )
     added = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in sums)
     names = ", ".join(keys)
-    return f"SELECT {names}, {added} FROM ({' UNION ALL '.join(queries)}) facts GROUP BY {names}"
+    return f"SELECT {names}, {added} FROM ({' UNION ALL '.join(queries)}) summands GROUP BY {names}"
 
 
 def _differences(session: Session, table: str, location: int | None) -> int:
@@ -184,10 +185,10 @@ def _differences(session: Session, table: str, location: int | None) -> int:
     )
 
 
-def _fresh(rollup: Any, facts: Sequence[Fact], location: int | None) -> str:
+def _fresh(rollup: Any, summands: Sequence[Summand], location: int | None) -> str:
     key = _key(rollup)
     sums = [name for name in _columns(rollup) if name not in key]
-    return summed([(fact, _within(location, "s.location")) for fact in facts], key, sums)
+    return summed([(summand, _within(location, "s.location")) for summand in summands], key, sums)
 
 
 def _within(location: int | None, column: str = "location") -> str:

@@ -46,7 +46,7 @@ class BodyReader:
         loop = asyncio.get_running_loop()
         async with self._turn:
             for _ in range(ATTEMPTS):
-                self._process = self._process or _started()
+                self._process = self._process or _start_process()
                 try:
                     return await loop.run_in_executor(self._process, _read, parse, body)
                 except BrokenProcessPool:
@@ -63,12 +63,12 @@ class BodyReader:
             self._process = None
 
 
-def _started() -> ProcessPoolExecutor:
+def _start_process() -> ProcessPoolExecutor:
     spawn = multiprocessing.get_context("spawn")  # forking a process with threads is not safe
-    return ProcessPoolExecutor(1, mp_context=spawn, initializer=settle_in)
+    return ProcessPoolExecutor(1, mp_context=spawn, initializer=prepare_child_process)
 
 
-def settle_in() -> None:
+def prepare_child_process() -> None:
     """Lower this process's priority, ignore signals to the group, and end with the service."""
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)

@@ -40,22 +40,25 @@ class Caller:
         return str(self.owner_id or self.key_id)
 
     @property
-    def asker_id(self) -> UUID:
+    def requester_id(self) -> UUID:
         """The id that pending requests store for their creator.
 
         For a session it is the id of its user, because pending requests outlive sessions.
         """
         return self.owner_id if self.kind == "session" and self.owner_id else self.key_id
 
-    def may_visit(self, location_id: str) -> bool:
+    def has_access_to(self, location_id: str) -> bool:
         return not self.locations or location_id in self.locations
 
     def may_see(self, organization_id: str, location_id: str) -> bool:
-        return organization_id == self.organization_id and self.may_visit(location_id)
+        return organization_id == self.organization_id and self.has_access_to(location_id)
 
 
-def cut(locations: Iterable[str], bounds: Iterable[str]) -> frozenset[str]:
-    """Return the locations that are in both sets. An empty set means all locations."""
+def intersect_locations(locations: Iterable[str], bounds: Iterable[str]) -> frozenset[str]:
+    """Return the locations that are in both sets, or `NOWHERE` if there is none.
+
+    An empty set in ``locations`` or ``bounds`` means all locations.
+    """
     wanted, permitted = frozenset(locations), frozenset(bounds)
     if not wanted or not permitted:
         return wanted or permitted

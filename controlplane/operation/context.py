@@ -26,9 +26,9 @@ class RequestContext:
         cursor_key: signs cursors.
         preferred_page_size: page size that the caller requested.
         address: network address of the caller.
-        woken: API keys whose command streams must be notified after the commit.
+        keys_to_notify: API keys whose command streams must be notified after the commit.
         changed: row keys (``Device.position``) of the devices that consoles must refresh.
-        taken: kind and outcome of each report that was stored, for the metrics.
+        stored_reports: kind and outcome of each report that was stored, for the metrics.
         is_reordered: whether the order of the device list may have changed.
     """
 
@@ -39,9 +39,9 @@ class RequestContext:
     cursor_key: bytes = b""
     preferred_page_size: int | None = None
     address: str = ""
-    woken: set[UUID] = field(default_factory=set)
+    keys_to_notify: set[UUID] = field(default_factory=set)
     changed: set[int] = field(default_factory=set)
-    taken: list[tuple[Kind, Outcome]] = field(default_factory=list)
+    stored_reports: list[tuple[Kind, Outcome]] = field(default_factory=list)
     is_reordered: bool = False
 
     @property
@@ -69,7 +69,7 @@ class RequestContext:
             organization_id=organization_id,
         )
 
-    def visit(self, organization_id: str, location_id: str, thing: str) -> None:
+    def require_access(self, organization_id: str, location_id: str, thing: str) -> None:
         """Raise a refusal if the caller has no access to the location.
 
         For a location of a different organization, the refusal is ``not_found(thing)``, for example
@@ -77,7 +77,7 @@ class RequestContext:
         """
         if organization_id != self.caller.organization_id:
             raise not_found(thing)
-        if not self.caller.may_visit(location_id):
+        if not self.caller.has_access_to(location_id):
             raise foreign_location()
 
     def visible(self, table: Any) -> ColumnElement[bool]:
@@ -94,7 +94,7 @@ class RequestContext:
         device = self.session.scalars(query.with_for_update() if lock else query).first()
         if device is None:
             raise not_found("device")
-        self.visit(device.organization_id, device.location_id, "device")
+        self.require_access(device.organization_id, device.location_id, "device")
         if lock:
             self.changed.add(device.position)
         return device
@@ -117,13 +117,13 @@ class RequestContext:
         query = select(Device).where(Device.binding_id == binding_id).with_for_update()
         device = self.session.scalars(query).first()
         if device is not None and device.revoked_at is None:
-            self.visit(device.organization_id, device.location_id, "binding")
+            self.require_access(device.organization_id, device.location_id, "binding")
             self.changed.add(device.position)
             return device
         binding = self.session.get(Binding, binding_id)
         if binding is None:
             raise not_found("binding")
-        self.visit(binding.organization_id, binding.location_id, "binding")
+        self.require_access(binding.organization_id, binding.location_id, "binding")
         raise conflict(
             "binding_revoked", "the binding was revoked or replaced by a newer one: enroll again"
         )

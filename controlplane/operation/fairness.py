@@ -26,7 +26,8 @@ AGAIN_S = 30
 """Shortest wait in seconds that a client is given when its stream is refused. The wait is random,
 up to twice this value (`spread`)."""
 FREE_S = 0.25
-"""Processor seconds of a usual call of the agent protocol. Most calls take a tenth of this."""
+"""Processor seconds of a call of the agent protocol that are not charged to the limit for large
+bodies. Most calls take a tenth of this."""
 QUEUE_AGAIN_S = 5
 """Shortest wait in seconds that a caller is given when the queue of its organization is full."""
 BUCKETS_MAX = 65_536
@@ -41,7 +42,7 @@ class _Bucket:
 
 
 class RateLimit:
-    """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s``.
+    """A token bucket for each key: at most ``burst`` tokens at once, then ``rate_per_s`` tokens.
 
     A token is a call, or a second of processor time. Use it from the event loop only.
 
@@ -174,8 +175,8 @@ class Fairness:
         """Charge a caller and its organization for the processor seconds of a call.
 
         Args:
-            free_s: processor seconds of a usual call. Further ones are also charged to the smaller
-                limit of the key, which is for large bodies.
+            free_s: processor seconds that are charged only to the usual limits. Further seconds are
+                also charged to a smaller limit of the key, which is for large bodies.
         """
         self._call_time.charge(caller.key_id, processor_s)
         self._organizations_call_time.charge(_readers_or_writers(caller), processor_s)
@@ -202,7 +203,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def turn(self, organization_id: str) -> AsyncIterator[None]:
-        """Wait until a call of the organization can start. It runs as long as the context lasts.
+        """Wait until a call of the organization can start. The call ends with the context.
 
         Raises a refusal if too many calls of the organization wait.
         """
@@ -262,7 +263,11 @@ class FairQueue:
 
 
 def _readers_or_writers(caller: Caller) -> tuple[str, bool]:
-    """Return the bucket of the caller's organization."""
+    """Return the key of the bucket of processor time that the caller uses.
+
+    In an organization, callers without a write grant share one bucket. Callers with a write grant
+    share another one.
+    """
     return caller.organization_id, caller.can_write
 
 

@@ -9,9 +9,10 @@ NICENESS: Final = 10
 
 
 def lower_priority() -> None:
-    """Lower the priority of this process, on Linux only that of this thread (setpriority(2)).
+    """Lower the priority of this process.
 
-    A sandbox may refuse the call. The work then has the usual priority.
+    On Linux, only the priority of this thread changes (setpriority(2)). A sandbox may refuse
+    the call. The work then has the usual priority.
     """
     if sys.platform != "win32":
         with contextlib.suppress(PermissionError):

@@ -60,9 +60,12 @@ CODES: Final[Mapping[int, tuple[str, ...]]] = {
 }
 """The codes of refusals, by HTTP status."""
 
-_OF_FIELDS: Final[Mapping[int, set[str]]] = {400: {"validation_error"}, 415: {"invalid_request"}}
+_IMPOSSIBLE_WITHOUT_BODY: Final[Mapping[int, set[str]]] = {
+    400: {"validation_error"},
+    415: {"invalid_request"},
+}
 """Codes that an operation without a body cannot return, by status."""
-_OF_BODIES: Final[Mapping[int, set[str]]] = {
+_IMPOSSIBLE_FOR_GET: Final[Mapping[int, set[str]]] = {
     400: {"invalid_request"},
     408: {"body_timeout"},
     413: {"body_too_large"},
@@ -77,7 +80,8 @@ class Operation:
 
     Attributes:
         name: unique in its area.
-        body: model of the JSON body, or of path and query of a GET; None if there is neither.
+        body: model of the JSON body. For a GET, model of the parameters in path and query. None if
+            the operation takes neither a body nor parameters.
         reply: type of the JSON reply.
         writes: whether it needs a write grant.
         is_public: whether it can be called without a credential.
@@ -119,7 +123,11 @@ class Operation:
             possible |= {"invalid_cursor"}
         if self.is_public:
             possible -= {"foreign_origin"}
-        impossible = _OF_BODIES if self.method == "GET" else {} if self.body else _OF_FIELDS
+        impossible: Mapping[int, set[str]] = {}
+        if self.method == "GET":
+            impossible = _IMPOSSIBLE_FOR_GET
+        elif self.body is None:
+            impossible = _IMPOSSIBLE_WITHOUT_BODY
         results = {
             status: sorted(possible.intersection(codes) - impossible.get(status, set()))
             for status, codes in CODES.items()
@@ -135,9 +143,9 @@ class Procedure(Operation):
         parse: returns the argument of ``run`` from the body, without the database. Raises a refusal
             if the body is invalid.
         requires_session: whether it requires a signed-in user, of any role.
-        is_long: whether it reads data and can take long, such as figures. Such operations run in
-            separate processes, so that heartbeats do not wait for them.
-        judges_role: whether ``run`` checks the role of a signed-in user itself, because the body
+        is_long: whether it only reads data and can take long, such as an operation for figures.
+            Such operations run in separate processes, so that heartbeats do not wait for them.
+        checks_role: whether ``run`` checks the role of a signed-in user itself, because the body
             names the organization. An API key still needs a write grant if ``writes`` is set.
     """
 
@@ -145,7 +153,7 @@ class Procedure(Operation):
     run: Run
     is_long: bool = False
     requires_session: bool = False
-    judges_role: bool = False
+    checks_role: bool = False
 
 
 def procedure(

@@ -35,10 +35,10 @@ class Order:
             return self._beyond(self.position, sort_key.position)
         try:
             value = self.value_at(sort_key)
-        except OverflowError:  # no row has a time that no datetime can represent
+        except OverflowError:  # the time in the cursor is out of range
             raise invalid_cursor() from None
         is_same = and_(self.column == value, self._beyond(self.position, sort_key.position))
-        # The bound is implied by the second condition, but with it the database can start at the
+        # The second condition implies the bound. With the bound, the database can start at the
         # right position of the index.
         bound = self.column <= value if self.is_descending else self.column >= value
         return and_(bound, or_(self._beyond(self.column, value), is_same))

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, and_, bindparam, select
 from sqlalchemy.orm import Session
 
-from controlplane.operation.caller import Caller, CredentialKind, cut
+from controlplane.operation.caller import Caller, CredentialKind, intersect_locations
 from controlplane.operation.errors import unauthenticated
 from controlplane.storage.account_tables import Membership, Role, SignInSession, User
 from controlplane.storage.oauth_tables import OAuthGrant, OAuthToken
@@ -70,25 +70,25 @@ def of_access_token(session: Session, token_hash: str, now: datetime) -> Caller 
     return None if row is None else _of_grant(row)
 
 
-def of_asker(
-    session: Session, asker_id: UUID, organization_id: str, now: datetime
+def of_requester(
+    session: Session, requester_id: UUID, organization_id: str, now: datetime
 ) -> Caller | None:
-    """Return the creator of a pending request: an API key or a member (`Caller.asker_id`).
+    """Return the creator of a pending request: an API key or a member (`Caller.requester_id`).
 
     Returns None if the key or the membership has ended.
     """
-    caller = callers(session, (asker_id,), now).get(asker_id)
+    caller = callers(session, (requester_id,), now).get(requester_id)
     if caller is not None:
         return caller
-    member = session.get(Membership, (asker_id, organization_id))
+    member = session.get(Membership, (requester_id, organization_id))
     if member is None:
         return None
     return Caller(
-        asker_id,
+        requester_id,
         organization_id,
         member.role in WRITING,
         frozenset(member.locations),
-        owner_id=asker_id,
+        owner_id=requester_id,
         role=member.role,
     )
 
@@ -174,7 +174,7 @@ def _of_key(row: Row[*tuple[Any, ...]]) -> Caller | None:
     if row.role is None or row.permissions_version is None:
         return None
     can_write = row.can_write and row.role in WRITING
-    return _of_member(row, "api_key", can_write, cut(row.locations, row.bounds))
+    return _of_member(row, "api_key", can_write, intersect_locations(row.locations, row.bounds))
 
 
 def _of_session(row: Row[*tuple[Any, ...]]) -> Caller:

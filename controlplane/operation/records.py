@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar
 from agent.wire.base import Model
 
 PRICE_MAX: Final = 2**63 - 1
-"""Largest price: int64 in the retail API. Each interface with prices returns it."""
+"""Largest price: int64 in the retail API. Every interface that returns prices can return it."""
 Record = TypeVar("Record", bound=Model)
 
 

@@ -65,7 +65,8 @@ def cancel(
 ) -> records.CancelPendingReply:
     """Cancel a pending request.
 
-    If its request was already created, this request stays: the contract has no way to cancel it.
+    If the pending request was already dispatched, its request is not cancelled: the contract has no
+    way to cancel a request.
     """
     query = (
         select(PendingRequest).where(PendingRequest.id == body.pending_request_id).with_for_update()
@@ -89,7 +90,7 @@ def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Seq
         # Each device is loaded separately, so that a device to which the caller has no access is
         # refused as in any other call.
         return [context.device(each) for each in dict.fromkeys(body.instance_ids)]
-    if body.location is not None and not context.caller.may_visit(body.location):
+    if body.location is not None and not context.caller.has_access_to(body.location):
         raise foreign_location()
     query = select(Device).where(context.visible(Device), Device.revoked_at.is_(None))
     if body.location is not None:
@@ -155,7 +156,7 @@ def _new(
         organization_id=device.organization_id,
         instance_id=device.instance_id,
         kind=body.kind,
-        requester_id=context.caller.asker_id,
+        requester_id=context.caller.requester_id,
         state="waiting",
         attempts=0,
         until=body.until,

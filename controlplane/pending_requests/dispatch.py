@@ -27,7 +27,7 @@ from controlplane.devices.requests.expiry import is_open
 from controlplane.operation.audit_entries import Credential, Event, actor_of, device_subject, note
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
-from controlplane.operation.permissions import of_asker
+from controlplane.operation.permissions import of_requester
 from controlplane.settings import Settings
 from controlplane.storage.account_tables import Membership
 from controlplane.storage.monitoring_tables import OPEN_PENDING, PendingRequest
@@ -41,11 +41,11 @@ class DispatchResult:
     """What a dispatch changed.
 
     Attributes:
-        woken: API keys whose command streams must be notified.
+        keys_to_notify: API keys whose command streams must be notified.
         changed: row keys (``Device.position``) of devices, by organization id.
     """
 
-    woken: set[UUID] = field(default_factory=set)
+    keys_to_notify: set[UUID] = field(default_factory=set)
     changed: dict[str, set[int]] = field(default_factory=dict)
 
 
@@ -129,16 +129,20 @@ def _move(dispatch: Dispatch, pending: PendingRequest, device: Device) -> None:
     if pending.state == "dispatched":
         _close(session, pending, now)
         return
-    asker = of_asker(session, pending.requester_id, pending.organization_id, now)
-    may_ask = asker is not None and asker.can_write and asker.may_visit(device.location_id)
-    if device.revoked_at is not None or asker is None or not may_ask:
+    requester = of_requester(session, pending.requester_id, pending.organization_id, now)
+    may_request = (
+        requester is not None
+        and requester.can_write
+        and requester.has_access_to(device.location_id)
+    )
+    if device.revoked_at is not None or requester is None or not may_request:
         pending.state = "revoked"
     elif pending.until <= now:
         pending.state = "expired"
     elif (answer := _answered_by(session, pending, device)) is not None:
         pending.state, pending.request_id = "done", answer
     else:
-        _ask(dispatch, pending, device, asker)
+        _dispatch(dispatch, pending, device, requester)
 
 
 def _close(session: Session, pending: PendingRequest, now: datetime) -> None:
@@ -168,7 +172,9 @@ def _answered_by(session: Session, pending: PendingRequest, device: Device) -> U
     return session.scalars(query.limit(1)).first()
 
 
-def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Caller) -> None:
+def _dispatch(
+    dispatch: Dispatch, pending: PendingRequest, device: Device, requester: Caller
+) -> None:
     request_id = uuid.uuid5(pending.id, str(pending.attempts))
     try:
         add_request(
@@ -176,7 +182,7 @@ def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Cal
             device,
             pending.kind,
             request_id=request_id,
-            requested_by=asker.user_id,
+            requested_by=requester.user_id,
             now=dispatch.now,
             settings=dispatch.settings,
         )
@@ -185,7 +191,8 @@ def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Cal
     note(
         dispatch.session,
         replace(
-            actor_of(dispatch.session, asker), credential=Credential("pending_request", pending.id)
+            actor_of(dispatch.session, requester),
+            credential=Credential("pending_request", pending.id),
         ),
         Event("request.create", device_subject(device), pending.kind),
         organization_id=device.organization_id,
@@ -193,4 +200,4 @@ def _ask(dispatch: Dispatch, pending: PendingRequest, device: Device, asker: Cal
     )
     pending.state, pending.request_id = "dispatched", request_id
     pending.attempts += 1
-    dispatch.result.woken.add(device.key_id)
+    dispatch.result.keys_to_notify.add(device.key_id)

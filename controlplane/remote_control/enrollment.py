@@ -55,7 +55,7 @@ class DescribedDevice(ChallengeRequest):
 
 def challenge(context: RequestContext, body: DescribedDevice) -> ChallengeReply:
     """Store the description of a device, and return a nonce to sign."""
-    if not context.caller.may_visit(body.location_id):
+    if not context.caller.has_access_to(body.location_id):
         raise foreign_location()
     row = Challenge(
         id=uuid.uuid4(),
@@ -77,7 +77,7 @@ def enroll(context: RequestContext, body: EnrollRequest) -> EnrollmentRecord:
         raise not_found("challenge")
     # Since the challenge, the permissions of the key's owner may have changed, or the session may
     # have switched to a different organization.
-    context.visit(row.organization_id, row.location_id, "challenge")
+    context.require_access(row.organization_id, row.location_id, "challenge")
     if row.signature is not None:
         return _repeat(context, row, body.signature)
     if context.now >= row.expires_at:
@@ -149,7 +149,7 @@ def _refuse_takeover(context: RequestContext, device: Device, row: Challenge) ->
     """Refuse to bind a device with a different device key, unless the device is revoked."""
     if device.public_key == row.public_key:
         return
-    if not context.caller.may_visit(device.location_id):
+    if not context.caller.has_access_to(device.location_id):
         raise foreign_location()
     if device.revoked_at is None:
         raise conflict(

@@ -42,13 +42,13 @@ class HeartbeatBatchResult:
 
     Attributes:
         replies: one for each heartbeat, in the same order.
-        woken: API keys to which a device was moved.
+        keys_to_notify: API keys to which a device was moved.
         seen: row keys (``Device.position``) of the devices, by organization id.
         returned: organizations with a device that is online again.
     """
 
     replies: list[HeartbeatReply | Refusal] = field(default_factory=list)
-    woken: set[UUID] = field(default_factory=set)
+    keys_to_notify: set[UUID] = field(default_factory=set)
     seen: dict[str, set[int]] = field(default_factory=dict)
     returned: set[str] = field(default_factory=set)
 
@@ -69,13 +69,13 @@ def store_heartbeats(
             result.replies.append(_refusal(session, heartbeat, now, settings))
             continue
         if device.key_id != heartbeat.caller.key_id:
-            is_silent = now - device.last_seen_at > settings.online_window
-            if not is_silent and _is_live(session, device.key_id, now):
+            was_offline = now - device.last_seen_at > settings.online_window
+            if not was_offline and _is_live(session, device.key_id, now):
                 result.replies.append(HeartbeatReply(last_seen_at=device.last_seen_at))
                 continue
             moved = update(Device).where(Device.position == device.position)
             change_rows(session, moved.values(key_id=heartbeat.caller.key_id))
-            result.woken.add(heartbeat.caller.key_id)
+            result.keys_to_notify.add(heartbeat.caller.key_id)
         if device.last_seen_at < now:
             seen[heartbeat.body.foreground].append(device.position)
             result.seen.setdefault(device.organization_id, set()).add(device.position)
@@ -85,7 +85,7 @@ def store_heartbeats(
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
     for foreground, positions in seen.items():
         if positions:
-            _see(session, positions, now, foreground=foreground)
+            _store_last_seen(session, positions, now, foreground=foreground)
     if back:
         mark_online(session, back)
         end_offline_intervals(session, back, now)
@@ -123,6 +123,8 @@ def _is_live(session: Session, key_id: UUID, now: datetime) -> bool:
     return caller is not None and caller.can_write
 
 
-def _see(session: Session, positions: list[int], now: datetime, *, foreground: bool) -> None:
+def _store_last_seen(
+    session: Session, positions: list[int], now: datetime, *, foreground: bool
+) -> None:
     statement = update(Device).where(Device.position.in_(positions))
     change_rows(session, statement.values(last_seen_at=now, foreground=foreground))

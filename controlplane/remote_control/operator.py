@@ -33,7 +33,7 @@ def create_request(context: RequestContext, body: CreateRequestRequest) -> Creat
         settings=context.settings,
     )
     context.note(Event("request.create", device_subject(device), body.kind))
-    context.woken.add(device.key_id)
+    context.keys_to_notify.add(device.key_id)
     return record_of(CreateRequestReply, request, version=PROTOCOL_VERSION, request_id=request.id)
 
 
@@ -51,5 +51,5 @@ def revoke(context: RequestContext, body: RevokeRequest) -> RevokeReply:
         forget_printers(context.session, device)
         end_offline_intervals(context.session, (device.position,), context.now)
         context.note(Event("device.revoke", device_subject(device)))
-        context.woken.add(device.key_id)
+        context.keys_to_notify.add(device.key_id)
     return RevokeReply(revoked=True)

@@ -1,4 +1,4 @@
-"""Limits of the size of reports in a day, for each device and each organization.
+"""Limits of the total size of the reports of a day, for each device and each organization.
 
 Without them, one API key could fill the disk. A refused report stays in the outbox of its device,
 which sends it again later. The sizes are counted in the transaction that stores the report.
@@ -20,20 +20,22 @@ from controlplane.storage.tables import Report, ReportVolume
 ROW_BYTES: Final = 1024
 """What a report needs in addition to its payload: its row, and its entries in indexes."""
 AGAIN_S: Final = 1800
-"""Longest wait in seconds that a device is given. The actual wait is random, up to twice this value
-(`spread`), so that devices do not return together at midnight. Agents wait an hour at most."""
+"""Longest wait in seconds before the random part is added. `spread` adds up to the same time again,
+so that devices do not return together at midnight. Agents wait an hour at most."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 DAY: Final = timedelta(days=1)
 
 
 def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> None:
-    """Add the size of a new report to the day. Raises a refusal if a limit was reached before.
+    """Add the size of a new report to the total of the day.
+
+    Raises a refusal if the total had already reached a limit.
 
     Call this last in the transaction, because other reports of the organization wait for its end.
     """
     settings, day = context.settings, (context.now - EPOCH) // DAY
     size = payload_bytes + ROW_BYTES
-    for instance, limit, whose in (
+    for instance, limit, sender in (
         (str(report.instance_id), settings.device_report_bytes, "this device"),
         ("", settings.organization_report_bytes, "this organization"),
     ):
@@ -41,7 +43,7 @@ def add_volume(context: RequestContext, report: Report, payload_bytes: int) -> N
         add_to(context.session, ReportVolume, [(*key, size)])
         if limit and _volume(context.session, key) - size >= limit:
             wait_s = math.ceil((EPOCH + (day + 1) * DAY - context.now).total_seconds())
-            reason = f"{whose} has sent its {limit} bytes of reports for today (UTC)"
+            reason = f"{sender} has sent its {limit} bytes of reports for today (UTC)"
             raise rate_limited(spread(min(wait_s, AGAIN_S)), reason)
 
 

@@ -1,8 +1,8 @@
 """Signatures of devices: Ed25519 over the nonce (RFC 8032).
 
-The contract does not define the encodings. Here the public key is its SubjectPublicKeyInfo in DER
-(RFC 8410, 44 bytes) in lower-case hex (88 characters). The signature has 64 bytes and is encoded in
-hex (128 characters) or base64. The signed message is the text of the nonce in UTF-8.
+The contract does not define the encodings. A public key is sent as SubjectPublicKeyInfo in DER
+(RFC 8410, 44 bytes), encoded in lower-case hex (88 characters). The signature has 64 bytes and is
+encoded in hex (128 characters) or base64. The signed message is the text of the nonce in UTF-8.
 """
 
 import base64

@@ -5,8 +5,8 @@ payload of its kind, within all limits. Any other value is stored as it is, and 
 and shown as a report without a payload.
 
 A repeated submission gets the same reply. A submission with a known report id and different content
-is refused. Both are checked before the binding, so that a device whose binding has ended still
-learns that its report arrived.
+is refused. Both checks come before the check of the binding, so that a device whose binding
+has ended still learns that its report arrived.
 """
 
 import hashlib
@@ -46,9 +46,9 @@ class Submission:
     """A valid report.
 
     Attributes:
-        body: the body without the report. A large body is parsed in a separate process, and the
-            report would have to be passed back.
-        payload: the report as canonical JSON, or ``null`` if there is none.
+        body: the body without the report, which ``payload`` contains. A process that parses a large
+            body would otherwise pass the report back twice.
+        payload: the report as canonical JSON, or ``null`` if the body has no report.
     """
 
     body: SubmitResultRequest
@@ -95,7 +95,7 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     request = _finish_request(context, body, device)
     report = _report(context, submission, device, request)
     context.session.add(report)
-    context.taken.append((report.kind, report.outcome))
+    context.stored_reports.append((report.kind, report.outcome))
     record_report(context, device, report)
     if submission.summary.content is not None:
         content = submission.summary.content
@@ -108,7 +108,7 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).first()
     if report is None:
         return None
-    context.visit(report.organization_id, report.location_id, "report")
+    context.require_access(report.organization_id, report.location_id, "report")
     return report
 
 

@@ -55,7 +55,7 @@ Percentage = Annotated[float, Field(ge=0, le=100, strict=False)]
 
 
 LEFT_OUT = Field(exclude_if=lambda value: value is None)
-"""An optional field that can be null. A client leaves it out."""
+"""An optional field that can be null. It is left out of the JSON if its value is None."""
 
 
 def _require_one(value: Any) -> Any:

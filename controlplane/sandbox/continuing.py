@@ -84,7 +84,7 @@ def continue_sales(
 def _add_refunds(
     session: Session, transaction: Transaction, position: int, since: datetime, until: datetime
 ) -> int:
-    """Write the refunds of a transaction that are due, and return their number.
+    """Write the due refunds of a transaction. Return the number of written refunds.
 
     Args:
         position: The position of the sale if it was just written, otherwise 0.

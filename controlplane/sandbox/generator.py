@@ -54,8 +54,11 @@ AWKWARD_HOURS: Final = (
 )
 """Relative number of sales in each hour of a day. The 25th hour exists only on days of 25 hours."""
 WEEKDAYS: Final = (90, 85, 90, 100, 125, 130, 80)
+"""Sales on each day of the week in percent of the average, Monday first."""
 FOREIGN: Final = {"AED": "EUR", "EUR": "AED"}
+"""The currency of a sale in a foreign currency, by the currency of the venue."""
 LINE_COUNTS: Final = (30, 30, 20, 12, 8)
+"""Percentage of the sales that have one line, two lines and so on, up to five."""
 PORTIONS: Final = (250, 375, 500, 750, 1000, 1250)
 """Quantities of articles sold by weight or volume, in thousandths."""
 
@@ -75,8 +78,8 @@ class DayGenerator:
         self.plan = plan
         self._catalog = catalog
         self._methods = methods
-        self._busy_until = tuple(accumulate(AWKWARD_HOURS if plan.is_awkward else HOURS))
-        self._weights = tuple(accumulate(offer.weight for offer in catalog.offers))
+        self._hour_weights = tuple(accumulate(AWKWARD_HOURS if plan.is_awkward else HOURS))
+        self._offer_weights = tuple(accumulate(offer.weight for offer in catalog.offers))
 
     def transactions(self, venue: Venue, day: int) -> Iterator[Transaction]:
         """Yield the day's transactions in chronological order."""
@@ -134,7 +137,9 @@ class DayGenerator:
         if rng.random() < 0.01:
             offer = rng.choice(self._catalog.irregular)
         else:
-            offer = self._catalog.offers[bisect(self._weights, rng.random() * self._weights[-1])]
+            offer = self._catalog.offers[
+                bisect(self._offer_weights, rng.random() * self._offer_weights[-1])
+            ]
         quantity = _quantity(rng, offer)
         discount = 0
         if rng.random() < 0.08:
@@ -196,7 +201,7 @@ class DayGenerator:
         if not length_us:
             return
         for _ in range(count):
-            hour = bisect(self._busy_until, rng.random() * self._busy_until[-1])
+            hour = bisect(self._hour_weights, rng.random() * self._hour_weights[-1])
             offset_us = (hour * 3_600_000_000 + rng.randrange(3_600_000_000)) % length_us
             for start, end in pieces:
                 if start + timedelta(microseconds=offset_us) < end:

@@ -80,7 +80,7 @@ def load(
 def _transactions(
     generator: DayGenerator, venues: Sequence[Venue], until: datetime
 ) -> Iterator[tuple[Transaction, Venue]]:
-    # Includes the day after the last one: east of UTC, it has begun already.
+    # The day after the last one is included, because it has already begun east of UTC.
     for day in range(generator.plan.first_day, generator.plan.last_day + 2):
         for venue in venues:
             for transaction in generator.transactions(venue, day):

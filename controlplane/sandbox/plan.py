@@ -69,7 +69,7 @@ class Plan:
 
 
 def id_at(created_at: datetime, rng: random.Random) -> uuid.UUID:
-    """Return an id that sorts by its timestamp (RFC 9562, version 7).
+    """Return an id that sorts by ``created_at`` (RFC 9562, version 7).
 
     New rows are then added at the end of an index, which is fast.
     """

@@ -1,4 +1,4 @@
-"""Runs a command of root as the service's user while it uses the service's database.
+"""Lets a command of root act as the service's user while the command uses the service's database.
 
 The service's user owns the database and its directory, and could have replaced files by links. A
 command that runs as this user cannot follow such a link to a file that only root may access. The

@@ -35,7 +35,7 @@ def require_safe_program(program: Path, owner: int) -> None:
         raise CommandError(f"not installed: users other than root can change {unsafe}", _FIX)
 
 
-def quoted(word: str) -> str:
+def quote(word: str) -> str:
     """Quote a word for ExecStart= (systemd.service(5), "Command lines")."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if escaped != word or " " in word else word

@@ -17,7 +17,7 @@ from typing import Final
 
 from controlplane.client.errors import ClosedError, CommandError
 from controlplane.service.paths import OPTIONS, RESOURCES, STATE, SYSUSERS, UNIT, USER
-from controlplane.service.program import command_line, quoted, require_safe_program
+from controlplane.service.program import command_line, quote, require_safe_program
 
 COMMAND_WITHIN_S: Final = 930
 """Timeout of a systemctl command. It is longer than the TimeoutStartSec of the unit."""
@@ -203,7 +203,7 @@ class SystemdService:
 def unit_text(command: tuple[str, ...]) -> str:
     """Return the unit with ``command`` instead of the packaged program."""
     text = (RESOURCES / UNIT).read_text()
-    words = " ".join(quoted(word) for word in command)
+    words = " ".join(quote(word) for word in command)
     return text.replace("ExecStart=/usr/bin/venue-control", f"ExecStart={words}", 1)
 
 

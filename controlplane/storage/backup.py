@@ -82,16 +82,16 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
         with copy.open("xb") as out:
             shutil.copyfileobj(backup, out)
         with closing(sqlite3.connect(copy)) as source:
-            _require_our_database(source)
+            _require_service_database(source)
             os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
             with closing(sqlite3.connect(database, timeout=_BUSY_S)) as target:
-                _require_alone(target)
-                kept = _keep(target, database, now)
+                _require_not_in_use(target)
+                kept = _save_previous(target, database, now)
                 source.backup(target)
     return kept
 
 
-def _require_our_database(source: sqlite3.Connection) -> None:
+def _require_service_database(source: sqlite3.Connection) -> None:
     try:
         (result,) = source.execute("PRAGMA integrity_check(1)").fetchone()
         if result != "ok":
@@ -110,7 +110,7 @@ def _require_our_database(source: sqlite3.Connection) -> None:
         raise BackupError(f"the backup cannot be used: {error}", error.hint) from error
 
 
-def _require_alone(target: sqlite3.Connection) -> None:
+def _require_not_in_use(target: sqlite3.Connection) -> None:
     """Raise BackupError if another process has the database open.
 
     In WAL mode, an exclusive lock fails while another process has the database open.
@@ -128,7 +128,7 @@ def _require_alone(target: sqlite3.Connection) -> None:
         ) from error
 
 
-def _keep(target: sqlite3.Connection, database: Path, now: datetime) -> Path | None:
+def _save_previous(target: sqlite3.Connection, database: Path, now: datetime) -> Path | None:
     if not target.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
         return None
     kept = database.with_name(f"{database.name}.before-{now:%Y%m%dT%H%M%SZ}")

@@ -11,7 +11,7 @@ Settings of SQLite:
 - BEGIN IMMEDIATE for transactions that write. A transaction that starts with a read and then writes
   cannot wait for the lock of another writer: SQLite refuses it at once.
 - A transaction waits at most ``busy_timeout_s`` for the lock of another program. After that, later
-  transactions do not wait, until one gets the lock: otherwise each of them would occupy a thread.
+  transactions fail at once until one gets the lock. Otherwise each of them would occupy a thread.
 """
 
 import os

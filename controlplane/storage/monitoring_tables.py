@@ -18,7 +18,7 @@ OPEN_PENDING: Final = ("waiting", "dispatched")
 
 
 class LocationHours(Base):
-    """When a location is open, in its own time zone (`merchant_tables.Location.zone`).
+    """The opening hours of a location, in its time zone (`merchant_tables.Location.zone`).
 
     ``opening_hours`` has lines in the format of `devices.locations.opening_hours`. None means that
     the location is always open.

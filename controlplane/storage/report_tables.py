@@ -1,4 +1,4 @@
-"""What the newest reports of the devices say, in a form that lists can filter and sort by."""
+"""The text and the printers of the devices' newest reports, for the search and for lists."""
 
 from datetime import datetime
 

@@ -48,7 +48,10 @@ def add_to(session: Session, rollup: Any, rows: Iterable[Row]) -> None:
 
 
 def advance_position(connection: Connection, table: Any) -> None:
-    """Set PostgreSQL's sequence of positions to the highest stored one. SQLite has no sequence."""
+    """Set PostgreSQL's sequence of positions to the highest stored position.
+
+    SQLite has no sequence.
+    """
     column = table.autoincrement_column
     if connection.dialect.name != "postgresql" or column is None or column.name != "position":
         return

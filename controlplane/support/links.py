@@ -22,8 +22,8 @@ from controlplane.support.messages import Link, LinkState
 
 TOKEN_LIFE: Final = timedelta(hours=24)
 KEPT: Final = timedelta(days=30)
-"""Time for which an expired or ended link is kept. Until then, a call with its token returns its
-state.
+"""Time for which an expired or ended link is kept. During this time, a call with the token of the
+link returns the state of the link.
 """
 LISTED_MAX: Final = 100
 """Maximum number of links in one reply."""

@@ -154,9 +154,9 @@ SUPPORT: Final = Area(
             routes.CONFIRM,
             confirm,
             writes=True,
-            judges_role=True,
+            checks_role=True,
             refusals=_ENDING | {"token_used"},
         ),
-        procedure(routes.DISCONNECT, disconnect, writes=True, judges_role=True, refusals=_ENDING),
+        procedure(routes.DISCONNECT, disconnect, writes=True, checks_role=True, refusals=_ENDING),
     ),
 )

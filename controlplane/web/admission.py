@@ -126,7 +126,7 @@ async def admit(
     authenticate: Authenticate = by_key_or_session,
     methods: Iterable[str] = POST,
     requires_session: bool = False,
-    judges_role: bool = False,
+    checks_role: bool = False,
     has_body: bool = True,
 ) -> Caller:
     """Return the caller of a request.
@@ -134,7 +134,7 @@ async def admit(
     Args:
         writes: whether the operation needs a write grant.
         requires_session: whether the operation requires a signed-in user, of any role.
-        judges_role: whether the operation itself checks the role of a signed-in user.
+        checks_role: whether the operation itself checks the role of a signed-in user.
         has_body: whether the operation takes a JSON body.
 
     Raises:
@@ -146,7 +146,7 @@ async def admit(
     core.fairness.admit(caller)
     if requires_session and caller.kind != "session":
         raise session_required()
-    checks_itself = requires_session or (judges_role and caller.kind == "session")
+    checks_itself = requires_session or (checks_role and caller.kind == "session")
     if writes and not caller.can_write and not checks_itself:
         raise read_only_key()
     if has_body:

@@ -36,11 +36,12 @@ CHANGES_LOOKBACK = timedelta(seconds=30)
 """How far back each poll searches for new requests. This covers slow transactions and small
 differences between the clocks of machines."""
 
-FORGOTTEN_EVERY_S = 3600.0
-SUMMED_UP_EVERY_S = 1.0
-SUMMED_UP_AGAIN_S = 3600.0
-"""Interval of the search for reports without a summary. It is repeated, because on PostgreSQL a
-process of an older release may still run at the same time and store such reports."""
+RETENTION_EVERY_S = 3600.0
+SUMMARY_PAUSE_S = 1.0
+"""Pause between two transactions that summarize old reports."""
+SUMMARIES_EVERY_S = 3600.0
+"""Interval of the search for reports without a summary. The search is repeated, because on
+PostgreSQL a process of an older release may still run at the same time and store such reports."""
 
 
 @asynccontextmanager
@@ -50,8 +51,8 @@ async def background(core: Core) -> AsyncIterator[None]:
         tasks = [
             _start("sweep", core.settings.sweep_interval_s, lambda: _sweep(core)),
             _start("watch", core.settings.sweep_interval_s, lambda: watch_fleet(core)),
-            _start("summaries", SUMMED_UP_AGAIN_S, lambda: _summarize_old_reports(core)),
-            _start("forgetting", FORGOTTEN_EVERY_S, lambda: _forget_old(core)),
+            _start("summaries", SUMMARIES_EVERY_S, lambda: _summarize_old_reports(core)),
+            _start("forgetting", RETENTION_EVERY_S, lambda: _forget_old(core)),
             _start("changes", core.settings.poll_interval_s, lambda: poll_changes(core)),
             *_start_retention(core),
         ]
@@ -77,10 +78,10 @@ async def background(core: Core) -> AsyncIterator[None]:
 def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
     settings = core.settings
     entries = (core, "entries of the audit log", delete_old_entries, settings.keep_audit_s)
-    yield _start("audit retention", FORGOTTEN_EVERY_S, partial(_delete_old, *entries))
+    yield _start("audit retention", RETENTION_EVERY_S, partial(_delete_old, *entries))
     if settings.keep_reports_s is not None:
         reports = (core, "reports and requests", delete_old, settings.keep_reports_s)
-        yield _start("retention", FORGOTTEN_EVERY_S, partial(_delete_old, *reports))
+        yield _start("retention", RETENTION_EVERY_S, partial(_delete_old, *reports))
 
 
 def _outboxes(settings: Settings) -> Iterator[Outbox]:
@@ -153,7 +154,7 @@ async def poll_changes(core: Core) -> None:
     changes = await core.read(work)
     core.keys.forget(changes.revoked, changes.versions, polled_at_s)
     changed = core.streams.changed(changes.versions)
-    core.feeds.notify((*changes.revoked, *changed, *changes.requested, *core.feeds.cut))
+    core.feeds.notify((*changes.revoked, *changed, *changes.requested, *core.feeds.truncated_keys))
     if changed:
         core.console_feeds.poll_again()
     uses = core.keys.take_uses()
@@ -164,16 +165,16 @@ async def poll_changes(core: Core) -> None:
 
 
 async def dispatch_pending_requests(core: Core) -> None:
-    """Send the pending requests of devices that are online again."""
+    """Dispatch the pending requests of devices that are online again."""
     now = core.clock()
 
     def work(session: Session) -> DispatchResult:
         result = dispatch_due(session, now, core.settings)
-        publish(session, result.woken, core.name)
+        publish(session, result.keys_to_notify, core.name)
         return result
 
     result = await core.write(work)
-    core.feeds.notify(result.woken)
+    core.feeds.notify(result.keys_to_notify)
     for organization_id, positions in result.changed.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=False)
 
@@ -206,9 +207,9 @@ async def _forget_old(core: Core) -> None:
 
 
 async def _summarize_old_reports(core: Core) -> None:
-    if count := await _in_steps(core, summarize_old_reports, pause_s=SUMMED_UP_EVERY_S):
+    if count := await _in_steps(core, summarize_old_reports, pause_s=SUMMARY_PAUSE_S):
         log.info("summarized %d reports of an older release", count)
-    await _in_steps(core, store_old_contents, pause_s=SUMMED_UP_EVERY_S)
+    await _in_steps(core, store_old_contents, pause_s=SUMMARY_PAUSE_S)
 
 
 async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> None:
@@ -220,7 +221,7 @@ async def _delete_old(core: Core, what: str, delete: Delete, keep_s: float) -> N
 async def _in_steps(core: Core, step: Callable[[Session], int], *, pause_s: float = 0.0) -> int:
     """Run ``step`` repeatedly, each time in its own transaction, until it returns 0.
 
-    Returns the sum of its results.
+    Returns the sum of the results.
     """
     total = 0
     while count := await core.write(step):

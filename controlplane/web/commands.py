@@ -77,9 +77,8 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
 def reconnect_ms(streams: int) -> int:
     """Return the time in milliseconds over which streams that end together should reconnect.
 
-    ``streams`` is their number.
-
-    It is sent as ``retry`` at the start of a stream and with each keep-alive comment.
+    The time is sent as ``retry`` at the start of a stream and with each keep-alive comment.
+    ``streams`` is the number of open streams.
     """
     return min(max(RECONNECT_MIN_MS, streams * 1000 // RECONNECTS_A_SECOND), RECONNECT_MAX_MS)
 

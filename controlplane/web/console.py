@@ -20,7 +20,7 @@ from agent.wire.payloads.by_kind import ReportPayload
 from controlplane.analytics.messages import FiguresQuery
 from controlplane.analytics.sales_table import sales_table
 from controlplane.devices.overview.records import ReportTableRequest
-from controlplane.devices.overview.report_changes import compared, earlier_than
+from controlplane.devices.overview.report_changes import compare_reports, previous_report
 from controlplane.devices.reading import read_report
 from controlplane.operation.bodies import parse_body
 from controlplane.operation.context import RequestContext
@@ -145,8 +145,8 @@ def _page_of(context: RequestContext, body: ReportDetailRequest) -> str:
     """Return the report as a page, with the changes since the previous report."""
     payload = _payload_of(read_report(context, body))
     report = context.session.scalars(select(Report).where(Report.id == body.report_id)).one()
-    earlier = earlier_than(context, report)
-    return report_page(payload, None if earlier is None else compared(earlier, payload))
+    earlier = previous_report(context, report)
+    return report_page(payload, None if earlier is None else compare_reports(earlier, payload))
 
 
 def _table_of(context: RequestContext, body: ReportTableRequest) -> str:

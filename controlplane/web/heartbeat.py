@@ -37,19 +37,19 @@ class HeartbeatEndpoint:
         caller = await admit(self._core, request, writes=True)
         with self._core.fairness.call(caller):
             heartbeat = await read_model(self._core, request, caller, HeartbeatRequest)
-            reply = await self._note(DeviceHeartbeat(caller, heartbeat))
+            reply = await self._store(DeviceHeartbeat(caller, heartbeat))
         await Response(encode(reply), media_type="application/json")(scope, receive, send)
 
-    async def _note(self, heartbeat: DeviceHeartbeat) -> HeartbeatReply:
+    async def _store(self, heartbeat: DeviceHeartbeat) -> HeartbeatReply:
         """Return the reply once the heartbeat is stored.
 
         Raises the refusal of this heartbeat, or the error of the transaction.
         """
-        noted: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
-        self._waiting.append((heartbeat, noted))
+        reply: asyncio.Future[HeartbeatReply] = asyncio.get_running_loop().create_future()
+        self._waiting.append((heartbeat, reply))
         if self._writing is None:
             self._writing = asyncio.create_task(self._write(), name="heartbeats")
-        return await noted
+        return await reply
 
     async def _write(self) -> None:
         try:
@@ -62,8 +62,8 @@ class HeartbeatEndpoint:
                     ).replies
                 except Exception as error:  # noqa: BLE001 - each caller gets the error
                     replies = [error] * len(taken)
-                for (_, noted), answer in zip(taken, replies, strict=True):
-                    _settle(noted, answer)
+                for (_, reply), answer in zip(taken, replies, strict=True):
+                    _settle(reply, answer)
         finally:
             self._writing = None
 
@@ -72,21 +72,21 @@ class HeartbeatEndpoint:
 
         def work(session: Session) -> HeartbeatBatchResult:
             result = store_heartbeats(session, heartbeats, now, settings)
-            publish(session, result.woken, self._core.name)
+            publish(session, result.keys_to_notify, self._core.name)
             return result
 
         result = await self._core.write(work, [each.caller for each in heartbeats])
-        self._core.feeds.notify(result.woken)
+        self._core.feeds.notify(result.keys_to_notify)
         for organization_id, seen in result.seen.items():
             is_reordered = organization_id in result.returned
             self._core.console_feeds.notify(organization_id, seen, is_reordered=is_reordered)
         return result
 
 
-def _settle(noted: asyncio.Future[HeartbeatReply], answer: HeartbeatReply | BaseException) -> None:
-    if noted.done():
+def _settle(reply: asyncio.Future[HeartbeatReply], answer: HeartbeatReply | BaseException) -> None:
+    if reply.done():
         return  # the caller has disconnected
     if isinstance(answer, BaseException):
-        noted.set_exception(answer)
+        reply.set_exception(answer)
     else:
-        noted.set_result(answer)
+        reply.set_result(answer)

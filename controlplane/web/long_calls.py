@@ -1,8 +1,9 @@
-"""Long calls, such as figures. They run in separate processes, in rotation between organizations.
+"""Long calls, such as queries for figures.
 
-Computing figures holds the interpreter lock. In a thread of the service, it would delay all other
-calls. The processes are started when they are needed, have a lower priority than the service, and
-are started again if they die. They end when the service ends, even if the service was killed.
+Long calls run in separate processes, in rotation between organizations. Computing figures holds the
+interpreter lock. In a thread of the service, it would delay all other calls. The processes are
+started when they are needed, have a lower priority than the service, and are started again if they
+die. They end when the service ends, even if the service was killed.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-from controlplane.operation.body_reader import ATTEMPTS, settle_in
+from controlplane.operation.body_reader import ATTEMPTS, prepare_child_process
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import unavailable
 from controlplane.operation.fairness import FairQueue
@@ -38,7 +39,7 @@ class Answer:
 
 
 class LongCall(Protocol):
-    """A call that can be pickled, as can its answer."""
+    """A long call. The call and its answer can be pickled."""
 
     @property
     def caller(self) -> Caller: ...
@@ -117,7 +118,7 @@ def _start_processes(count: int, database_url: str) -> ProcessPoolExecutor:
 
 def _begin(database_url: str, gc_threshold: tuple[int, int, int]) -> None:
     global _database  # noqa: PLW0603 - the state of this process
-    settle_in()
+    prepare_child_process()
     gc.set_threshold(*gc_threshold)
     _database = Database(database_url, connections=1)
 

@@ -67,7 +67,7 @@ class Endpoint:
                 methods=[other.method for other in operations],
                 writes=each.writes,
                 requires_session=each.requires_session,
-                judges_role=each.judges_role,
+                checks_role=each.checks_role,
                 has_body=each.has_body,
             )
             for each in operations
@@ -130,7 +130,7 @@ async def run(
         is_long: whether it can take long (`Procedure.is_long`). Then ``work``, ``finish`` and
             ``renew`` are functions of a module, because they run in a separate process.
         renew: reads the caller's permissions again inside the transaction.
-        free_s: processor seconds of a usual call (`Fairness.charge`).
+        free_s: processor seconds that are charged only to the usual limits (`Fairness.charge`).
     """
     call = Call(
         caller,
@@ -156,7 +156,7 @@ async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:
         def answer(session: Session) -> tuple[Any, RequestContext]:
             context = call.context(session)
             result = call.work(context, call.arguments)
-            publish(session, context.woken, core.name)
+            publish(session, context.keys_to_notify, core.name)
             return result, context
 
         result, context = transact("write" if writes else "read", answer)
@@ -164,8 +164,8 @@ async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:
         return call.finish(result), context
 
     finished, context = await core.run_for(call.caller, job, free_s=call.free_s)
-    core.feeds.notify(context.woken)
-    for kind, outcome in context.taken:
+    core.feeds.notify(context.keys_to_notify)
+    for kind, outcome in context.stored_reports:
         core.metrics.received(kind, outcome)
     core.console_feeds.notify(
         call.caller.organization_id, context.changed, is_reordered=context.is_reordered

@@ -1,10 +1,11 @@
 """The HTTP/1.1 protocol of uvicorn, with limits for connections that wait for their client.
 
-A client owes the head of a request, the rest of its body, or to read a reply. The caller is unknown
-until the head has arrived. Therefore the head must arrive soon and be small. The number of
-connections whose clients owe something is limited, in total and for each network. Beyond a limit,
-the connection that has waited longest is closed. A connection is also closed if its client reads
-nothing for a while, or sends many requests without waiting for the replies.
+A client owes something as long as the service waits for the head of a request, for the rest of its
+body, or until the client has read a reply. The caller is unknown until the head has arrived.
+Therefore the head must arrive soon and be small. The number of connections whose clients owe
+something is limited, in total and for each network. Beyond a limit, the connection that has waited
+longest is closed. A connection is also closed if its client reads nothing for a while, or sends
+many requests without waiting for the replies.
 """
 
 import asyncio
@@ -35,7 +36,7 @@ again (RFC 9112, section 9.3.2)."""
 ADDRESS_MAX: Final = 64
 _SILENT: Final = logging.Logger("silent", logging.CRITICAL)
 _RESET: Final = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
-"""SO_LINGER is on, with 0 seconds."""
+"""The value of SO_LINGER that resets a connection when it is closed: on, with 0 seconds."""
 
 
 def client_address(
@@ -63,7 +64,7 @@ class Awaited:
 
     Args:
         limit: maximum number of these connections.
-        network_limit: the same for the clients of one network.
+        network_limit: maximum number of these connections from one network.
     """
 
     def __init__(self, limit: int, network_limit: int) -> None:
@@ -99,8 +100,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._late: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._read_timer: asyncio.TimerHandle | None = None
         self._unread_bytes = 0
         self._awaited_bytes = 0
         self._awaited_max_bytes = HEAD_MAX_BYTES
@@ -124,7 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._awaited_bytes += len(data)
         super().data_received(data)
-        if self._late is None:
+        if self._head_timer is None:
             self._count()
         elif self._awaited_bytes > self._awaited_max_bytes:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
@@ -142,12 +143,12 @@ class BoundedProtocol(HttpToolsProtocol):
             super().send_400_response(msg)
 
     def on_headers_complete(self) -> None:
-        self._stop_waiting()
+        self._stop_awaiting_head()
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self.transport.is_closing() and not self.pipeline and self._late is None:
+        if not self.transport.is_closing() and not self.pipeline and self._head_timer is None:
             self._await_head()
 
     def pause_writing(self) -> None:
@@ -160,7 +161,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_awaiting_read()
-        self._stop_waiting()
+        self._stop_awaiting_head()
         self._limit_rest()
         # uvicorn notifies only the newest request of the connection, which may not have begun.
         if self._running is not None and not self._running.response_complete:
@@ -169,9 +170,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Reset the connection, because too many clients owe something, or this one too long."""
+        """Reset the connection.
+
+        Too many clients owe something, or this client has owed something for too long.
+        """
         self._stop_awaiting_read()
-        self._stop_waiting()
+        self._stop_awaiting_head()
         # Without a reset, the system would keep the data that the client does not read.
         if (connection := self.transport.get_extra_info("socket")) is not None:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
@@ -195,19 +199,21 @@ class BoundedProtocol(HttpToolsProtocol):
         self._awaited_bytes = 0
         has_more_body = self.cycle is not None and self.cycle.more_body
         self._awaited_max_bytes = HEAD_MAX_BYTES + (DISCARDED_MAX_BYTES if has_more_body else 0)
-        self._late = self.loop.call_later(HEAD_TIMEOUT_S, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
+        self._head_timer = self.loop.call_later(
+            HEAD_TIMEOUT_S, self._refuse, HTTPStatus.REQUEST_TIMEOUT
+        )
         self._count()
 
-    def _stop_waiting(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _stop_awaiting_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
         self._forget()
 
     def _await_read(self) -> None:
         self._unread_bytes = self.transport.get_write_buffer_size()
         timeout_s = self.settings.write_timeout_s
-        self._unread = self.loop.call_later(timeout_s, self._require_read)
+        self._read_timer = self.loop.call_later(timeout_s, self._require_read)
         self._count()
 
     def _require_read(self) -> None:
@@ -218,16 +224,16 @@ class BoundedProtocol(HttpToolsProtocol):
             self.give_up()
 
     def _stop_awaiting_read(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
+        if self._read_timer is not None:
+            self._read_timer.cancel()
+            self._read_timer = None
             self._count()
 
     def _count(self) -> None:
         """Count the connection as long as its client owes something."""
         request = self.cycle
         owes_body = request is not None and request.more_body and not request.response_complete
-        if self._late is None and self._unread is None and not owes_body:
+        if self._head_timer is None and self._read_timer is None and not owes_body:
             self._forget()
         elif not self._is_awaited:
             self._is_awaited = True
@@ -240,14 +246,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _network(self) -> str | None:
         """Return the network of the client. It is unknown before a proxy has sent a head."""
-        if self._peer_network is not None or self._late is not None:
+        if self._peer_network is not None or self._head_timer is not None:
             return self._peer_network
         proxies = self.settings.trusted_proxies
         address = client_address(self._peer, self.cycle.scope["headers"], proxies)
         return network_of(address) if address and address not in proxies else None
 
     def _refuse(self, status: HTTPStatus) -> None:
-        self._stop_waiting()
+        self._stop_awaiting_head()
         if not self.transport.is_closing():
             head = f"HTTP/1.1 {status.value} {status.phrase}\r\nConnection: close\r\n"
             self.transport.write(f"{head}Content-Length: 0\r\n\r\n".encode())

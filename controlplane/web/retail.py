@@ -51,9 +51,10 @@ WRONG_REFRESH_TOKEN: Final = (
     "The refresh_token in the body is not valid, has expired or was already used."
     f" Exchange the API key: POST {TOKENS}."
 )
-"""A 401 has no body. These sentences explain it in its header (RFC 6750, section 3). They do not
-reveal why a credential is not valid. RFC 6750 recommends to explain only a wrong credential, but a
-missing one is the most frequent mistake of a new client."""
+"""A reply with the status 401 has no body. These sentences explain the refusal in the header
+``WWW-Authenticate`` (RFC 6750, section 3). They do not reveal why a credential is not valid. RFC
+6750 recommends to explain only a wrong credential, but a missing credential is the most frequent
+mistake of a new client."""
 BODY_MAX_BYTES: Final = 4096
 TOKENS_PER_S: Final = 5
 TOKENS_BURST: Final = 50
@@ -86,7 +87,7 @@ async def by_access_token(core: Core, request: Request, _writes: bool) -> Caller
         key_id, family = keys.access_tokens.verify(token.strip(), core.clock())
     except InvalidTokenError:
         raise unauthenticated(REALM, WRONG_TOKEN) from None
-    # Not cached, so that all tokens of a family end as soon as the use of a stolen one is detected.
+    # Callers are not cached. All tokens of a family must end as soon as a stolen token is detected.
     caller = await core.read(partial(clients.caller_of, key_id=key_id, family=family))
     if caller is None:
         raise unauthenticated(REALM, WRONG_TOKEN)

@@ -124,7 +124,7 @@ def _location_ids(context: ToolContext, filters: RecordFilters) -> Sequence[str]
     if filters.locations is None:
         return sorted(context.caller.locations)
     for location_id in filters.locations:
-        context.visit(context.caller.organization_id, location_id, "location")
+        context.require_access(context.caller.organization_id, location_id, "location")
     return filters.locations
 
 

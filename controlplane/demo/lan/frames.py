@@ -144,7 +144,7 @@ def port_unreachable(packet: Ipv4) -> bytes:
 
 
 def _icmp_reply(packet: Ipv4, body: bytes) -> bytes:
-    """Return an ICMP reply to a packet. The checksum in ``body`` must be 0; it is filled in."""
+    """Return an ICMP reply to a packet. Adds the checksum, which must be 0 in ``body``."""
     body = body[:2] + checksum(body).to_bytes(2, "big") + body[4:]
     return ipv4(packet.destination, packet.source, ICMP, body)
 

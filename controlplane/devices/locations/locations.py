@@ -52,7 +52,7 @@ def set_location(
     """Set the time zone and the opening hours of a location.
 
     The opening hours are lines for `read_hours`. None means that the location is always open.
-    Returns whether sales figures were computed again, because the time zone changed.
+    Returns True if the time zone changed and the sales figures were therefore computed again.
 
     Raises:
         ValueError: the time zone or the hours are invalid.

@@ -100,7 +100,7 @@ class MaintenanceEndRequest(Exact):
     instance_id: Uuid | None
 
 
-class MaintenanceEnded(Tolerant):
+class MaintenanceEndReply(Tolerant):
     """``ended`` is the number of windows that were ended or canceled."""
 
     ended: int
@@ -110,11 +110,11 @@ class OrganizationNameRequest(Exact):
     name: Name
 
 
-class Named(Tolerant):
+class NameReply(Tolerant):
     name: str
 
 
-class Changed(Tolerant):
+class LocationHoursReply(Tolerant):
     """``recalculates`` is true if the sales figures of the location were computed again."""
 
     recalculates: bool

@@ -67,15 +67,15 @@ class OpeningHours:
 
         If it has been open for more than 8 days, return the time 8 days ago.
         """
-        for start, end in _around(self, now.date()):
+        for start, end in _spans_around(self, now.date()):
             if start <= now < end:
                 return max(start, now - LOOKBACK)
         return None
 
 
 @lru_cache(maxsize=4096)
-def _around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
-    """Return the open spans from 8 days before a day in UTC to one day after it.
+def _spans_around(hours: OpeningHours, day: date) -> tuple[Span, ...]:
+    """Return the open spans from 8 days before a day to the end of the following day, in UTC.
 
     The spans are cached, because all devices of a location need the same ones.
     """

@@ -57,9 +57,9 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
     """Return the locations that the caller may see, with their settings."""
     session, organization_id, caller = context.session, context.organization_id, context.caller
     known = known_locations(session, organization_id)
-    names = {each: name for each, name in known.items() if caller.may_visit(each)}
-    at = [(organization_id, each) for each in names]
-    clocks = zones(session, at)
+    names = {each: name for each, name in known.items() if caller.has_access_to(each)}
+    location_keys = [(organization_id, each) for each in names]
+    time_zones = zones(session, location_keys)
     hours = {
         row.location_id: row.opening_hours
         for row in session.scalars(select(LocationHours).filter_by(organization_id=organization_id))
@@ -73,7 +73,7 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
         messages.LocationRecord(
             location_id=each,
             name=name,
-            time_zone=clocks.get((organization_id, each)),
+            time_zone=time_zones.get((organization_id, each)),
             opening_hours=None if hours.get(each) is None else tuple(hours[each] or ()),
             maintenance=tuple(windows.get(each, ())),
             device_count=counts.get(each, 0),
@@ -93,15 +93,17 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
 
 def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.LocationAddReply:
     """Add a location, which is always open."""
-    _require_whole(context)
+    _require_all_locations(context)
     known = known_locations(context.session, context.organization_id)
     location_id = body.location_id or _unused_id(known)
     if location_id in known:
-        raise conflict("existing_entity_conflict", f"there is a location {location_id} already")
-    at = _at(context, location_id)
-    name_location(context.session, at, body.name, context.now)
+        raise conflict(
+            "existing_entity_conflict", f"the location id {location_id} is already in use"
+        )
+    location_key = _location_key(context, location_id)
+    name_location(context.session, location_key, body.name, context.now)
     try:
-        set_location(context.session, at, body.time_zone, None, context.now)
+        set_location(context.session, location_key, body.time_zone, None, context.now)
     except ValueError as error:
         raise invalid_field("timeZone", str(error)) from None
     _note(context, "location.name", location_id, body.name)
@@ -109,15 +111,17 @@ def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.
     return messages.LocationAddReply(location_id=location_id, name=body.name)
 
 
-def name(context: RequestContext, body: messages.LocationNameRequest) -> messages.Named:
+def name(context: RequestContext, body: messages.LocationNameRequest) -> messages.NameReply:
     """Name a location."""
     _require_existing(context, body.location_id)
-    name_location(context.session, _at(context, body.location_id), body.name, context.now)
+    name_location(context.session, _location_key(context, body.location_id), body.name, context.now)
     _note(context, "location.name", body.location_id, body.name)
-    return messages.Named(name=body.name)
+    return messages.NameReply(name=body.name)
 
 
-def set_hours(context: RequestContext, body: messages.LocationHoursRequest) -> messages.Changed:
+def set_hours(
+    context: RequestContext, body: messages.LocationHoursRequest
+) -> messages.LocationHoursReply:
     """Set the time zone and the opening hours of a location."""
     _require_existing(context, body.location_id)
     for field, lines in (("timeZone", ()), ("openingHours", body.opening_hours or ())):
@@ -125,13 +129,13 @@ def set_hours(context: RequestContext, body: messages.LocationHoursRequest) -> m
             read_hours(body.time_zone, lines)
         except ValueError as error:
             raise invalid_field(field, str(error)) from None
-    at = _at(context, body.location_id)
+    location_key = _location_key(context, body.location_id)
     is_zone_changed = set_location(
-        context.session, at, body.time_zone, body.opening_hours, context.now
+        context.session, location_key, body.time_zone, body.opening_hours, context.now
     )
     described = describe_hours(body.opening_hours, body.time_zone)
     _note(context, "location.hours", body.location_id, described)
-    return messages.Changed(recalculates=is_zone_changed)
+    return messages.LocationHoursReply(recalculates=is_zone_changed)
 
 
 def start_maintenance(
@@ -140,13 +144,13 @@ def start_maintenance(
     """Add a maintenance window for a location or for one of its devices."""
     _require_existing(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)
-    at = _at(context, body.location_id)
-    zone = zones(context.session, {at}).get(at, "UTC")
+    location_key = _location_key(context, body.location_id)
+    zone = zones(context.session, {location_key}).get(location_key, "UTC")
     since = context.now if body.since is None else _parse("since", body.since, zone)
     window = Maintenance(body.instance_id, since, _parse("until", body.until, zone))
     if window.until <= max(context.now, since):
         raise invalid_field("until", "must be in the future, and after the start")
-    add_maintenance(context.session, at, window, body.reason)
+    add_maintenance(context.session, location_key, window, body.reason)
     period = describe_period(window.since, window.until)
     _note(context, "maintenance.add", body.location_id, f"{period} {body.reason}".strip(), device)
     return messages.MaintenanceRecord(
@@ -160,34 +164,35 @@ def start_maintenance(
 
 def finish_maintenance(
     context: RequestContext, body: messages.MaintenanceEndRequest
-) -> messages.MaintenanceEnded:
+) -> messages.MaintenanceEndReply:
     """End the current maintenance windows, and cancel the planned ones.
 
     Without a device, this applies to the windows of the whole location.
     """
     _require_existing(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)
-    at = _at(context, body.location_id)
-    ended = end_maintenance(context.session, at, body.instance_id, context.now)
+    location_key = _location_key(context, body.location_id)
+    ended = end_maintenance(context.session, location_key, body.instance_id, context.now)
     if ended:
         _note(context, "maintenance.end", body.location_id, "", device)
-    return messages.MaintenanceEnded(ended=ended)
+    return messages.MaintenanceEndReply(ended=ended)
 
 
 def rename_organization(
     context: RequestContext, body: messages.OrganizationNameRequest
-) -> messages.Named:
+) -> messages.NameReply:
     """Name the organization of the session."""
-    _require_whole(context)
+    _require_all_locations(context)
     organization_id = context.organization_id
     name_organization(context.session, organization_id, body.name, context.now)
     context.note(
         Event("organization.name", Subject("organization", organization_id), body.name)
     )  # fmt: skip
-    return messages.Named(name=body.name)
+    return messages.NameReply(name=body.name)
 
 
-def _require_whole(context: RequestContext) -> None:
+def _require_all_locations(context: RequestContext) -> None:
+    """Refuse callers that may not change all locations of the organization."""
     if not context.caller.can_write or context.caller.locations:
         raise manager_required()
 
@@ -195,13 +200,16 @@ def _require_whole(context: RequestContext) -> None:
 def _require_existing(context: RequestContext, location_id: str) -> None:
     if not context.caller.can_write:
         raise read_only_key()
-    if not context.caller.may_visit(location_id):
+    if not context.caller.has_access_to(location_id):
         raise foreign_location()
     require_known(context, [location_id])
 
 
 def _unused_id(known: Collection[str]) -> str:
-    """Return the first unused id after the number of locations: ``loc-0001`` and so on."""
+    """Return the first unused id of ``loc-0001``, ``loc-0002`` and so on.
+
+    The search begins after the number of known locations.
+    """
     ids = (f"loc-{number:04}" for number in itertools.count(len(known) + 1))
     return next(each for each in ids if each not in known)
 
@@ -222,7 +230,7 @@ def _parse(field: str, text: str, zone: str) -> datetime:
         raise invalid_field(field, str(error)) from None
 
 
-def _at(context: RequestContext, location_id: str) -> tuple[str, str]:
+def _location_key(context: RequestContext, location_id: str) -> tuple[str, str]:
     return context.organization_id, location_id
 
 

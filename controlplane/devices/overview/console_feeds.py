@@ -19,7 +19,7 @@ from controlplane.operation.caller import Caller
 
 log = logging.getLogger("controlplane.devices.overview.console_feeds")
 SETTLE_S: Final = 0.2
-"""Delay of a poll after a change, so that later changes are sent together with it. Requests often
+"""Delay of a poll after a change. The poll then also finds changes that follow soon: requests often
 change several times within a short time."""
 POLL_S: Final = 5.0
 """Interval of the poll for all displayed devices."""

@@ -18,6 +18,7 @@ from controlplane.operation.records import record_of
 from controlplane.storage.tables import Device, Report
 
 REPORTS: Final = 12
+"""Maximum number of newest reports in the summary."""
 SUMMARY = load_only(
     *LINE_COLUMNS,
     Report.organization_id,
@@ -26,7 +27,7 @@ SUMMARY = load_only(
     Report.tracker_event_id,
     raiseload=True,
 )
-"""As `LINE`, with the columns of the contract's summary of a report."""
+"""Option of a query that loads the columns of `LINE` and of the contract's `ReportSummary`."""
 VALUES_MAX: Final = 500
 """Maximum number of versions, or of locations, in the reply. Filters also accept versions and
 locations that the reply leaves out."""
@@ -54,9 +55,9 @@ Group = Row[int, str | None, str, str | None, int]
 
 
 def _groups(context: RequestContext) -> Sequence[Group]:
-    alike = (Device.priority, Device.severity, Device.platform, Device.app_version)
-    query = select(*alike, func.count().label("devices")).where(context.visible(Device))
-    return context.session.execute(query.group_by(*alike)).all()
+    columns = (Device.priority, Device.severity, Device.platform, Device.app_version)
+    query = select(*columns, func.count().label("devices")).where(context.visible(Device))
+    return context.session.execute(query.group_by(*columns)).all()
 
 
 def _states(context: RequestContext, groups: Sequence[Group]) -> dict[str, int]:

@@ -230,7 +230,10 @@ def _state(device: Device, status: DeviceStatus) -> RowState:
 
 
 def _newest(session: Session, devices: Sequence[Device]) -> dict[int | None, ReportLine]:
-    """Return the newest reports of each device from its present location, by position."""
+    """Return the newest reports of each device, by the position of the report.
+
+    Reports from an earlier location of the device are left out.
+    """
     locations = {
         position: device.location_id
         for device in devices

@@ -47,7 +47,9 @@ class ConsolePoller:
         fresh = dict(self._fingerprinted(session, now, changed))
         others = dict(self._fingerprinted(session, now, displayed)) if displayed else {}
         stale = [
-            at for at, fingerprint in others.items() if self._fingerprints.get(at) != fingerprint
+            position
+            for position, fingerprint in others.items()
+            if self._fingerprints.get(position) != fingerprint
         ]
         if displayed:
             # Drops devices that no console displays any more.
@@ -58,9 +60,9 @@ class ConsolePoller:
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
         rows: dict[int, EncodedRow] = {}
         for part in in_steps(positions):
-            for at, row in rows_at(session, part, now, self._settings).items():
+            for position, row in rows_at(session, part, now, self._settings).items():
                 device = row.device
-                rows[at] = EncodedRow(device.organization_id, device.location_id, encode(row))
+                rows[position] = EncodedRow(device.organization_id, device.location_id, encode(row))
         return rows
 
     def _fingerprinted(

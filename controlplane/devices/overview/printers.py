@@ -50,7 +50,8 @@ def _conditions(
     devices = select(Device.position).where(context.visible(Device))
     if body.location is not None:
         devices = devices.where(Device.location_id == body.location)
-    # Without this restriction, the printers are listed and counted from their index alone.
+    # The condition for the devices is added only if it is needed. Without this condition, the
+    # database lists and counts the printers from their index alone.
     if body.location is not None or context.caller.locations:
         conditions.append(DevicePrinter.device.in_(devices))
     text = (

@@ -26,7 +26,7 @@ HEALTHS_PAGE_MAX = 5000
 
 
 class Filters(Exact):
-    """All words in ``search`` must match. An empty ``version`` selects devices that report none."""
+    """All words in ``search`` must match. An empty ``version`` selects unknown versions."""
 
     state: Absent[State] = None
     location: Absent[FilterText] = None
@@ -87,7 +87,8 @@ class Row(Tolerant):
     """A device with its status.
 
     Attributes:
-        health: as stored (`controlplane.devices.priority`). Lists are counted and filtered by it.
+        health: the stored health (`controlplane.devices.priority`), by which lists are counted and
+            filtered.
         state: whether the device is online now. ``closed`` and ``maintenance`` mean that it is not
             online, and need not be online now.
         maintenance_until: end of the current maintenance window, even if the device is online.
@@ -204,7 +205,8 @@ class PrinterRecord(Tolerant):
 
 
 class PrintersReply(Tolerant):
-    """``states`` has the number of printers in each state. The filter ``state`` is not applied.
+    """``states`` has the number of printers in each state. These numbers ignore
+    the filter ``state``.
 
     ``states`` is empty on all pages after the first.
     """

@@ -47,7 +47,7 @@ class ReportChangeCache:
         return tuple(each for each in results if each is not None)
 
     def _of_report(self, context: RequestContext, report: Report) -> ReportChanges | None:
-        earlier = earlier_than(context, report)
+        earlier = previous_report(context, report)
         if earlier is None or report.payload == EMPTY:
             return None
         pair = earlier.position, report.position
@@ -63,7 +63,7 @@ class ReportChangeCache:
         return changes
 
 
-def earlier_than(context: RequestContext, report: Report) -> Report | None:
+def previous_report(context: RequestContext, report: Report) -> Report | None:
     """Return the previous report of the same device and kind that has a payload.
 
     Reports that the caller has no access to are left out.
@@ -84,7 +84,7 @@ def earlier_than(context: RequestContext, report: Report) -> Report | None:
     return None
 
 
-def compared(earlier: Report, payload: ReportPayload) -> Changes | None:
+def compare_reports(earlier: Report, payload: ReportPayload) -> Changes | None:
     """Return the differences, or None if the reports cannot be compared."""
     try:
         before = payload_of(earlier)
@@ -101,7 +101,7 @@ def _record(earlier: Report, report: Report) -> ReportChanges | None:
     except ValueError:
         log.exception("a report cannot be read")
         return None
-    changes = None if payload is None else compared(earlier, payload)
+    changes = None if payload is None else compare_reports(earlier, payload)
     if changes is None:
         return None
     return record_of(

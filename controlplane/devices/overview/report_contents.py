@@ -1,4 +1,4 @@
-"""What the newest reports of a device say, stored so that lists can search and sort by it."""
+"""The text and the printers of a device's newest reports, stored for the search and for lists."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,8 @@ TEXT_MAX: Final = 2000
 """Maximum length of the text by which a report is searched. A search reads the texts of all
 devices, so they are short."""
 VALUE_MAX: Final = 64
-"""Longer values of a snapshot are no names or versions."""
+"""Maximum length of a value of a snapshot that is searched. Longer values are not names or
+versions."""
 
 
 class PrinterState(IntEnum):

@@ -1,4 +1,4 @@
-"""The search of devices: by their names and locations, and by what their newest reports say."""
+"""The search for devices by their names, their locations and the text of their newest reports."""
 
 from typing import Final
 from uuid import UUID
@@ -47,7 +47,7 @@ def has_word(word: str, organization_id: str) -> ColumnElement[bool]:
     return or_(
         text.icontains(word, autoescape=True),
         Device.location_id.in_(locations),
-        *_starts_id(word),
+        *_id_starts_with(word),
         *_is_health(word.lower()),
     )
 
@@ -56,7 +56,7 @@ def _is_health(word: str) -> list[ColumnElement[bool]]:
     return [has_health(word)] if word in HEALTHS else []
 
 
-def _starts_id(word: str) -> list[ColumnElement[bool]]:
+def _id_starts_with(word: str) -> list[ColumnElement[bool]]:
     """Return the condition for instance ids that start with the word, as a list of one element.
 
     The list is empty if no id can start with the word. Ids are compared as UUIDs, because databases

@@ -52,7 +52,7 @@ def summary_of(report: ReportPayload | None, *, is_empty: bool = True) -> Summar
 
     Args:
         report: None for a report without a payload.
-        is_empty: whether it is a failed report without any content.
+        is_empty: whether the report failed and has no content.
     """
     return _summary(lambda: report, is_empty=is_empty)
 
@@ -110,7 +110,7 @@ def summarize_old_reports(session: Session) -> int:
 
 
 def store_old_contents(session: Session) -> int:
-    """Store the contents of some newest reports that an older release stored without them.
+    """Store the contents of some newest reports that an older release stored without contents.
 
     Returns the number of reports.
     """

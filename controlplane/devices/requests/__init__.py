@@ -1,1 +1,1 @@
-"""The life of a request, and its delivery to the device."""
+"""The life cycle of requests, and their delivery to devices."""

@@ -86,7 +86,7 @@ class CommandFeeds:
                 del self._streams[key_id]
 
     @property
-    def cut(self) -> tuple[UUID, ...]:
+    def truncated_keys(self) -> tuple[UUID, ...]:
         """Return the keys that may have more waiting commands than the last poll returned."""
         return tuple(self._cut)
 

@@ -16,7 +16,7 @@ from controlplane.storage.tables import Device, Request
 
 KINDS: Final = frozenset(get_args(Kind))
 """The kinds of reports. A device that declares none of them as a capability might use different
-names for its capabilities. Therefore it is sent requests of every kind."""
+names for its capabilities. Therefore every kind can be requested from it."""
 
 
 def add_request(
@@ -32,7 +32,7 @@ def add_request(
     """Add a request for a locked device. Raises a refusal if the device cannot get the request."""
     refuse_unable(device, kind)
     expire_due(session, now, device.instance_id)
-    _refuse_flood(session, device, settings.open_requests_max)
+    _refuse_too_many(session, device, settings.open_requests_max)
     request = Request(
         id=request_id,
         instance_id=device.instance_id,
@@ -59,7 +59,7 @@ def refuse_unable(device: Device, kind: Kind) -> None:
         raise conflict("kind_unsupported", f"the device does not support reports of kind {kind}")
 
 
-def _refuse_flood(session: Session, device: Device, limit: int) -> None:
+def _refuse_too_many(session: Session, device: Device, limit: int) -> None:
     query = (
         select(func.count())
         .select_from(Request)

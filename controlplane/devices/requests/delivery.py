@@ -39,7 +39,7 @@ def acknowledge(context: RequestContext, body: AcknowledgeRequest) -> Acknowledg
 
 
 def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> Request:
-    """Return the request of this binding, and lock its row. Raises a refusal if there is none."""
+    """Return and lock the request of this binding. Raises a refusal if the request is unknown."""
     query = select(Request).where(Request.id == request_id, Request.binding_id == binding_id)
     request = context.session.scalars(query.with_for_update()).first()
     if request is None:

@@ -21,7 +21,7 @@ def is_open(now: datetime) -> ColumnElement[bool]:
 
 
 def expire_due(session: Session, now: datetime, instance_id: UUID | None = None) -> int:
-    """Expire the due requests of one instance, or of all instances. Return their number."""
+    """Expire the due requests of one instance, or of all. Return the number of expired requests."""
     query = update(Request).where(Request.status.in_(lifecycle.OPEN), Request.expires_at <= now)
     if instance_id is not None:
         query = query.where(Request.instance_id == instance_id)
@@ -29,7 +29,7 @@ def expire_due(session: Session, now: datetime, instance_id: UUID | None = None)
 
 
 def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
-    """Expire the open requests of a binding that ends. Return their number."""
+    """Expire the open requests of a binding that ends. Return the number of expired requests."""
     query = update(Request).where(
         Request.status.in_(lifecycle.OPEN), Request.binding_id == binding_id
     )

@@ -21,10 +21,10 @@ INTERVALS_MAX: Final = 5000
 
 def timeline_of(session: Session, device: Device, now: datetime) -> Timeline:
     """Return the timeline of a device for the last thirty days."""
-    at = (device.organization_id, device.location_id)
-    zone = zones(session, {at}).get(at, "UTC")
+    location_key = (device.organization_id, device.location_id)
+    zone = zones(session, {location_key}).get(location_key, "UTC")
     first = now - timedelta(days=DAYS + 1)
-    schedule = schedules(session, first + MAINTENANCE_KEPT, {at})[at]
+    schedule = schedules(session, first + MAINTENANCE_KEPT, {location_key})[location_key]
     clock = ZoneInfo(zone)
     return build_timeline(
         _liveness(session, device, now, first),

@@ -25,12 +25,15 @@ SIGNS: Final[dict[str, str]] = {
     "closed": "·",
     "unknown": " ",
 }
+"""The character of each state in the line of a timeline."""
 
 
 class TimelineCell(Tolerant):
-    """A day or an hour: how long the device was online, offline or closed, in whole seconds.
+    """A day or an hour of the timeline. Times are in whole seconds.
 
-    The remaining seconds are unknown. ``state`` is a `CellState`.
+    ``offline_s`` is the time in which the device was offline but should have been online.
+    ``closed_s`` is the time in which it was offline and need not have been online. The remaining
+    seconds are unknown. ``state`` is a `CellState`.
     """
 
     state: str
@@ -61,7 +64,7 @@ class Liveness:
     """The stored liveness of a device.
 
     Attributes:
-        since: when the liveness began to be recorded.
+        since: when the service began to record the liveness.
         until: now, or when the device was revoked.
         offline: its offline intervals. An end of None means that it is still offline.
         outages: intervals in which the service was down.

@@ -78,9 +78,9 @@ def list_keys(session: Session) -> Sequence[RetailKey]:
 
 
 def revoke_key(session: Session, key_id: UUID, now: datetime) -> bool:
-    """Revoke a key. Return whether it exists.
+    """Revoke a key. Return whether the key exists.
 
-    Its tokens become invalid at once.
+    The tokens of the key become invalid at once.
     """
     row = session.get(RetailKey, key_id)
     if row is None:
@@ -129,7 +129,8 @@ def refresh(session: Session, refresh_token: str, now: datetime) -> Grant | None
     row = session.scalars(query).first()
     if row is None:
         return None
-    # Refreshes with tokens of one key are serialized, so none adds a token while its family ends.
+    # Refreshes with tokens of one key are serialized. Otherwise a refresh could add a token to a
+    # family that is being ended.
     session.execute(select(RetailKey.id).where(RetailKey.id == row.key_id).with_for_update())
     row = session.scalars(query.execution_options(populate_existing=True)).first()
     if row is None or row.ended_at is not None or row.expires_at <= now:

@@ -20,7 +20,10 @@ COMPACT = ({"sqlite_with_rowid": False},)
 
 
 class HourRollup(Base):
-    """Sums of an hour. ``undone`` is the sum of all refunds of the hour's sales, at any time."""
+    """Sums of an hour.
+
+    ``undone`` is the sum of all refunds of the hour's sales, whenever the refunds were made.
+    """
 
     __tablename__ = "hour_rollups"
     __table_args__ = COMPACT

@@ -26,8 +26,8 @@ FIRST_TABLES = frozenset(
 )
 """The tables of release 0.1.0."""
 CONSTRAINT_NAMES = {"uq": "%(table_name)s_%(column_0_name)s_key"}
-"""How PostgreSQL names a constraint that is created without a name. SQLite gives it no name, so
-Alembic finds it by this convention.
+"""How PostgreSQL names a constraint that is created without a name. In SQLite, such a constraint
+has no name, so Alembic finds it by this convention.
 """
 
 

@@ -71,7 +71,8 @@ def require_own_origin(core: Core, request: Request, *, is_needed: bool) -> None
         origin is not None and not _is_own(core, request, origin)
     )
     if is_foreign and site == "same-origin" and origin is not None and origin.isprintable():
-        # The browser states that the page is the service's own, so the service has a wrong address.
+        # The browser reports that the page is the service's own. The address that the service
+        # assumes for itself is therefore wrong.
         raise foreign_origin(
             f"browsers reach this service at {origin[:ORIGIN_MAX]}: start it with --origin"
             f" {origin[:ORIGIN_MAX]}"

@@ -38,7 +38,7 @@ from controlplane.operation.errors import Refusal, conflict
 from controlplane.storage.account_tables import Invitation, Membership, User
 from controlplane.web.accounts.sign_in import (
     BODY_MAX_BYTES,
-    admit_stranger,
+    admit_without_credential,
     begin_attempt,
     require_new,
     wrong_password,
@@ -56,7 +56,7 @@ def joining_routes(core: Core) -> list[Route]:
 
 async def invitation(core: Core, request: Request) -> Response:
     """Return the e-mail address, the organization and the role of an invitation, by its code."""
-    admit_stranger(core, request)
+    admit_without_credential(core, request)
     body = parse_body(InvitationRequest, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
 
@@ -71,7 +71,7 @@ async def invitation(core: Core, request: Request) -> Response:
 
 async def join(core: Core, request: Request) -> Response:
     """Make the invited user a member. Create an account if the e-mail address has none."""
-    address = admit_stranger(core, request)
+    address = admit_without_credential(core, request)
     body = parse_body(JoinRequest, await read_body(core, request, BODY_MAX_BYTES))
     now = core.clock()
 

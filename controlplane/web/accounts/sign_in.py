@@ -74,7 +74,7 @@ def sign_in_routes(core: Core) -> list[Route]:
 
 async def sign_in_by_email(core: Core, request: Request) -> Response:
     """Create a session for an e-mail address and a password."""
-    admit_stranger(core, request)
+    admit_without_credential(core, request)
     body = parse_body(SignInRequest, await read_body(core, request, BODY_MAX_BYTES))
     token, reply = await begin_session(core, request, body)
     return reply_with_cookie(core, request, reply, token)
@@ -138,7 +138,7 @@ async def change_password(core: Core, request: Request) -> Response:
     return Response(encode(await core.write(work)), media_type="application/json")
 
 
-def admit_stranger(core: Core, request: Request) -> str:
+def admit_without_credential(core: Core, request: Request) -> str:
     """Return the network address of a caller without a credential.
 
     Raises a refusal if the call is not admitted.

@@ -236,7 +236,7 @@ async def _list_tools(
 ) -> types.ListToolsResult:
     if params is not None and params.cursor is not None:
         raise MCPError(INVALID_PARAMS, "all tools are on one page: leave cursor out")
-    return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+    return types.ListToolsResult(tools=[_describe(tool) for tool in TOOLS.values()])
 
 
 async def _call_tool(
@@ -258,7 +258,7 @@ async def _call_tool(
     )
 
 
-def _described(tool: Tool) -> types.Tool:
+def _describe(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,

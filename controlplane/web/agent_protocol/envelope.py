@@ -45,7 +45,7 @@ class Params(Model):
     meta: Absent[Meta] = Field(default=None, alias="_meta")
 
 
-class Named(Model):
+class IdOnly(Model):
     """The ``id`` of a request whose other parts are invalid. The error reply contains this id."""
 
     id: Absent[Id] = None
@@ -128,7 +128,7 @@ def _read(value: Json) -> RpcRequest:
         message = f"{error.where[:64] or 'the request'} {error.reason}"
         raise RpcError(INVALID_PARAMS if is_of_meta else INVALID_REQUEST, message) from None
     if envelope.id is None and not envelope.method.startswith(NOTIFICATIONS):
-        message = f"id is missing: only methods that begin with {NOTIFICATIONS} have none"
+        message = f"id is missing: only methods that begin with {NOTIFICATIONS} have no id"
         raise RpcError(INVALID_REQUEST, message)
     params = value.get("params")
     _require_shallow(params or {})
@@ -137,7 +137,7 @@ def _read(value: Json) -> RpcRequest:
 
 def _id_of(value: Json) -> Id | None:
     try:
-        request_id = codec.validate(value, Named).id
+        request_id = codec.validate(value, IdOnly).id
     except ValidationError:
         return None
     return request_id if _is_text(request_id) else None

@@ -77,13 +77,13 @@ async def _decide(core: Core, request: Request, issuer: str) -> Response:
     token = cookies.token_of(core, request)
     caller = None if token is None else await _signed_in(core, token)
     if token is None or caller is None:
-        return _again(oauth_request)
+        return _redirect_to_page(oauth_request)
     if not hmac.compare_digest(proof(token, oauth_request.query), fields.get("proof", "").encode()):
         raise foreign_origin("this decision does not belong to the page that you were shown")
     decision = fields.get("decision")
     if decision == "switch":
         await core.write(lambda session: sessions.end_by_token(session, token))
-        return _again(oauth_request, cookies.cookie(core, request, ""))
+        return _redirect_to_page(oauth_request, cookies.cookie(core, request, ""))
     organization_id = fields.get("organization", "") if decision == "allow" else None
     return to_client(
         await _answer(core, oauth_request, caller, organization_id, address_of(core, request))
@@ -112,7 +112,7 @@ async def sign_in(core: Core, request: Request) -> Response:
             status=refusal.status,
             headers=refusal.headers,
         )
-    return _again(oauth_request, cookies.cookie(core, request, token))
+    return _redirect_to_page(oauth_request, cookies.cookie(core, request, token))
 
 
 async def find_view(core: Core, oauth_request: OAuthRequest, token: str | None) -> View:
@@ -220,7 +220,7 @@ def _oauth_request(method: str, issuer: str, query: str) -> OAuthRequest:
     return OAuthRequest(method, issuer, AUTHORIZE, *read_parameters(query))
 
 
-def _again(oauth_request: OAuthRequest, cookie: str | None = None) -> Response:
+def _redirect_to_page(oauth_request: OAuthRequest, cookie: str | None = None) -> Response:
     """Redirect to the authorization page. Its path is fixed: only the parameters vary."""
     headers = {"location": f"{AUTHORIZE}?{oauth_request.query}"}
     if cookie is not None:

@@ -32,7 +32,7 @@ def issuer_of(core: Core, request: Request) -> str:
     """
     origin = core.settings.origin or f"{request.url.scheme}://{request.headers.get('host', '')}"
     origin = origin.lower()
-    if not _is_private(origin):
+    if not _is_encrypted_or_local(origin):
         raise Refusal(
             HTTPStatus.BAD_REQUEST,
             "insecure_transport",
@@ -70,7 +70,7 @@ def fields_of(form: str) -> dict[str, str]:
         raise invalid_request("the form has too many fields, or is not UTF-8") from None
 
 
-def _is_private(origin: str) -> bool:
+def _is_encrypted_or_local(origin: str) -> bool:
     parts = urlsplit(origin) if _HOST.fullmatch(origin.partition("://")[2]) else None
     if parts is None or not parts.hostname:
         return False

@@ -87,14 +87,14 @@ def scrape(
         processes: Sequence[int] = (os.getpid(),)
     else:
         MultiProcessCollector(registry, directory)  # type: ignore[no-untyped-call]
-        processes = family()
+        processes = service_processes()
     registry.register(_ServiceState(counts))
     registry.register(Processes(processes))
     encode, media_type = choose_encoder(accept)
     return encode(registry), media_type
 
 
-def family() -> tuple[int, ...]:
+def service_processes() -> tuple[int, ...]:
     """Return the process that started this worker, and all of its children."""
     parent = psutil.Process(os.getppid())
     return (parent.pid, *(each.pid for each in parent.children(recursive=True)))
@@ -161,7 +161,7 @@ class MetricsListener:
         return int(self.socket.getsockname()[1])
 
 
-def beside(app: ASGIApp, core: Core, port: int) -> ASGIApp:
+def with_metrics(app: ASGIApp, core: Core, port: int) -> ASGIApp:
     """Return an application that serves metrics on ``port``, and ``app`` on other ports."""
     metrics = Starlette(routes=[Route("/metrics", MetricsEndpoint(core).answer)])
 

@@ -61,7 +61,8 @@ _DEPRECATION: Final[Json] = {
         "schema": {"type": "string", "pattern": "^@[0-9]+$"},
     },
     "Link": {
-        "description": 'The operation that replaces it, as `rel="successor-version"` (RFC 8288).',
+        "description": "The operation that replaces this one, as"
+        ' `rel="successor-version"` (RFC 8288).',
         "required": True,
         "schema": {"type": "string"},
     },

@@ -18,7 +18,8 @@ _MARKUP: Final = re.compile(r"``([^`]+)``")
 class SchemaOf:
     """A schema to generate for the type ``kind``.
 
-    With ``is_reply`` it describes what the service sends, otherwise what the service accepts.
+    With ``is_reply``, the schema describes values that the service sends. Otherwise it describes
+    values that the service accepts.
     """
 
     key: Key

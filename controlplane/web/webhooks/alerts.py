@@ -37,12 +37,12 @@ class AlertOutbox:
         return self.settings.notify_url or ""
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
-        opening = aliased(AlertNotification)
+        firing = aliased(AlertNotification)
         is_too_early = exists().where(
             AlertNotification.is_resolved,
-            opening.alert_id == AlertNotification.alert_id,
-            ~opening.is_resolved,
-            opening.status == "pending",
+            firing.alert_id == AlertNotification.alert_id,
+            ~firing.is_resolved,
+            firing.status == "pending",
         )
         query = (
             select(AlertNotification)

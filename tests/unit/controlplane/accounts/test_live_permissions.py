@@ -16,7 +16,7 @@ from controlplane.accounts import key_store
 from controlplane.accounts.key_cache import KeyCache
 from controlplane.accounts.sessions import end_by_token
 from controlplane.operation import permissions
-from controlplane.operation.caller import NOWHERE, Caller, cut
+from controlplane.operation.caller import NOWHERE, Caller, intersect_locations
 from controlplane.settings import Settings
 from controlplane.storage.tables import Device
 from controlplane.web.background import poll_changes
@@ -74,7 +74,7 @@ async def status(service: RunningService, key: str, path: str = OVERVIEW, **body
 def test_a_key_is_limited_to_the_locations_of_its_owner(
     requested: Sequence[str], bounds: Sequence[str], expected: Sequence[str]
 ) -> None:
-    assert cut(requested, bounds) == frozenset(expected)
+    assert intersect_locations(requested, bounds) == frozenset(expected)
 
 
 async def test_a_key_without_an_owner_keeps_its_own_permissions(service: RunningService) -> None:

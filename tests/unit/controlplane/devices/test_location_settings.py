@@ -85,7 +85,7 @@ async def test_a_new_location_gets_the_next_free_id(browser: Browser) -> None:
     assert named["locationId"] == "quay-9"
     again = {"locationId": "quay-9", "name": "Quay", "timeZone": "UTC"}
     reply = await browser.post(f"{PREFIX}/add", again)
-    assert problem(reply) == (409, "there is a location quay-9 already")
+    assert problem(reply) == (409, "the location id quay-9 is already in use")
 
 
 async def test_a_maintenance_window_is_in_the_time_zone_of_the_location(

@@ -12,7 +12,7 @@ from controlplane.cli.main import build_parser, main
 from controlplane.cli.service import describe, install_and_start, options_file
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.service.paths import RESOURCES, UNIT
-from controlplane.service.program import quoted, require_safe_program
+from controlplane.service.program import quote, require_safe_program
 from controlplane.service.systemd import Output, ServiceState, SystemdService, unit_text
 from controlplane.settings import Settings
 
@@ -185,7 +185,7 @@ def test_a_program_that_others_may_change_is_refused(tmp_path: Path) -> None:
     ("word", "line"), [("a", "a"), ("a b", '"a b"'), ("50%", '"50%%"'), ('"$x\\', '"\\"$$x\\\\"')]
 )
 def test_words_are_quoted_for_systemd(word: str, line: str) -> None:
-    assert quoted(word) == line
+    assert quote(word) == line
 
 
 def test_the_shipped_options_are_the_defaults(tmp_path: Path) -> None:

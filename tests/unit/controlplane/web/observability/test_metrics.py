@@ -19,7 +19,7 @@ from agent.wire.codec import encode
 from controlplane.operation.errors import unavailable
 from controlplane.web.app import build_app
 from controlplane.web.core import Core
-from controlplane.web.observability.listener import COUNTS_CACHED_S, beside
+from controlplane.web.observability.listener import COUNTS_CACHED_S, with_metrics
 from tests.fixtures.payloads import small_venue
 from tests.paths import ROOT
 from tests.unit.controlplane.running_service import RunningService
@@ -32,7 +32,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 @asynccontextmanager
 async def scraped(core: Core) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client of the listener for metrics."""
-    app = beside(build_app(core), core, PORT)
+    app = with_metrics(build_app(core), core, PORT)
     transport = httpx2.ASGITransport(app=app)
     async with httpx2.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}") as http:
         yield http
