@@ -244,7 +244,7 @@ def test_a_queue_without_identity_is_matched_by_its_address(facts: dict[str, Any
 
 def test_printer_without_paper_has_its_state_as_reason(facts: dict[str, Any]):
     assert printer(facts, "cups:bar")["reason"].endswith("; the printer reports: out of paper")
-    assert "says" not in printer(facts, "cups:kitchen")["reason"]
+    assert "the printer reports" not in printer(facts, "cups:kitchen")["reason"]
 
 
 def test_a_queue_that_the_device_does_not_have_is_unreachable(facts: dict[str, Any]):
