@@ -149,7 +149,7 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
 def _is_reliable(sensor: _Sensor, sensors: Sequence[_Sensor]) -> bool:
     chip, _, label = sensor.name.partition(" ")
     if (chip, label) == ("k10temp", "Tctl"):
-        # On some processors it is the temperature plus an offset (k10temp.rst). They also have Tdie.
+        # Some processors add an offset to it (k10temp.rst). They also report Tdie, without it.
         return not any(other.name == "k10temp Tdie" for other in sensors)
     if chip == "nvme":
         # Only the composite sensor has limits (NVMe 2.0, SMART log). Other sensors may be hotter.

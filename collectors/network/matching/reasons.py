@@ -45,14 +45,9 @@ _REASONS_MAX = 8
 
 
 def state_words(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Return printer-state-reasons as English texts. In unknown ones, spaces replace dashes.
-
-    Unknown ones with the suffix "-report" are left out: they cannot affect the printed output
-    (RFC 8011, section 5.4.12).
-    """
-    plain = ((_SEVERITY.sub("", reason), reason.endswith("-report")) for reason in reasons)
-    known = (each for each, is_report in plain if each in STATE_WORDS or not is_report)
-    words = (STATE_WORDS.get(each, each.replace("-", " ")) for each in known)
+    """Return printer-state-reasons as English texts. In unknown ones, spaces replace dashes."""
+    plain = (_SEVERITY.sub("", reason) for reason in reasons)
+    words = (STATE_WORDS.get(each, each.replace("-", " ")) for each in plain)
     return tuple(dict.fromkeys(words))[:_REASONS_MAX]
 
 

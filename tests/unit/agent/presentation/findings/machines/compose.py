@@ -67,6 +67,7 @@ SYNCHRONISED, ALONE = (0, 0x2001, 1_500_000), (5, 0x0040, 0)
 """State, status and offset of the clock, from adjtimex(2)."""
 BOOTED_AT = datetime(2026, 11, 17, 6, 12, 30, tzinfo=UTC).timestamp()
 CERTIFICATE = ("TLSv1.3", True, "Let's Encrypt, E7", "2026-10-20T00:00:00Z", "2027-01-18T00:00:00Z")
+SCANNED = SourceState("succeeded")
 PAGE = {"crashed": False, "drawing": True, "painted": True, "localNetworkPermission": "granted"}
 
 
@@ -136,7 +137,7 @@ class Machine:
     lan: tuple[ScannedHost, ...] | None = None
     printers: tuple[KnownPrinter, ...] = ()
     answers: tuple[Evidence, ...] = ()
-    scan: SourceState = SourceState("succeeded")
+    scan: SourceState = SCANNED
     is_cancelled: bool = False
 
     def but(self, what: str, **changes: Any) -> "Machine":
@@ -182,11 +183,9 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
     """Return the platform's sources. Four of them get the facts of ``machine`` as arguments."""
     url = "http://127.0.0.1:9222" if machine.kiosk is not None else ""
     job = ApplicationJob(3600, tuple(machine.watched), url, "https://ops.example")
-    by_platform = {"darwin": registry.macos_sources, "win32": registry.windows_sources}
-    if machine.platform == "linux":
-        sources = registry.linux_sources(job, root)
-    else:
-        sources = by_platform[machine.platform](job)
+    is_linux = machine.platform == "linux"
+    of_platform = registry.sources_for(machine.platform, job)
+    sources = registry.linux_sources(job, root) if is_linux else of_platform
     own = {
         "processes": processes.read_processes.bind(
             job.watch_processes,
@@ -196,7 +195,7 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
         ),
         "print queues": print_queues.read_print_queues.bind(lambda *each: cups(machine, *each)),
     }
-    if machine.platform == "linux":
+    if is_linux:
         own["clock"] = clock.read_clock.bind(root, lambda: timex(machine))
     return [replace(own.get(each.name, each), deadline_s=3600) for each in sources]
 
@@ -445,8 +444,9 @@ def local_interfaces(machine: Machine) -> tuple[LocalInterface, ...]:
     links, addresses, routes = [], [], []
     for index, link in enumerate(machine.links):
         parsed = [ipaddress.ip_interface(address) for address in link.addresses]
-        links.append(LocalInterface(Interface(link.name, mac_address=link.mac), index, link.is_up, link.name == "lo",
-                                    not link.has_arp, link.has_arp))  # fmt: skip
+        known = Interface(link.name, mac_address=link.mac)
+        flags = (link.is_up, link.name == "lo", not link.has_arp, link.has_arp)
+        links.append(LocalInterface(known, index, *flags))
         addresses += [(index, InterfaceAddress(str(each.ip), "ipv4" if each.version == 4 else
                                                "ipv6", each.network.prefixlen))
                       for each in parsed]  # fmt: skip

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
-from tests.unit.agent.presentation.findings.machines.broken import BROKEN, Broken
 from tests.unit.agent.presentation.findings.machines.compose import Machine, findings
-from tests.unit.agent.presentation.findings.machines.healthy import HEALTHY
+from tests.unit.agent.presentation.findings.machines.table import BROKEN, HEALTHY, Broken
 
 
 @pytest.mark.parametrize("machine", HEALTHY, ids=lambda machine: machine.what)
