@@ -97,7 +97,7 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Fie
         either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
         either("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
         either("interface.mtu", SOURCE, stats.mtu or None, not_reported),
-        either("interface.defaultRoute", "procfs", has_route, "the system does not report it"),
+        either("interface.defaultRoute", "system", has_route, "the system does not report it"),
     )
 
 

@@ -120,7 +120,7 @@ WINDOWS = Machine(
             {"Name": "Ethernet", "Medium": "802.3", "Virtual": False, "HardwareInterface": True},
             {"Name": "USB-NDIS", "Medium": "802.3", "Virtual": False, "HardwareInterface": True},
             {"Name": "WLAN", "Medium": "Native 802.11", "Virtual": False},
-        ]),
+        ], routes=[{"InterfaceAlias": "Ethernet"}]),
         "Win32_Printer": sections(
             usb=[], bluetooth=[], radios=[], jobs=[],
             printers=[{"Name": "Office", "PrinterStatus": 3, "DetectedErrorState": 0}],
@@ -289,6 +289,8 @@ HEALTHY: tuple[Machine, ...] = (
         Disk("E:\\", "NTFS", 0.34, 0.02, options="rw,fixed", label="System-reserviert"))),
     WINDOWS.but("a Windows server whose management controller is a slow USB interface",
         links=(*WINDOWS.links, Link("USB-NDIS", ("169.254.95.120/16",), speed=10, duplex=1))),
+    WINDOWS.but("a Windows till with a payment terminal at a slow cable of its own",
+        links=(*WINDOWS.links, Link("USB-NDIS", ("192.168.0.1/24",), speed=10, duplex=1))),
     WINDOWS.but("Windows with an installation stick, a CD and a stopped time service",
         disks=(*WINDOWS.disks, Disk("F:\\", "FAT32", 7, 0.1, options="rw,removable"),
         Disk("G:\\", "CDFS", 4, 0, options="ro,cdrom")), commands={"w32tm": ""}),
