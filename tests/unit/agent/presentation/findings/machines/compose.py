@@ -62,10 +62,11 @@ from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environm
 from tests.unit.collectors.application.fixtures import RecordingRun, plant
 from tests.unit.collectors.application.linux.test_system import figures
 
-GIB, DAY_S = 1024**3, 86400
+GIB = 1024**3
 SYNCHRONISED, ALONE = (0, 0x2001, 1_500_000), (5, 0x0040, 0)
 """State, status and offset of the clock, from adjtimex(2)."""
-BOOTED_AT = datetime(2026, 11, 17, 6, 12, 30, tzinfo=UTC).timestamp()
+UPTIME_S = 3 * 86400
+NOW_S = datetime(2026, 11, 17, 6, 12, 30, tzinfo=UTC).timestamp() + UPTIME_S
 CERTIFICATE = ("TLSv1.3", True, "Let's Encrypt, E7", "2026-10-20T00:00:00Z", "2027-01-18T00:00:00Z")
 SCANNED = SourceState("succeeded")
 PAGE = {"crashed": False, "drawing": True, "painted": True, "localNetworkPermission": "granted"}
@@ -123,7 +124,6 @@ class Machine:
     memory: tuple[float, float, float, float] = (8, 5, 1, 0.1)
     load: tuple[float, float, int] = (0.5, 0.1, 4)
     clock: tuple[int, int, int] = SYNCHRONISED
-    uptime_days: float = 3
     battery: tuple[float, bool] | None = None
     units: Mapping[str, tuple[str, str, int]] = field(default_factory=dict)
     queues: tuple[dict[str, Any], ...] | None = None
@@ -196,7 +196,7 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
         "print queues": print_queues.read_print_queues.bind(lambda *each: cups(machine, *each)),
     }
     if is_linux:
-        own["clock"] = clock.read_clock.bind(root, lambda: timex(machine))
+        own["clock"] = clock.read_clock.bind(root, clock.adjtimex)  # see fake_libraries
     return [replace(own.get(each.name, each), deadline_s=3600) for each in sources]
 
 
@@ -207,21 +207,16 @@ def samples(machine: Machine) -> Iterator[processes.Sample]:
             yield processes.Sample(machine.restarts, name, 1e9, 1, int(gib * GIB))
 
 
-def timex(machine: Machine) -> tuple[int, clock.Timex]:
-    return machine.clock[0], figures(*machine.clock[1:])
-
-
 def cups(machine: Machine, request: bytes, _: float) -> ipp.Response:
     if machine.queues is None:
         raise NotRunning
     is_jobs = request[2:4] == ipp.GET_JOBS.to_bytes(2)
     tag, rows = (ipp.JOB_GROUP, machine.jobs) if is_jobs else (ipp.PRINTER_GROUP, machine.queues)
-    return ipp.Response(0, tuple(ipp.Group(tag, tuple(attributes(row))) for row in rows))
-
-
-def attributes(row: Mapping[str, Any]) -> Iterator[ipp.Attribute]:
-    for name, value in row.items():
-        yield ipp.Attribute(name, value if isinstance(value, tuple) else (value,))
+    groups = (
+        (ipp.Attribute(name, v if isinstance(v, tuple) else (v,)) for name, v in row.items())
+        for row in rows
+    )
+    return ipp.Response(0, tuple(ipp.Group(tag, tuple(each)) for each in groups))
 
 
 def queue(name: str, *reasons: str, state: int = 3, accepts: bool = True) -> dict[str, Any]:
@@ -263,7 +258,8 @@ def fake_programs(machine: Machine, patch: pytest.MonkeyPatch) -> None:
         if arguments[0] == "df":
             return df(machine, arguments[-1])
         if "ListUnitsByNames" in line and machine.units:
-            return Finished(json.dumps({"data": [list(map(unit_row, machine.units.items()))]}))
+            rows = [[name, "", "loaded", unit[0], "sub"] for name, unit in machine.units.items()]
+            return Finished(json.dumps({"data": [rows]}))
         for name, (_, start_type, restarts) in machine.units.items():
             if arguments[0] == "busctl" and name.partition(".")[0].replace("-", "_2d") in line:
                 known = {"UnitFileState": {"data": start_type}, "NRestarts": {"data": restarts}}
@@ -279,11 +275,6 @@ def fake_programs(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     for module in (run_command, disk_space):
         patch.setattr(module, "start_command", start)
     patch.setattr(run_command, "output_of", output_of)
-
-
-def unit_row(unit: tuple[str, tuple[str, str, int]]) -> list[str]:
-    name, (state, _, _) = unit
-    return [name, "", "loaded", state, "failed" if state == "failed" else "running"]
 
 
 def df(machine: Machine, path: str) -> Finished:
@@ -314,9 +305,9 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
         "boot_time": 1.79e9,
         "sensors_battery": battery,
         "disk_partitions": parts,
-        "net_if_stats": {n.name: SimpleNamespace(isup=n.is_up, speed=n.speed, mtu=1500,
-                                                 duplex=n.duplex, flags=flags_of(n))
-                         for n in machine.links},
+        "net_if_stats": {n.name: SimpleNamespace(
+            isup=n.is_up, speed=n.speed, mtu=1500, duplex=n.duplex,
+            flags="" if n.has_arp else "pointopoint") for n in machine.links},
         "net_if_addrs": {n.name: list(addresses_of(n)) for n in machine.links},
         "net_io_counters": {n.name: SimpleNamespace(
             bytes_recv=10**9, bytes_sent=10**8, packets_recv=10**6, packets_sent=10**5,
@@ -327,11 +318,9 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(psutil, "disk_usage", usage.__getitem__)
     memory = SimpleNamespace(total=total, available=free)
     patch.setattr(resources, "_memory", lambda: memory)
-    times = SimpleNamespace(time=lambda: 1.8e9, CLOCK_BOOTTIME=7,
-                            clock_gettime=lambda _: machine.uptime_days * DAY_S)  # fmt: skip
-    patch.setattr(operating_system, "time", times)
-    booted = SimpleNamespace(time=lambda: BOOTED_AT + machine.uptime_days * DAY_S)
-    patch.setattr(windows, "time", booted)
+    times = {"time": lambda: NOW_S, "CLOCK_BOOTTIME": 7, "clock_gettime": lambda _: UPTIME_S}
+    for module in (operating_system, windows):
+        patch.setattr(module, "time", SimpleNamespace(**times))
     has_load = {} if machine.platform == "win32" else {"getloadavg": lambda: (load, load, load)}
     patch.setattr(resources, "os", SimpleNamespace(**has_load))
     patch.setattr("os.cpu_count", lambda: cores)
@@ -340,11 +329,8 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
         labels = {d.path: d.label for d in machine.disks}
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
         patch.setattr(disk_space, "volume_label", labels.__getitem__)
-    patch.setattr(clock, "adjtimex", lambda *_: timex(machine))
-
-
-def flags_of(link: Link) -> str:
-    return "up,broadcast" if link.has_arp else "up,pointopoint"
+    state, *clock_values = machine.clock
+    patch.setattr(clock, "adjtimex", lambda *_: (state, figures(*clock_values)))
 
 
 def addresses_of(link: Link) -> Iterator[SimpleNamespace]:

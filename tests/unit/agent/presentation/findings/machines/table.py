@@ -84,10 +84,7 @@ PI = LINUX.but(
         "sys/block/mmcblk0/size": "62333952\n",
         **sensors(("cpu_thermal", 71.5, 110), ("rpi_volt", -300, 0)),
     },
-    disks=(
-        Disk("/", size=29, free=20, device="/dev/mmcblk0p2"),
-        Disk("/boot/firmware", "vfat", 0.5, 0.43, "/dev/mmcblk0p1"),
-    ),
+    disks=(Disk("/", size=29, free=20), Disk("/boot/firmware", "vfat", 0.5, 0.43, "/dev/mmc")),
     memory=(0.9, 0.5, 0.1, 0),
 )
 WINDOWS_FACTS: dict[str, Any] = {
@@ -97,7 +94,7 @@ WINDOWS_FACTS: dict[str, Any] = {
     "shutdown": [{"Id": 1074}],
     "processor": [{"Name": "Intel(R) Core(TM) i5", "NumberOfCores": 4,
                    "NumberOfLogicalProcessors": 8}],
-    "screens": [{"Active": True, "Maker": "ELO", "Model": "E022"}],
+    "screens": [{"Active": True}],
     "drives": [{"DeviceId": "0", "FriendlyName": "KIOXIA", "Size": 256060514304, "Media": "SSD",
                 "Health": "Healthy"}],
     "services": [{"Name": "Spooler", "State": "Running", "StartMode": "Auto"},
@@ -121,10 +118,8 @@ WINDOWS = Machine(
             {"Name": "USB-NDIS", "Medium": "802.3", "Virtual": False, "HardwareInterface": True},
             {"Name": "WLAN", "Medium": "Native 802.11", "Virtual": False},
         ], routes=[{"InterfaceAlias": "Ethernet"}]),
-        "Win32_Printer": sections(
-            usb=[], bluetooth=[], radios=[], jobs=[],
-            printers=[{"Name": "Office", "PrinterStatus": 3, "DetectedErrorState": 0}],
-        ),
+        "Win32_Printer": sections(usb=[], bluetooth=[], jobs=[], printers=[
+            {"Name": "Office", "PrinterStatus": 3, "DetectedErrorState": 0}]),
         "w32tm": W32TM.format("0.0021345"),
     },
     links=(Link("Ethernet", ("192.168.1.40/24",), "192.168.1.1"),),
@@ -311,8 +306,8 @@ def fault(codes: str, what: str, base: Machine = LINUX, **changes: Any) -> Broke
     return Broken(codes, base.but(what, **changes))
 
 
-def page(what: str, **values: object) -> Machine:
-    return KIOSK.but(what, kiosk={**(KIOSK.kiosk or {}), **values})
+def page(codes: str, what: str, **values: object) -> Broken:
+    return fault(codes, what, KIOSK, kiosk={**(KIOSK.kiosk or {}), **values})
 
 
 def printer(what: str, *reasons: str, **changes: object) -> Machine:
@@ -433,20 +428,16 @@ BROKEN: tuple[Broken, ...] = (
         "agent", 12),)),
     # -------------------------------------------------------------- kiosk
     fault("kiosk-silent", "a kiosk whose browser has no page", kiosk={}, base=KIOSK),
-    Broken("kiosk-crashed", page("a crashed page", crashed=True)),
-    Broken("kiosk-frozen", page("a frozen page", frozen=True)),
-    Broken("kiosk-error-page", page("a page that cannot be reached",
-        url="chrome-error://chromewebdata/")),
-    Broken("kiosk-blank", page("a blank page", painted=False)),
-    Broken("kiosk-not-drawing", page("a page that is no longer drawn", drawing=False)),
-    Broken("kiosk-offline", page("a browser without a network", **{"browser.online": False})),
-    Broken("kiosk-local-network-denied", page("a page that may not print",
-        localNetworkPermission="denied")),
-    Broken("kiosk-hidden", page("a covered page", **{"browser.visibility": "hidden"})),
-    Broken("kiosk-leaking", page("a page that leaks memory",
-        **{"browser.heapUsedBytes": 1_900_000_000})),
-    Broken("kiosk-storage-full", page("a page that stores too much",
-        **{"browser.originUsageBytes": 89_000_000_000})),
+    page("kiosk-crashed", "a crashed page", crashed=True),
+    page("kiosk-frozen", "a frozen page", frozen=True),
+    page("kiosk-error-page", "a page that cannot be reached", url="chrome-error://chromewebdata/"),
+    page("kiosk-blank", "a blank page", painted=False),
+    page("kiosk-not-drawing", "a page that is no longer drawn", drawing=False),
+    page("kiosk-offline", "a browser without a network", **{"browser.online": False}),
+    page("kiosk-local-network-denied", "a page without printers", localNetworkPermission="denied"),
+    page("kiosk-hidden", "a covered page", **{"browser.visibility": "hidden"}),
+    page("kiosk-leaking", "a page that leaks memory", **{"browser.heapUsedBytes": 1_900_000_000}),
+    page("kiosk-storage-full", "a page that stores too much", **{"browser.originUsageBytes": 8.9e10}),
     fault("kiosk-no-screen", "a kiosk whose screen is off",
         files={"sys/class/drm/card0-HDMI-A-1/status": "disconnected\n"}, base=KIOSK),
     # -------------------------------------------------------------- network of the machine
