@@ -91,7 +91,7 @@ class Link:
 
     @property
     def has_arp(self) -> bool:
-        return self.kind in {"ethernet", "wifi", "1 bridge"}
+        return self.kind in {"ethernet", "wifi", "1 bridge", "1 bond"}
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine. ``commands`` are outputs by a word in the command. ``lan`` is what else answers.
+    """A machine. ``commands`` are outputs by a word in the command, None if it
+    fails. ``lan`` is what else answers.
 
     ``memory`` is total, available, swap total and swap used, in GiB.
     """
@@ -118,7 +119,7 @@ class Machine:
     what: str
     platform: str = "linux"
     files: Mapping[str, str] = field(default_factory=dict)
-    commands: Mapping[str, str] = field(default_factory=dict)
+    commands: Mapping[str, str | None] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
     disks: tuple[Disk, ...] = (Disk("/"),)
     memory: tuple[float, float, float, float] = (8, 5, 1, 0.1)
@@ -251,7 +252,7 @@ def files_of(machine: Machine) -> Iterator[tuple[str, str]]:
 def fake_programs(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the programs of the system by their outputs."""
 
-    def start(arguments: tuple[str, ...], environ: object = None) -> Finished:
+    def start(arguments: tuple[str, ...], _: object = None, **__: object) -> Finished:
         line = " ".join(arguments)
         if "-EncodedCommand" in arguments:
             line = base64.b64decode(arguments[-1]).decode("utf-16-le")
