@@ -47,7 +47,8 @@ _POLL_S: Final = 0.02
 _LABEL_MAX: Final = 260  # MAX_PATH
 _RECOVERY = re.compile(
     r"recover|restore|winre|pqservice|system reserved"
-    r"|wiederherst|herstel(?!l)|system-reserviert|r[eé]cup[eé]r|r[eé]serv[eé] au syst|ripristin|reservado",
+    r"|wiederherst|herstel(?!l)|system-reserviert"
+    r"|r[eé]cup[eé]r|r[eé]serv[eé] au syst|ripristin|reservado",
     re.IGNORECASE,
 )
 """Labels of partitions that Windows or the maker of a PC reserves for repairs, in the languages in
