@@ -10,7 +10,8 @@ import io
 import ipaddress
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +26,7 @@ from agent.presentation.findings.rule import Finding
 from agent.rules.reports.application import application_report
 from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
-from collectors.application import collector, registry
+from collectors.application import collector, registry, runner
 from collectors.application.kiosk import kiosk, page_state
 from collectors.application.linux import links as linux_links
 from collectors.application.linux import operating_system
@@ -38,7 +39,7 @@ from collectors.application.readers import (
     resources,
     service_probe,
 )
-from collectors.application.source import Source
+from collectors.application.source import Reading, Source
 from collectors.application.windows import machine as windows
 from collectors.contract import (
     ApplicationJob,
@@ -169,6 +170,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     fake_programs(machine, patch)
     fake_libraries(machine, patch)
     fake_connections(machine, patch)
+    patch.setattr(runner, "in_background", at_once)
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
     taken = collector.snapshot(sources_of(machine, root), 3600, RecordingRun())
     taken = replace(taken, started_at=STARTED_AT)
@@ -178,6 +180,16 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
         *findings_of(application_report(taken, machine.agent, context)),
         *findings_of(network_report(network, job, context)),
     )
+
+
+def at_once(read: Callable[[], Reading], _: str) -> "Future[Reading]":
+    """Read a source without a thread, which costs more time than the source."""
+    future: Future[Reading] = Future()
+    try:
+        future.set_result(read())
+    except Exception as error:  # noqa: BLE001 - the collector describes it
+        future.set_exception(error)
+    return future
 
 
 def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
