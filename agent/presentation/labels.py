@@ -19,6 +19,7 @@ LABELS: Final[Mapping[str, str]] = {
     "hardware.temperatures": "All sensors, in °C",
     "hardware.batteryFraction": "Battery charge",
     "hardware.batteryCharging": "Plugged in",
+    "hardware.batteryHealthFraction": "Battery health",
     "memory.swapTotalBytes": "Swap space",
     "memory.stalledFraction": _STALLED,
     "cpu.useFraction": "All cores over 1 second",

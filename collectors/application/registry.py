@@ -12,6 +12,7 @@ from collectors.application.linux import (
     links,
     mounts,
     operating_system,
+    power,
     pressure,
     services,
     smart,
@@ -39,7 +40,6 @@ _RESOURCES: Sources = (
     resources.read_swap,
     resources.read_cpu,
     resources.read_load,
-    resources.read_power,
 )
 _NO_PRESSURE = pressure.read_pressure.unsupported("only Linux accounts for stalled work")
 
@@ -89,6 +89,7 @@ def linux_sources(
         displays.read_displays.bind(root),
         pressure.read_pressure.bind(root),
         *_RESOURCES,
+        power.read_power.bind(root),
         disk_space.read_disk_space.bind(partial(mounts.read_mounts, root)),
         drives.read_drives.bind(root, ask_drive=ask_drive),
         interfaces.read_interfaces.bind(partial(links.read_links, root)),
@@ -114,6 +115,7 @@ def macos_sources(job: ApplicationJob) -> Sources:
         _NO_PRESSURE,
         macos.read_displays.bind(),
         *_RESOURCES,
+        resources.read_power,
         disk_space.read_disk_space.bind(disk_space.psutil_mounts),
         macos.read_drives.bind(),
         macos.read_interfaces,
@@ -135,6 +137,7 @@ def windows_sources(job: ApplicationJob) -> Sources:
         hardware.read_temperatures.unsupported("Windows does not provide temperatures to services"),
         _NO_PRESSURE,
         *_RESOURCES,
+        resources.read_power,
         disk_space.read_disk_space.bind(disk_space.psutil_mounts),
         machine.read_interfaces,
         service_probe.read_service.bind(job.service_url),

@@ -155,11 +155,19 @@ def _wifi_weak(facts: SnapshotFacts) -> Iterator[Values]:
 def _link_slow(facts: SnapshotFacts) -> Iterator[Values]:
     for name, link in _up(facts):
         speed = link.number("interface.speedMegabitsPerSecond")
-        # A cable without a default route usually leads to a single device, such as a terminal.
-        is_direct = link.flag("interface.defaultRoute") is False
-        is_cable = link.text("interface.type") == "ethernet" and not is_direct
-        if is_cable and speed is not None and speed <= SLOW_LINK_MBPS:
-            yield {"interface": name, "speed": f"{speed:.0f} Mbit/s"}
+        is_half = link.text("interface.duplex") == "half"
+        is_cable = link.text("interface.type") == "ethernet" and not _is_direct(link)
+        if is_cable and speed is not None and (speed <= SLOW_LINK_MBPS or is_half):
+            half = ", half duplex" if is_half else ""
+            yield {"interface": name, "speed": f"{speed:.0f} Mbit/s{half}"}
+
+
+def _is_direct(link: Fields) -> bool:
+    """Return whether a cable probably leads to a single device, such as a terminal, or to the
+    machine's management controller."""
+    addresses = link.texts("interface.addresses")
+    has_own_only = any(map(is_self_assigned, addresses)) and not any(map(is_routable, addresses))
+    return has_own_only or link.flag("interface.defaultRoute") is False
 
 
 def _lossy(facts: SnapshotFacts) -> Iterator[Values]:
@@ -285,8 +293,10 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ),
     WarningRule(
         "link-slow",
-        "interface.speedMegabitsPerSecond, interface.type, interface.up, interface.defaultRoute",
-        f"{SLOW_LINK_MBPS} Mbit/s or less on a cable, unless it has no default route",
+        "interface.speedMegabitsPerSecond, interface.duplex, interface.type, interface.up,"
+        " interface.defaultRoute, interface.addresses",
+        f"{SLOW_LINK_MBPS} Mbit/s or less, or half duplex, on a cable, unless it has no default"
+        " route or only an address of 169.254.0.0/16",
         "The cable at {interface} runs at only {speed}.",
         "replace the cable, then use another port of the switch: a broken wire has this effect",
         _link_slow,

@@ -31,12 +31,19 @@ def _disks(facts: SnapshotFacts, used: float, free: float) -> Iterator[Values]:
     for mount in disk.names("disk", "usedFraction"):
         used_there = disk.number(f"disk.{mount}.usedFraction")
         free_there = disk.number(f"disk.{mount}.freeBytes")
-        if used_there is None or free_there is None or disk.flag(f"disk.{mount}.readOnly"):
+        is_written = not disk.flag(f"disk.{mount}.readOnly") or _shares_space(facts, mount)
+        if used_there is None or free_there is None or not is_written:
             continue
         if used_there >= used and free_there < free:
             size = disk.number(f"disk.{mount}.sizeBytes")
             of = "" if size is None else f" of {format_bytes(size)}"
             yield {"mount": mount, "free": format_bytes(free_there) + of}
+
+
+def _shares_space(facts: SnapshotFacts, mount: str) -> bool:
+    """Return whether a mount is the read-only system of macOS, which shares its space with the
+    users' files."""
+    return mount == "/" and facts.machine.text("disk./.fileSystem") == "apfs"
 
 
 def _full(facts: SnapshotFacts) -> Iterator[Values]:
@@ -52,7 +59,10 @@ def _filling(facts: SnapshotFacts) -> Iterator[Values]:
 def _read_only(facts: SnapshotFacts) -> Iterator[Values]:
     for mount in facts.machine.names("disk", "readOnly"):
         kind = facts.machine.text(f"disk.{mount}.fileSystem")
-        if facts.machine.flag(f"disk.{mount}.readOnly") and _is_written_to(mount, kind):
+        # A system that was set up to be read-only has no errors.
+        is_damaged = facts.machine.number(f"disk.{mount}.errors") != 0
+        is_read_only = facts.machine.flag(f"disk.{mount}.readOnly")
+        if is_read_only and is_damaged and _is_written_to(mount, kind):
             yield {"mount": mount}
 
 
@@ -100,16 +110,16 @@ DISK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "disk-full",
         "disk.<mount>.usedFraction, disk.<mount>.freeBytes",
         f"{percent(DISK_FULL)} used and less than {format_bytes(DISK_FULL_FREE)} free,"
-        " unless read-only",
+        " unless read-only (except / of macOS)",
         "The disk {mount} is full: {free} free.",
         f"{_FREE_SPACE}; until then programs may fail to save data",
         _full,
     ),
     ProblemRule(
         "disk-read-only",
-        "disk.<mount>.readOnly",
+        "disk.<mount>.readOnly, disk.<mount>.errors",
         "read-only where programs write: / (unless the system is read-only), /home, /opt, /srv,"
-        " /tmp, /var, C:",
+        " /tmp, /var, C:; unless the kernel counts no error of it",
         "The disk {mount} is read-only: programs cannot save data on it.",
         "restart the machine and check the disk: the system stops writing after disk errors",
         _read_only,
@@ -134,7 +144,7 @@ DISK_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "disk-nearly-full",
         "disk.<mount>.usedFraction, disk.<mount>.freeBytes",
         f"{percent(DISK_FILLING)} used and less than {format_bytes(DISK_FILLING_FREE)} free,"
-        " unless read-only",
+        " unless read-only (except / of macOS)",
         "The disk {mount} is nearly full: {free} free.",
         _FREE_SPACE,
         _filling,

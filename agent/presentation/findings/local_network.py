@@ -107,7 +107,12 @@ def _gateway_unanswered(payload: NetworkPayload) -> Iterator[Values]:
     for gateway in _gateways(network):
         hosts = network.hosts if network else ()
         link = (h for h in hosts if h.interface_name == gateway.interface_name)
-        if not _is_present(gateway) and any(_is_present(h) and h.mac_address for h in link):
+        is_scanned = ":" not in gateway.address  # the scan only tries IPv4 addresses
+        if (
+            is_scanned
+            and not _is_present(gateway)
+            and any(_is_present(h) and h.mac_address for h in link)
+        ):
             yield {"gateway": gateway.address}
 
 
@@ -220,15 +225,6 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         _same_address,
     ),
     WarningRule(
-        "nothing-but-gateway",
-        "networkMap.hosts[]",
-        "the scan succeeded and found only this machine and its gateway",
-        "No {host} answers on this network.",
-        "check whether this is a guest network, or one that isolates its devices (client"
-        " isolation, VLAN)",
-        _alone,
-    ),
-    WarningRule(
         "no-gateway",
         "networkMap.interfaces[].gateways",
         "none, on a machine with a network",
@@ -259,6 +255,15 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "The collection ended early: the report may be incomplete.",
         "request another report; on a large network, raise `network.max_duration_seconds`",
         _unfinished,
+    ),
+    NoteRule(
+        "nothing-but-gateway",
+        "networkMap.hosts[]",
+        "the scan succeeded and found only this machine and its gateway",
+        "No {host} answers on this network.",
+        "nothing, if no other device is there; otherwise check whether this is a guest network, or"
+        " one that isolates its devices (client isolation, VLAN)",
+        _alone,
     ),
     NoteRule(
         "proxy-arp",

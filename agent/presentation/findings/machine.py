@@ -23,7 +23,7 @@ CLOCK_OFF_MS: Final = 1000
 UPTIME_DAYS: Final = 120
 RECENT_START_DAYS: Final = 7
 HOT_CELSIUS, HOT_BELOW_LIMIT = 85, 15
-BATTERY_LOW, DEVICE_BATTERY_LOW = 0.2, 0.15
+BATTERY_LOW, BATTERY_WORN, DEVICE_BATTERY_LOW = 0.2, 0.5, 0.15
 
 _DAY_S: Final = 86400
 _UNCLEAN: Final = {
@@ -47,7 +47,9 @@ def _swapping(facts: SnapshotFacts) -> Iterator[Values]:
     total = facts.machine.number("memory.swapTotalBytes")
     swapped = facts.machine.number("memory.swapUsedBytes")
     used = facts.machine.number("memory.usedFraction")
-    if not total or swapped is None or used is None:
+    # macOS adds swap files as long as the disk has space.
+    is_growing = facts.machine.text("os.name") == "macOS"
+    if not total or swapped is None or used is None or is_growing:
         return
     if swapped / total >= SWAP_USED and used >= SWAP_MEMORY_USED:
         yield {"swapped": format_bytes(swapped), "total": format_bytes(total)}
@@ -81,7 +83,8 @@ def _hot(facts: SnapshotFacts) -> Iterator[Values]:
     hottest = facts.machine.number("hardware.temperatureCelsius")
     limit = facts.machine.number("hardware.temperatureLimitCelsius")
     is_below = limit is not None and hottest is not None and hottest < limit - HOT_BELOW_LIMIT
-    if hottest is not None and hottest >= HOT_CELSIUS and not is_below:
+    is_at_limit = limit is not None and hottest is not None and hottest >= limit
+    if hottest is not None and (is_at_limit or (hottest >= HOT_CELSIUS and not is_below)):
         named = (text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures"))
         sensor = next((name for name, _, at in named if at == f"{hottest:.1f}"), "")
         yield {"degrees": f"{hottest:.0f} °C ({sensor})" if sensor else f"{hottest:.0f} °C"}
@@ -92,6 +95,12 @@ def _battery_low(facts: SnapshotFacts) -> Iterator[Values]:
     is_on_battery = facts.machine.text("hardware.powerSource") == "battery"
     if level is not None and is_on_battery and level <= BATTERY_LOW:
         yield {"level": percent(level)}
+
+
+def _battery_worn(facts: SnapshotFacts) -> Iterator[Values]:
+    health = facts.machine.number("hardware.batteryHealthFraction")
+    if health is not None and health <= BATTERY_WORN:
+        yield {"health": percent(health)}
 
 
 def _device_battery_low(facts: SnapshotFacts) -> Iterator[Values]:
@@ -130,9 +139,9 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ),
     WarningRule(
         "swap-nearly-full",
-        "memory.swapUsedBytes, memory.swapTotalBytes, memory.usedFraction",
+        "memory.swapUsedBytes, memory.swapTotalBytes, memory.usedFraction, os.name",
         f"{percent(SWAP_USED)} of the swap space and {percent(SWAP_MEMORY_USED)} of the memory"
-        " used",
+        " used, unless on macOS, whose swap space grows",
         "The swap space is nearly full: {swapped} of {total} used.",
         "restart the program that uses most memory before the system kills one, or add memory",
         _swapping,
@@ -175,10 +184,19 @@ MACHINE_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     WarningRule(
         "hot",
         "hardware.temperatureCelsius, hardware.temperatureLimitCelsius",
-        f"at least {HOT_CELSIUS} °C, and at most {HOT_BELOW_LIMIT} °C below the sensor's limit",
+        f"at least {HOT_CELSIUS} °C, and at most {HOT_BELOW_LIMIT} °C below the sensor's limit;"
+        " or at this limit",
         "The machine is hot: {degrees}.",
         "clean its fan and openings, and improve the ventilation",
         _hot,
+    ),
+    WarningRule(
+        "battery-worn",
+        "hardware.batteryHealthFraction",
+        f"at most {percent(BATTERY_WORN)}",
+        "The battery is worn: it holds {health} of its original charge.",
+        "plan its replacement; until then keep the machine plugged in",
+        _battery_worn,
     ),
     WarningRule(
         "device-battery-low",

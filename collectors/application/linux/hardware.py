@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -133,7 +133,8 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     chips = _hwmon(root)
     hwmon_chips = {sensor.name.partition(" ")[0] for sensor in chips}
     sensors = (*chips, *_thermal_zones(root, hwmon_chips))[:_SENSORS_MAX]
-    hottest = min(filter(_is_reliable, sensors), key=lambda each: each.margin, default=None)
+    reliable = (sensor for sensor in sensors if _is_reliable(sensor, sensors))
+    hottest = min(reliable, key=lambda each: each.margin, default=None)
     reason = "this machine shows no temperature sensor"
     texts = tuple(f"{sensor.name} {sensor.celsius:.1f}" for sensor in sensors)
     celsius, limit = (hottest.celsius, hottest.limit) if hottest else (None, None)
@@ -145,8 +146,11 @@ def read_temperatures(_: Deadline, root: Path) -> Fields:
     )
 
 
-def _is_reliable(sensor: _Sensor) -> bool:
+def _is_reliable(sensor: _Sensor, sensors: Sequence[_Sensor]) -> bool:
     chip, _, label = sensor.name.partition(" ")
+    if (chip, label) == ("k10temp", "Tctl"):
+        # Some processors add an offset to it (k10temp.rst). They also report Tdie, without it.
+        return not any(other.name == "k10temp Tdie" for other in sensors)
     if chip == "nvme":
         # Only the composite sensor has limits (NVMe 2.0, SMART log). Other sensors may be hotter.
         return label in {"", "Composite"}

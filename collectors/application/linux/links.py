@@ -26,6 +26,8 @@ _TUNNELS: Final = frozenset({"65534", "768", "769", "776", "778", "512"})
 _SIOCGIWESSID: Final = 0x8B1B
 _SSID_MAX: Final = 32
 _SIGNAL = re.compile(r"^\s*(\S+):\s+\S+\s+-?\d+\.?\s+(-?\d{1,3})\.?\s", re.MULTILINE)
+_NO_SIGNAL_DBM: Final = -256
+"""The level of an interface without a connection, such as an access point, with some drivers."""
 _NM: Final = "org.freedesktop.NetworkManager"
 
 ReadSsid = Callable[[str], str | None]
@@ -95,7 +97,8 @@ def read_wireless(
 
 def parse_signals(text: str) -> dict[str, int]:
     """Return the signal level in dBm of each interface in /proc/net/wireless."""
-    return {name: int(level) for name, level in _SIGNAL.findall(text) if int(level) < 0}
+    signals = ((name, int(level)) for name, level in _SIGNAL.findall(text))
+    return {name: level for name, level in signals if _NO_SIGNAL_DBM < level < 0}
 
 
 def parse_network_manager(objects: Objects) -> dict[str, str]:

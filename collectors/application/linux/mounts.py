@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from collectors.application.readers.disk_space import Mount
-from collectors.shared.sysfs import read_bytes
+from collectors.shared.sysfs import read_bytes, read_number
 from collectors.shared.text import decode
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -15,7 +16,11 @@ _NETWORK: Final = frozenset(
 )
 _IMAGES: Final = frozenset({"squashfs", "iso9660", "erofs", "cramfs", "udf"})
 _POOLED: Final = frozenset({"zfs", "btrfs", "bcachefs", "overlay", "virtiofs"})
-_HIDDEN_FUSE: Final = frozenset({"fuse.portal", "fuse.gvfsd-fuse", "fuse.lxcfs", "fusectl"})
+_HIDDEN_FUSE: Final = frozenset(
+    {"fuse.portal", "fuse.gvfsd-fuse", "fuse.lxcfs", "fusectl"}
+    # the images of snaps in a container
+    | {"fuse.snapfuse", "fuse.squashfuse", "fuse.squashfuse_ll"}
+)
 _UPPER = re.compile(r"(?:^|,)upperdir=([^,]+)")
 _USER_ID = re.compile(r"(?:^|,)user_id=(\d+)")
 _APP_IMAGE: Final = "/.mount_"
@@ -24,9 +29,21 @@ _MOUNTINFO_MAX_BYTES: Final = 1024 * 1024
 
 
 def read_mounts(root: Path) -> tuple[Mount, ...]:
-    return data_mounts(
+    listed = data_mounts(
         parse_mountinfo(decode(read_bytes(root / "proc/self/mountinfo", _MOUNTINFO_MAX_BYTES)))
     )
+    return tuple(replace(mount, errors=error_count(root, mount.device)) for mount in listed)
+
+
+def error_count(root: Path, device: str) -> int | None:
+    """Return the number of errors of an ext4 file system (sysfs-fs-ext4 of the kernel).
+
+    Returns None if the device itself refuses to be written, as a worn memory card does.
+    """
+    name = PurePosixPath(device).name
+    if not device.startswith("/dev/") or read_number(root / "sys/class/block" / name / "ro"):
+        return None
+    return read_number(root / "sys/fs/ext4" / name / "errors_count")
 
 
 def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
@@ -45,6 +62,7 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
             read_only="ro" in right[2].split(","),
             remote=right[0] in _NETWORK or right[0].split(".")[0] == "fuse",
             upper=_unescaped(upper[1]) if (upper := _UPPER.search(right[2])) else "",
+            device=_unescaped(right[1]),
         )
         if not _belongs_to_user(mount, right[2]):
             mounts.append((left[2], _unescaped(right[1]), mount))
@@ -88,7 +106,8 @@ def _belongs_to_user(mount: Mount, options: str) -> bool:
 
     Other users cannot read it. If it is full or read-only, that is not a fault of the machine.
     """
-    user = _USER_ID.search(options) if mount.file_system.startswith("fuse.") else None
+    is_fuse = mount.file_system.partition(".")[0] == "fuse"
+    user = _USER_ID.search(options) if is_fuse else None
     return (user is not None and user[1] != "0") or _APP_IMAGE in mount.path
 
 

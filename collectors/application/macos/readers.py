@@ -89,7 +89,8 @@ def read_regional_settings(_: Deadline) -> Fields:
 
 @source("clock", "ntp_adjtime", *clock.read_clock.keys)
 def read_clock(deadline: Deadline) -> Reading:
-    return clock.read_clock(deadline, Path("/"), partial(clock.adjtimex, "ntp_adjtime"))
+    ask = partial(clock.adjtimex, "ntp_adjtime")
+    return clock.read_clock(deadline, Path("/"), ask, system_setter="timed")
 
 
 @source(

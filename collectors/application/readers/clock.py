@@ -33,8 +33,10 @@ _STA_NANO: Final = 0x2000
 _TIME_ERROR: Final = 5
 
 
-_GUEST_TOOLS: Final = frozenset({"vmtoolsd", "VBoxService", "prltoolsd"})
-"""Programs that set the clock of a virtual machine by the clock of its host."""
+_SETTERS: Final = frozenset({"vmtoolsd", "VBoxService", "prltoolsd", "htpdate"})
+"""Guest tools, which set the clock of a virtual machine by its host, and htpdate(8)."""
+_CONTAINER_MARKS: Final = ("run/systemd/container", "run/.containerenv", ".dockerenv")
+"""Files of a container. Its host sets the clock, by a program that the container cannot see."""
 _HYPER_V: Final = "9527e630-d0ae-497b-adce-e80ab0175caf"
 """The class of the device by which Hyper-V sets the clock of a virtual machine (hyperv.h)."""
 _CHRONY_SETTINGS: Final = ("etc/chrony/chrony.conf", "etc/chrony.conf")
@@ -68,7 +70,16 @@ def adjtimex(call: str = ADJTIMEX) -> tuple[int, Timex]:
 
 
 @source("clock", ADJTIMEX, "os.clockSynchronised", "os.clockOffsetMilliseconds")
-def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = adjtimex) -> Fields:
+def read_clock(
+    _: Deadline,
+    root: Path,
+    ask: Callable[[], tuple[int, Timex]] = adjtimex,
+    system_setter: str | None = None,
+) -> Fields:
+    """Read the clock.
+
+    ``system_setter`` is the system's own program if it does not tell the kernel.
+    """
     try:
         state, figures = ask()
     except (OSError, AttributeError) as error:
@@ -81,7 +92,7 @@ def read_clock(_: Deadline, root: Path, ask: Callable[[], tuple[int, Timex]] = a
             absent("os.clockOffsetMilliseconds", ADJTIMEX, status, reason),
         )
     is_synchronised = state != _TIME_ERROR and not figures.status & _STA_UNSYNC
-    setter = None if is_synchronised else clock_setter(root)
+    setter = None if is_synchronised else system_setter or clock_setter(root)
     if setter is not None:
         reason = f"{setter} sets the clock and does not tell the kernel"
         return all_absent(read_clock.keys, ADJTIMEX, "unsupported", reason)
@@ -100,12 +111,14 @@ def clock_setter(root: Path) -> str | None:
     Returns None if there is no such program or host.
     """
     programs = {read_line(path) for path in (root / "proc").glob("[0-9]*/comm")}
-    if tools := programs & _GUEST_TOOLS:
-        return min(filter(None, tools))
+    if setters := programs & _SETTERS:
+        return min(filter(None, setters))
     if "chronyd" in programs and not any(_has_rtcsync(root / path) for path in _CHRONY_SETTINGS):
         return "chronyd"
     if (root / _OPEN_NTPD).exists():
         return "OpenNTPD"
+    if any((root / mark).exists() for mark in _CONTAINER_MARKS):
+        return "the container's host"
     devices = children(root / "sys/bus/vmbus/devices")
     is_hyper_v = any(_HYPER_V in (read_line(each / "class_id") or "") for each in devices)
     return "Hyper-V" if is_hyper_v else None

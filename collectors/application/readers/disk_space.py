@@ -37,14 +37,22 @@ SPACE_S: Final = 1.5
 collection-failed, which creates a finding.
 """
 
-_DENIED: Final = b"Permission denied"
-_PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+\d+%\s")
+_DENIED = re.compile(rb"Permission denied|Operation not permitted")
+_HIDDEN: Final = b"No such file or directory"
+_PORTABLE_LINE = re.compile(rb"\s(\d{1,16})\s+(\d{1,16})\s+(-?\d{1,16})\s+(?:\d+%|-)\s")
+"""A file system of size 0, such as one for drag and drop, has no percentage."""
 _NAME_MAX: Final = 120
 _OWNED_PATH = re.compile(r"^(/home|/Users|/media|/run/media|/run/user|/var/run/user)/[^/]+")
 _POLL_S: Final = 0.02
 _LABEL_MAX: Final = 260  # MAX_PATH
-_RECOVERY = re.compile(r"recover|restore|winre|pqservice|system reserved", re.IGNORECASE)
-"""Labels of partitions that Windows or the maker of a PC reserves for repairs."""
+_RECOVERY = re.compile(
+    r"recover|restore|winre|pqservice|system reserved"
+    r"|wiederherst|herstel(?!l)|system-reserviert"
+    r"|r[eé]cup[eé]r|r[eé]serv[eé] au syst|ripristin|reservado",
+    re.IGNORECASE,
+)
+"""Labels of partitions that Windows or the maker of a PC reserves for repairs, in the languages in
+which Windows writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,8 @@ class Mount:
     """A mounted file system. A ``remote`` one is provided by another machine or by a program.
 
     ``upper`` is the directory in which an overlay stores the data that was written to it.
+    ``errors`` is the number of errors that the kernel found in the file system, or None if that is
+    not known.
     """
 
     path: str
@@ -59,6 +69,8 @@ class Mount:
     read_only: bool
     remote: bool = False
     upper: str = ""
+    device: str = ""
+    errors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +104,12 @@ def read_disk_space(
 def fields_of(mount: Mount, answer: Space | Unreadable | str) -> tuple[Field, ...]:
     """Return the fields of a mount. ``answer`` is its space, or the reason why it is unknown."""
     prefix = f"disk.{_name(mount)}"
-    known = (
+    known: tuple[Field, ...] = (
         available(f"{prefix}.fileSystem", "mount table", mount.file_system),
         available(f"{prefix}.readOnly", "mount table", mount.read_only),
     )
+    if mount.errors is not None:
+        known = (*known, available(f"{prefix}.errors", "sysfs", mount.errors))
     keys = (f"{prefix}.sizeBytes", f"{prefix}.freeBytes", f"{prefix}.usedFraction")
     if isinstance(answer, str):
         return (*known, *(failed(key, SOURCE, answer) for key in keys))
@@ -192,9 +206,12 @@ def _answer(process: "subprocess.Popen[bytes]") -> Space | Unreadable | str:
             return "the mount does not answer"
         if space := parse_df(process.stdout.read(65536)):
             return space
-        if _DENIED in process.stderr.read(65536):
+        error = process.stderr.read(65536)
+        if _DENIED.search(error):
             reason = "only other users may enter the directory of this mount"
             return Unreadable("permission-denied", reason)
+        if _HIDDEN in error:
+            return Unreadable("not-applicable", "another mount hides this one")
         return "the mount does not report its size"
     finally:
         release(process)

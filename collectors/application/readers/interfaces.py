@@ -17,6 +17,7 @@ SOURCE: Final = "psutil"
 INTERFACES_MAX: Final = 64
 ADDRESSES_MAX: Final = 32
 
+_DUPLEX: Final[Mapping[int, str]] = {psutil.NIC_DUPLEX_FULL: "full", psutil.NIC_DUPLEX_HALF: "half"}
 COUNTERS: Final = (
     ("interface.receivedBytes", "bytes_recv"),
     ("interface.sentBytes", "bytes_sent"),
@@ -94,8 +95,9 @@ def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Fie
         either("interface.type", "system", known.types.get(name), "the system does not report it"),
         available("interface.up", SOURCE, stats.isup),
         either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
+        either("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),
         either("interface.mtu", SOURCE, stats.mtu or None, not_reported),
-        either("interface.defaultRoute", "procfs", has_route, "the system does not report it"),
+        either("interface.defaultRoute", "system", has_route, "the system does not report it"),
     )
 
 

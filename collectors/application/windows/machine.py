@@ -67,9 +67,17 @@ def parse_link_types(sections: Sections) -> dict[str, str]:
     return types
 
 
+def parse_default_routes(sections: Sections) -> frozenset[str] | None:
+    """Return the names of the adapters with a default route; None if this is unknown."""
+    rows = sections.get("routes", Section()).rows
+    return frozenset(name for row in rows if (name := text(row, "InterfaceAlias"))) or None
+
+
 def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
-    types = parse_link_types(read_sections(powershell.ADAPTERS, deadline))
-    return Links(types, {name: Wireless() for name, kind in types.items() if kind == "wifi"})
+    sections = read_sections(powershell.ADAPTERS, deadline)
+    types = parse_link_types(sections)
+    wireless = {name: Wireless() for name, kind in types.items() if kind == "wifi"}
+    return Links(types, wireless, parse_default_routes(sections))
 
 
 @field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")

@@ -85,6 +85,10 @@ Read-Section 'adapters' {
     Select-Object Name, @{n='Medium';e={[string]$_.PhysicalMediaType}}, Virtual,
       HardwareInterface
 }
+Read-Section 'routes' {
+  Get-NetRoute | Where-Object { $_.DestinationPrefix -in '0.0.0.0/0', '::/0' } |
+    Select-Object InterfaceAlias
+}
 """
 
 _DEVICES: Final = r"""

@@ -182,6 +182,18 @@ CASES = (
         "The machine runs on its battery, which is at 20 %.",
     ),
     Case(
+        "battery-worn",
+        {"hardware.batteryHealthFraction": 0.5},
+        {"hardware.batteryHealthFraction": 0.501},
+        "The battery is worn: it holds 50 % of its original charge.",
+    ),
+    Case(
+        "link-slow",
+        {"enp1s0 interface.speedMegabitsPerSecond": 100, "enp1s0 interface.duplex": "half"},
+        {"enp1s0 interface.speedMegabitsPerSecond": 100, "enp1s0 interface.duplex": "full"},
+        "The cable at enp1s0 runs at only 100 Mbit/s, half duplex.",
+    ),
+    Case(
         "device-battery-low",
         {"bluetooth-1f0c2d3e4b5a6978 bluetooth.batteryFraction": 0.15},
         {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux import hardware, operating_system, pressure
+from collectors.application.linux import hardware, operating_system, power, pressure
 from collectors.application.readers import clock
 from collectors.shared.sysfs import whole_number
 from collectors.shared.text import decode
@@ -267,3 +267,27 @@ def test_this_kernel_answers_adjtimex() -> None:
     state, timex = clock.adjtimex()
     assert 0 <= state <= 5
     assert timex.maxerror >= 0
+
+
+@pytest.mark.parametrize(
+    ("supplies", "expected"),
+    [
+        ({"BAT0/type": "Battery", "BAT0/capacity": "20", "BAT1/type": "Battery",
+          "BAT1/capacity": "90", "BAT1/charge_full": "40", "BAT1/charge_full_design": "50",
+          "AC/type": "Mains", "AC/online": "0"}, (0.55, "battery", 0.8)),
+        ({"BAT0/type": "Battery", "BAT0/capacity": "9", "BAT0/status": "Unknown"},
+         (0.09, None, None)),
+        ({"BAT0/type": "Battery", "BAT0/present": "0"}, (None, "mains", None)),
+        ({"BAT0/type": "Battery", "AC/online": "0", "ucsi/online": "1"}, (None, "mains", None)),
+        ({"mouse/type": "Battery", "mouse/scope": "Device", "mouse/capacity": "5",
+          "mouse/status": "Discharging"}, (None, "mains", None)),
+    ],
+    ids=["two batteries", "unknown state", "removed battery", "USB charger", "wireless mouse"],
+)  # fmt: skip
+def test_batteries_are_read(
+    tmp_path: Path, supplies: dict[str, str], expected: tuple[object, ...]
+) -> None:
+    plant(tmp_path, {f"sys/class/power_supply/{name}": text for name, text in supplies.items()})
+    facts = values(power.read_power(NOW, tmp_path).fields)
+    keys = ("hardware.batteryFraction", "hardware.powerSource", power.HEALTH)
+    assert tuple(map(facts.get, keys)) == expected

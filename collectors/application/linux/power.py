@@ -1,0 +1,68 @@
+"""Reads the machine's batteries and chargers from sysfs.
+
+Source: Documentation/ABI/testing/sysfs-class-power of the Linux kernel. A wireless mouse or
+keyboard is listed there too, with the scope "Device". Its battery is not the machine's.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.readers import resources
+from collectors.application.source import Fields, available, either, not_applicable, source
+from collectors.shared.sysfs import children, read_line, read_number
+
+SOURCE: Final = "sysfs power_supply"
+HEALTH: Final = "hardware.batteryHealthFraction"
+_NOT_REPORTED: Final = "the battery does not report it"
+
+
+@source("power", SOURCE, *resources.read_power.keys, HEALTH)
+def read_power(_: Deadline, root: Path) -> Fields:
+    """Read the charge of all batteries together, and the health of the most worn one."""
+    supplies = [
+        path
+        for path in children(root / "sys/class/power_supply")
+        if read_line(path / "scope") != "Device" and read_number(path / "present") != 0
+    ]
+    batteries = [path for path in supplies if read_line(path / "type") == "Battery"]
+    level_key, charging_key, power_key, health_key = read_power.keys
+    if not batteries:
+        reason = "this machine has no battery"
+        return (
+            *(not_applicable(key, SOURCE, reason) for key in (level_key, charging_key)),
+            available(power_key, SOURCE, "mains"),
+            not_applicable(health_key, SOURCE, reason),
+        )
+    levels = [n for path in batteries if (n := read_number(path / "capacity")) is not None]
+    level = round(sum(levels) / len(levels) / 100, 3) if levels else None
+    is_plugged = _is_plugged([path for path in supplies if path not in batteries], batteries)
+    power = None if is_plugged is None else "mains" if is_plugged else "battery"
+    health = min(filter(None, map(_health, batteries)), default=None)
+    return (
+        either(level_key, SOURCE, level, _NOT_REPORTED),
+        either(charging_key, SOURCE, is_plugged, _NOT_REPORTED),
+        either(power_key, SOURCE, power, _NOT_REPORTED),
+        either(health_key, SOURCE, health, _NOT_REPORTED),
+    )
+
+
+def _is_plugged(chargers: Iterable[Path], batteries: Iterable[Path]) -> bool | None:
+    online = {read_number(path / "online") for path in chargers} - {None}
+    if online:
+        return online != {0}
+    states = {read_line(path / "status") for path in batteries} - {None, "Unknown"}
+    return "Discharging" not in states if states else None
+
+
+def _health(battery: Path) -> float | None:
+    """Return the charge that a full battery holds, as a share of what it held when it was new."""
+    for kind in ("energy", "charge"):
+        full, new = (
+            read_number(battery / f"{kind}_full"),
+            read_number(battery / f"{kind}_full_design"),
+        )
+        if full and new and full > 0 and new > 0:
+            return round(min(1.0, full / new), 3)
+    return None

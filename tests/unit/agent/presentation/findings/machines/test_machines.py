@@ -1,0 +1,33 @@
+"""Healthy machines have no problem and no warning, and broken ones name their fault."""
+
+from pathlib import Path
+
+import pytest
+
+from agent.presentation.findings.findings import APPLICATION_RULES, NETWORK_RULES
+from tests.unit.agent.presentation.findings.machines.compose import Machine, findings
+from tests.unit.agent.presentation.findings.machines.table import BROKEN, HEALTHY, Broken
+
+
+@pytest.mark.parametrize("machine", HEALTHY, ids=lambda machine: machine.what)
+def test_a_healthy_machine_has_no_problem_and_no_warning(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actual = findings(machine, tmp_path, monkeypatch)
+    assert [each for each in actual if each.severity != "muted"] == []
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.machine.what)
+def test_a_broken_machine_names_its_fault_and_nothing_else(
+    broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actual = findings(broken.machine, tmp_path, monkeypatch)
+    codes = dict.fromkeys(each.code for each in actual if each.severity != "muted")
+    assert set(codes) == set(broken.codes.split()), actual
+
+
+def test_every_fault_is_in_the_table_and_there_are_forty_machines_of_each_kind() -> None:
+    named = {code for each in BROKEN for code in each.codes.split()}
+    rules = (*APPLICATION_RULES, *NETWORK_RULES)
+    assert {rule.code for rule in rules if rule.severity != "muted"} - named == {"printer-moved"}
+    assert min(len(HEALTHY), len(BROKEN)) >= 40
