@@ -69,7 +69,7 @@ class _RawConfig:
         """Return a line for each issue."""
         from agent.config.problems import problems_of  # rarely needed
 
-        # Messages contain wrong values, which may be secrets.
+        # Messages contain wrong values. Secrets in them are masked if they are remembered.
         remember(*secrets_here(self.path or default_config_path(), self.environment))
         return problems_of(Config, tuple(issues), self.source())
 

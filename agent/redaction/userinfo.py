@@ -17,7 +17,7 @@ _CLOSING_QUOTE: Final = r"""["'](?=[\s,:;})\]>]|$)"""
 _WORD: Final = re.compile(rf"""(?:[^\s"'\\]++|\\.|(?!{_CLOSING_QUOTE})["'])++""")
 _SCHEME_END: Final = re.compile(_SLASHES)
 _SCHEME: Final = re.compile(rf"[A-Za-z][A-Za-z0-9+.\-]*+{_SLASHES}")
-_QUOTED_SCHEME_END: Final = re.compile(r"(?i)%3a%2f%2f")
+_ENCODED_SCHEME_END: Final = re.compile(r"(?i)%3a%2f%2f")
 
 # Matches the start of `http://user:a password with blanks@host`, but not `http://host:80 text`: a
 # port after the colon means that there is no password.
@@ -34,7 +34,7 @@ _HOST_AND_PATH: Final = re.compile(
 )
 _LEADING: Final = " :,;\"'([{<>|"
 _ADDRESSES: Final = re.compile(r"(?i)(?:mailto|sips?|xmpp|acct|im)")
-_NO_USER: Final = re.compile(
+_MAC_IPV6_OR_TIME: Final = re.compile(
     r"(?:[0-9A-Fa-f]{1,2}(?:[:\-][0-9A-Fa-f]{1,2}){5}|[0-9A-Fa-f:.]*::[0-9A-Fa-f:.]*"
     r"|\d{1,2}:\d{2}(?::\d{2})?)"
 )
@@ -43,8 +43,8 @@ _NO_USER: Final = re.compile(
 def without_userinfo(text: str) -> str:
     """Return ``text`` with user and password masked in everything that resembles a URL."""
     if "@" in text:
-        text = _WORD.sub(lambda word: _masked(word[0]), _without_blanks(text))
-    return _without_quoted(text) if "%40" in text else text
+        text = _WORD.sub(lambda word: _masked(word[0]), _mask_passwords_with_blanks(text))
+    return _mask_percent_encoded(text) if "%40" in text else text
 
 
 def address_of(url: str, replacement: str = "") -> str:
@@ -98,14 +98,20 @@ def _without_scheme(word: str) -> str:
         return word
     start = max(start, before.rfind("=", start, colon) + 1)
     user = before[start:colon]
-    if not user or "/" in user or _ADDRESSES.fullmatch(user) or _NO_USER.fullmatch(before[start:]):
+    if (
+        not user
+        or "/" in user
+        or _ADDRESSES.fullmatch(user)
+        or _MAC_IPV6_OR_TIME.fullmatch(before[start:])
+    ):
         return word
     if len(user) == 1 and before[colon + 1 : colon + 2] == "\\":
         return word  # a Windows path
     return f"{before[:start]}{MASK}@{host}"
 
 
-def _without_blanks(text: str) -> str:
+def _mask_passwords_with_blanks(text: str) -> str:
+    """Mask user and password of each URL whose password contains blanks."""
     parts, done = [], 0
     for match in _WITH_BLANKS.finditer(text):
         if match.start() < done:
@@ -121,13 +127,13 @@ def _without_blanks(text: str) -> str:
     return "".join((*parts, text[done:]))
 
 
-def _without_quoted(text: str) -> str:
+def _mask_percent_encoded(text: str) -> str:
     """Mask user and password of a URL that is percent-encoded inside of another URL."""
-    return re.sub(r"[^\s\"'&]++", lambda word: _masked_quoted(word[0]), text)
+    return re.sub(r"[^\s\"'&]++", lambda word: _mask_percent_encoded_word(word[0]), text)
 
 
-def _masked_quoted(word: str) -> str:
-    scheme, at = _QUOTED_SCHEME_END.search(word), word.rfind("%40")
+def _mask_percent_encoded_word(word: str) -> str:
+    scheme, at = _ENCODED_SCHEME_END.search(word), word.rfind("%40")
     if scheme is None or at < scheme.end():
         return word
     return f"{word[: scheme.end()]}{MASK}{word[at:]}"

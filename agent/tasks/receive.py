@@ -237,7 +237,7 @@ class Receiver:
     def take(self, frame: Frame) -> None:
         """Write each command of a frame into the journal, and wake the acknowledger."""
         if frame.reconnect_s is not None:
-            self.session.breaker.note_reconnect_over(frame.reconnect_s)
+            self.session.breaker.set_reconnect_time(frame.reconnect_s)
         for reason in frame.rejected:
             self.unreadable += 1
             log.info("ignored an unreadable entry: %s", reason)

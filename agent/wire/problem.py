@@ -1,7 +1,7 @@
 """The body of an error reply: `application/problem+json` (RFC 9457) with extensions of the service.
 
-The contract does not define the error bodies of remoteControl. This model has the form that the
-contract defines for the retail API, in which every key is optional.
+The contract does not define the error bodies of the device operations. This model has the keys that
+the contract defines for the error bodies of the retail API. Here, every key is optional.
 """
 
 from typing import Annotated, TypeVar

@@ -184,7 +184,7 @@ def _plain(password: str) -> str:
 
 
 def _dummy_hash(memory_kib: int, passes: int) -> str:
-    """Return a hash of an unknown password. Its verification takes as long as any other."""
+    """Return a hash that no known password has. Its verification takes as long as any other."""
     salt, value = (_base64(secrets.token_bytes(size)) for size in (SALT_BYTES, HASH_BYTES))
     return f"$argon2id$v=19$m={memory_kib},t={passes},p=1${salt}${value}"
 

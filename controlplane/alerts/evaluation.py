@@ -26,8 +26,8 @@ LOCK: Final = 0x6E6F7469
 def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[str, set[int]]:
     """Evaluate all devices. Does nothing if another process is evaluating them.
 
-    Returns, for each organization id, the row keys (``Device.position``) of the devices whose
-    priority changed.
+    Returns, for each organization id, the primary keys (``Device.position``) of the devices whose
+    position in lists that are sorted by health has changed.
     """
     if not _try_lock(session):
         return {}

@@ -119,7 +119,7 @@ async function create(event, hooks) {
     at("copy-command").focus();
     hooks.refresh();
   } catch (error) {
-    if (error.status === 401) return hooks.left();
+    if (error.status === 401) return hooks.sessionEnded();
     at("add-problem").textContent = error.message;
   } finally {
     if (at("create-command")) at("create-command").disabled = false;

@@ -76,21 +76,21 @@ function addLocation(hooks) {
   openForm({ title: "Add a location", action: "Add", fields: [nameField(), zoneField()] }, async ({ name, zone }) => {
     await callConsole("locations/add", { locationId: null, name, timeZone: zone });
     hooks.refresh();
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 function nameOrganization(data, hooks) {
   openForm({ title: "Name of the organization", action: "Save", fields: [nameField(data.organizationName || "")] }, async ({ name }) => {
     await callConsole("locations/name-organization", { name });
     hooks.refresh();
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 function rename({ locationId, name }, hooks) {
   openForm({ title: `Name of ${name || locationId}`, action: "Save", fields: [nameField(name || "")] }, async (values) => {
     await callConsole("locations/name", { locationId, name: values.name });
     hooks.refresh();
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 function editHours({ locationId, name, timeZone, openingHours }, hooks) {
@@ -105,7 +105,7 @@ function editHours({ locationId, name, timeZone, openingHours }, hooks) {
     const lines = hours.split("\n").map((line) => line.trim()).filter(Boolean);
     await callConsole("locations/hours", { locationId, timeZone: zone, openingHours: lines.length ? lines : null });
     hooks.refresh();
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 async function startMaintenance({ locationId, name, timeZone }, hooks) {
@@ -123,7 +123,7 @@ async function startMaintenance({ locationId, name, timeZone }, hooks) {
     }, async ({ device, since, until, reason }) => {
       await callConsole("locations/maintenance", { locationId, instanceId: device || null, since: since || null, until, reason });
       hooks.refresh();
-    }, hooks.left);
+    }, hooks.sessionEnded);
   });
 }
 

@@ -78,7 +78,7 @@ const VIEWS = {
   },
   ...FIGURES,
   ...accountViews({
-    refresh: () => refresh(), left: () => signedOut(accessEndedMessage("")), attempt: (action) => attempt(action),
+    refresh: () => refresh(), sessionEnded: () => signedOut(accessEndedMessage("")), attempt: (action) => attempt(action),
     pages: () => state.pages, more: () => listActions.more(),
     filter: (view, filters) => location.replace(`#/${view}?${new URLSearchParams(filters)}`),
   }),

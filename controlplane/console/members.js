@@ -73,7 +73,7 @@ function invite(names, hooks) {
       title: `The link for ${made.invitation.email}`, value: `${location.origin}${made.path}`,
       text: "The link is not shown again. Anyone with the link can join, so send it only to the new member.",
     });
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 function change(member, names, hooks) {
@@ -82,7 +82,7 @@ function change(member, names, hooks) {
       await callConsole("members/change", { userId: member.userId, role, locations });
       if (member.isThis) await fetchOwnProfile();
       hooks.refresh();
-    }, hooks.left);
+    }, hooks.sessionEnded);
 }
 
 function remove(member, hooks) {

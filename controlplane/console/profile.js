@@ -63,7 +63,7 @@ function grants({ grants: rows, organizations, organizationId }, hooks) {
     element("div", {},
       element("span", { class: "name" }, grant.clientName),
       element("p", { class: "sub" },
-        `Reads${grant.organizationId === organizationId ? "" : ` ${names.get(grant.organizationId) ?? grant.organizationId}`} for ${grant.clientHosts.join(", ") || "a program on your own computer"}`),
+        `Can read your data${grant.organizationId === organizationId ? "" : ` of ${names.get(grant.organizationId) ?? grant.organizationId}`} and sends it to ${grant.clientHosts.join(", ") || "a program on your own computer"}`),
       element("p", { class: "sub" }, "Since ", when(grant.createdAt), " · used ", when(grant.lastUsedAt))),
     element("button", { type: "button", class: "danger", id: `end-${grant.id}`, "aria-label": `Stop ${grant.clientName}`, onclick: () => endGrant(grant, hooks) }, "Stop"))));
 }
@@ -110,7 +110,7 @@ function newKey(here, names, hooks) {
     const made = await callConsole("profile/create-key", { name: name.trim(), canWrite: grant === "write", locations });
     hooks.refresh();
     return () => showSecret({ title: `The key ${made.key.name}`, text: "The key is not stored and not shown again. Copy it now.", value: made.secret });
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 function revokeKey(key, hooks) {
@@ -144,7 +144,7 @@ function newPassword(hooks) {
     await callConsole("profile/change-password", { oldPassword: old, newPassword: password });
     at("announced").textContent = "Your password is changed.";
     hooks.refresh();
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 function browserOf(agent) {

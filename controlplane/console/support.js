@@ -53,7 +53,7 @@ function inspectToken(hooks) {
       if (link.state !== "waiting") throw new Error(OVER[link.state]);
       if (!link.organizations.length) throw new Error("Only an owner or manager of every location can link an organization.");
       return () => confirm(token, link, hooks);
-    }, hooks.left);
+    }, hooks.sessionEnded);
 }
 
 function confirm(token, link, hooks) {
@@ -64,7 +64,7 @@ function confirm(token, link, hooks) {
   }, async ({ organization }) => {
     await support("confirm", { token, organizationId: organization });
     hooks.refresh();
-  }, hooks.left);
+  }, hooks.sessionEnded);
 }
 
 function end(hooks) {
@@ -72,5 +72,5 @@ function end(hooks) {
     async ({ token }) => {
       await support("disconnect", { token });
       hooks.refresh();
-    }, hooks.left);
+    }, hooks.sessionEnded);
 }

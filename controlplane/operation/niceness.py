@@ -9,10 +9,9 @@ NICENESS: Final = 10
 
 
 def lower_priority() -> None:
-    """Lower the priority of this process.
+    """Lower the priority of the calling thread on Linux, and of the process on other systems.
 
-    On Linux, only the priority of this thread changes (setpriority(2)). A sandbox may refuse
-    the call. The work then has the usual priority.
+    If a sandbox refuses this, the priority is unchanged (setpriority(2)).
     """
     if sys.platform != "win32":
         with contextlib.suppress(PermissionError):

@@ -62,7 +62,7 @@ def check_harmless(result: LabResult) -> None:
     assert result.counters.most_print_connections <= 1
     # The pause is one second, but the sender's timestamps are rounded to whole milliseconds.
     assert result.counters.shortest_print_pause_s >= 0.998
-    assert result.counters.wrong_destination == 0
+    assert result.counters.wrong_mac_frames == 0
 
 
 def payload_of(facts: dict[str, Any], job: dict[str, Any]) -> NetworkPayload:

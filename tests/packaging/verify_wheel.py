@@ -25,7 +25,7 @@ from tests.paths import ROOT
 PACKAGES: Final = ("agent", "collectors", "controlplane")
 PIP: Final = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 CONSTRAINTS: Final = ROOT / "constraints.txt"
-AS_IN_THE_SOURCE: Final = (
+COMMANDS_TO_COMPARE: Final = (
     ("--version",),
     ("--help",),
     ("config", "example"),
@@ -35,7 +35,7 @@ AS_IN_THE_SOURCE: Final = (
     ("service", "install", "--help"),
 )
 WITHIN_S: Final = 600
-ALONE: Final = ("unshare", "--net", *LOOPBACK)
+WITHOUT_NETWORK: Final = ("unshare", "--net", *LOOPBACK)
 
 
 def run(*words: str | Path, cwd: Path | None = None, expect: int = 0, **more: str) -> str:
@@ -115,21 +115,21 @@ def check_files(wheel: Path) -> None:
 
 
 def check_same_output_as_the_source(programs: Path, place: Path) -> None:
-    for words in AS_IN_THE_SOURCE:
-        message = run(*ALONE, programs / "venue-agent", *words, cwd=place)
+    for words in COMMANDS_TO_COMPARE:
+        message = run(*WITHOUT_NETWORK, programs / "venue-agent", *words, cwd=place)
         expected = run(sys.executable, "-m", "agent", *words, cwd=ROOT)
         if message != expected:
             raise SystemExit(
                 f"venue-agent {' '.join(words)} prints a different message:\n{message}"
             )
-    print_ok(f"{len(AS_IN_THE_SOURCE)} commands print what they print in the source tree")
+    print_ok(f"{len(COMMANDS_TO_COMPARE)} commands print what they print in the source tree")
 
 
 def check_reports(programs: Path, place: Path) -> None:
     """Check that both kinds of report are collected as JSON and as a page, with only loopback."""
     page = place / "page.html"
     for kind in ("application", "network"):
-        command = (*ALONE, programs / "venue-agent", "collect", kind)
+        command = (*WITHOUT_NETWORK, programs / "venue-agent", "collect", kind)
         payload = json.loads(run(*command, "--json", cwd=place))
         if payload["failures"]:
             raise SystemExit(f"{kind}: {payload['failures']}")
@@ -150,7 +150,7 @@ def check_missing_libraries(programs: Path, place: Path) -> None:
     if list(empty.iterdir()):
         raise SystemExit(f"the demo left {list(empty.iterdir())}")
     run(programs / "venue-control", "devices", "--help", cwd=empty)
-    print_ok("without their libraries, the demo and the service name the extra to install")
+    print_ok("if the libraries of the service are missing, demo and serve print what to install")
 
 
 @contextlib.contextmanager

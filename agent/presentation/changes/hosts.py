@@ -227,7 +227,7 @@ def _is_whole(network: NetworkMap) -> bool:
 
 
 def _coverage(one: NetworkPayload, other: NetworkPayload) -> Callable[[MapHost], bool]:
-    """Return a function that returns whether ``one`` checked for a host of ``other``."""
+    """Return a predicate for hosts of ``other``: would ``one`` have discovered this host?"""
     network = one.network_map
     if network is None or one.scope != other.scope or not covers(one, other):
         return lambda _: False

@@ -11,7 +11,7 @@ attempt, and the other callers wait for its result. Therefore any number of task
 attempts than one task.
 
 A service with many devices can set a time over which they spread their calls after an outage
-(`note_reconnect_over`). Each delay of the shared breaker is then at least half of this time. During
+(`set_reconnect_time`). Each delay of the shared breaker is then at least half of this time. During
 an outage, heartbeats wait until another call has reached the service, and follow at a random time
 within the set time. If no call reaches the service for four times the set time, heartbeats also
 make attempts.
@@ -148,7 +148,7 @@ class CircuitBreaker:
         async with self._passing(self._of[operation]), self._passing(self._shared):
             return await self._attempt(operation, ask)
 
-    def note_reconnect_over(self, requested_s: float) -> None:
+    def set_reconnect_time(self, requested_s: float) -> None:
         """Set the time over which the devices spread their calls after an outage."""
         self.reconnect_over_s = retry.reconnect_over_s(requested_s)
 

@@ -5,6 +5,6 @@ from agent.wire.device_operations import Command
 
 
 class CommandList(Tolerant):
-    """The waiting commands for the devices of an API key, oldest first."""
+    """The requests that devices of an API key have not started, oldest first."""
 
     commands: Array[Command]

@@ -62,7 +62,7 @@ class CountedLan(TapLan):
         host = self._hosts.get(packet.destination)
         if host is not None and not host.drops_all:
             if frame.destination != self._macs[host.address]:
-                self.counters.wrong_destination += 1
+                self.counters.wrong_mac_frames += 1
             elif packet.protocol == frames.UDP:
                 self.counters.udp_datagrams += 1
         super()._handle_ipv4(frame, packet, now)

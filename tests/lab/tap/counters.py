@@ -17,6 +17,7 @@ class LanCounters:
     """The numbers since the start or the last reset.
 
     Args:
+        wrong_mac_frames: The IPv4 frames that were not sent to the MAC of their host.
         most_connections: The most connections that one host had at the same time.
         most_print_connections: The most connections to print ports that one host had at the same
             time.
@@ -28,7 +29,7 @@ class LanCounters:
     arp_requests: int = 0
     syns: int = 0
     udp_datagrams: int = 0
-    wrong_destination: int = 0
+    wrong_mac_frames: int = 0
     most_connections: int = 0
     most_print_connections: int = 0
     shortest_print_pause_s: float = NEVER_S

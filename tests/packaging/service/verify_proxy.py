@@ -33,7 +33,7 @@ from tests.packaging.service.service_process import ServiceProcess, free_port
 from tests.paths import ROOT
 from tests.scenario.agent_process import running_agent, write_config
 from tests.unit.controlplane.simulated_device import SimulatedDevice
-from tests.unit.controlplane.small_limits import NETWORK_AWAITED_MAX
+from tests.unit.controlplane.small_limits import NETWORK_WAITING_CONNECTIONS_MAX
 
 KINDS = ("nginx", "caddy")
 LIMIT = 2 * 1024 * 1024
@@ -257,7 +257,7 @@ async def test_slow_bodies_with_made_up_keys_are_limited_for_each_network(
     front = limited_front
     async with front.client() as http:
         await call(front, http, "listDevices")
-        files = open_files(front) + NETWORK_AWAITED_MAX + OTHER_FILES
+        files = open_files(front) + NETWORK_WAITING_CONNECTIONS_MAX + OTHER_FILES
         for operation in ("heartbeat", "onCommands"):
             with slow_bodies(front, operation, "127.0.0.2") as connections:
                 for _ in range(20):

@@ -28,7 +28,7 @@ from collectors.contract import (
 from collectors.event_lines import line_of
 
 LIMIT = 100_000
-LIAR, LIAR_MAC = "10.0.0.66", "02:00:00:00:00:66"
+FLOODER, FLOODER_MAC = "10.0.0.66", "02:00:00:00:00:66"
 
 
 def an_endpoint(address: str, port: int, mac: str | None, ids: tuple[str, ...] = ()) -> Endpoint:
@@ -67,12 +67,12 @@ def test_fitting_event_is_unchanged() -> None:
 
 
 def test_only_the_largest_device_is_cut_and_reported() -> None:
-    lies = tuple(an_endpoint(LIAR, n, LIAR_MAC) for n in range(2000))
-    wanted = an_endpoint(LIAR, 9100, LIAR_MAC, ("p",))
+    announced = tuple(an_endpoint(FLOODER, n, FLOODER_MAC) for n in range(2000))
+    wanted = an_endpoint(FLOODER, 9100, FLOODER_MAC, ("p",))
     facts = replace(
         HONEST,
-        hosts=(*HONEST.hosts, a_host(LIAR, 1000, LIAR_MAC)),
-        endpoints=(*lies, wanted, *HONEST.endpoints),
+        hosts=(*HONEST.hosts, a_host(FLOODER, 1000, FLOODER_MAC)),
+        endpoints=(*announced, wanted, *HONEST.endpoints),
     )
     for event in (Checkpoint(facts), Result(facts)):
         output = facts_of(line_of(event, LIMIT))
@@ -84,7 +84,7 @@ def test_only_the_largest_device_is_cut_and_reported() -> None:
         assert len(output["printers"]) == 1
         assert output["truncated"]
         (text,) = output["limitations"]
-        assert text.startswith(f"{LIAR} (MAC {LIAR_MAC}): ")
+        assert text.startswith(f"{FLOODER} (MAC {FLOODER_MAC}): ")
         assert "of 3,001 services and ports are listed" in text
 
 
@@ -136,7 +136,7 @@ def test_any_network_facts_fit_into_one_line(
     facts_of(line_of(Result(facts), LIMIT))
 
 
-def test_the_longest_field_of_a_snapshot_is_left_out_with_its_reason() -> None:
+def test_the_longest_field_of_a_snapshot_loses_its_value_and_gets_a_reason() -> None:
     long, short = Field("cpu", "s", "available", "x" * LIMIT), Field("os", "s", "available", "y")
     facts = ApplicationFacts(
         "2026", fields=(long, short), interfaces=(InterfaceFields("eth0", (long, short)),)
@@ -149,7 +149,7 @@ def test_the_longest_field_of_a_snapshot_is_left_out_with_its_reason() -> None:
     assert content["truncated"]
 
 
-def test_thousands_of_short_fields_are_left_out_by_their_groups() -> None:
+def test_whole_interfaces_are_left_out_if_there_are_too_many_short_fields() -> None:
     group = InterfaceFields("eth0", (Field("os", "s", "available", "y" * 100),) * 100)
     facts = ApplicationFacts("2026", fields=group.fields[:3], interfaces=(group,) * 100)
     content = facts_of(line_of(Result(facts), LIMIT))

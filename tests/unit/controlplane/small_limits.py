@@ -11,8 +11,8 @@ from unittest import mock
 from controlplane.cli import serve
 from controlplane.cli.main import main
 
-AWAITED_MAX: Final = 80
-NETWORK_AWAITED_MAX: Final = 40
+WAITING_CONNECTIONS_MAX: Final = 80
+NETWORK_WAITING_CONNECTIONS_MAX: Final = 40
 WRITE_TIMEOUT_S: Final = 0.5
 KEEP_ALIVE_S: Final = 0.1
 
@@ -23,8 +23,8 @@ if __name__ == "__main__":
         "settings_of",
         lambda options: replace(
             settings_of(options),
-            awaited_max=AWAITED_MAX,
-            network_awaited_max=NETWORK_AWAITED_MAX,
+            awaited_max=WAITING_CONNECTIONS_MAX,
+            network_awaited_max=NETWORK_WAITING_CONNECTIONS_MAX,
             write_timeout_s=WRITE_TIMEOUT_S,
             keep_alive_s=KEEP_ALIVE_S,
         ),

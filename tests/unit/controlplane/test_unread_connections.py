@@ -15,9 +15,9 @@ from tests.packaging.local_service import until
 from tests.packaging.service.service_process import ServiceProcess
 from tests.unit.controlplane.simulated_device import SimulatedDevice
 from tests.unit.controlplane.small_limits import (
-    AWAITED_MAX,
     KEEP_ALIVE_S,
-    NETWORK_AWAITED_MAX,
+    NETWORK_WAITING_CONNECTIONS_MAX,
+    WAITING_CONNECTIONS_MAX,
     WRITE_TIMEOUT_S,
 )
 from tests.unit.controlplane.unread_connections import unread_connections, wait_until_closed
@@ -83,7 +83,7 @@ async def test_waiting_connections_of_one_network_are_closed_while_a_device_is_s
     before = open_files(process)
     with unread_connections(process.port, CONNECTIONS, sent, NETWORKS[0]):
         await assert_served(process, device)
-        await wait_for_open_files(process, before + NETWORK_AWAITED_MAX + OTHER_FILES)
+        await wait_for_open_files(process, before + NETWORK_WAITING_CONNECTIONS_MAX + OTHER_FILES)
         await assert_served(process, device)
         await wait_for_open_files(process, before + OTHER_FILES)
 
@@ -94,10 +94,14 @@ async def test_connections_of_several_networks_have_a_common_limit(
     connections: list[int] = []
     with ExitStack() as stack:
         for network in NETWORKS:
-            opened = unread_connections(process.port, NETWORK_AWAITED_MAX, SLOW, network)
+            opened = unread_connections(
+                process.port, NETWORK_WAITING_CONNECTIONS_MAX, SLOW, network
+            )
             connections += stack.enter_context(opened)
         async with asyncio.timeout(TIMEOUT_S):
-            await asyncio.to_thread(wait_until_closed, connections, len(connections) - AWAITED_MAX)
+            await asyncio.to_thread(
+                wait_until_closed, connections, len(connections) - WAITING_CONNECTIONS_MAX
+            )
         await assert_served(process, device)
 
 

@@ -1,7 +1,7 @@
-"""Calls whose replies contain each field in each form that the document permits.
+"""Calls whose replies contain each field in each form that the contract permits.
 
-They read devices, requests and reports. None of these calls is an example. Payloads are generated
-at random from the transcribed schemas.
+They read devices, requests and reports. Only their replies are used: docs/service.md does not print
+these calls as examples. Payloads are generated at random from the transcribed schemas.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""The document's statements about remoteControl, and the tests of each."""
+"""The contract's statements about the device operations (remoteControl), and the tests of each."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ REQUIRED: Final = (
     REMOTE
     + "test_fields.py::test_the_service_requires_exactly_the_fields_that_the_contract_requires"
 )
-ENROLMENT: Final = REMOTE + "test_enrollment.py::"
+ENROLLMENT: Final = REMOTE + "test_enrollment.py::"
 DELIVERY: Final = UNIT + "devices/requests/test_delivery.py::"
 SUBMISSION: Final = REMOTE + "test_submission.py::"
 OPERATOR: Final = REMOTE + "test_operator.py::"
-SILENT: Final = REMOTE + "test_silent_points.py::"
+OPEN_POINTS: Final = REMOTE + "test_points_that_the_contract_leaves_open.py::"
 TRACKER: Final = UNIT + "web/webhooks/test_tracker.py::"
 STRICT: Final = (
     REMOTE + "test_schema.py::test_a_reply_with_a_missing_or_additional_field_does_not_fit"
@@ -54,24 +54,24 @@ DEVICES: Final = (
             row(
                 "`challenge` → `challengeId`, `nonce`",
                 EXAMPLE,
-                ENROLMENT + "test_a_challenge_expires",
+                ENROLLMENT + "test_a_challenge_expires",
             ),
             row(
                 "`enroll` → the enrolment record",
                 EXAMPLE,
-                ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
+                ENROLLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
                 "`current` → the enrolment record, or null; read-only",
                 EXAMPLE,
-                ENROLMENT + "test_current_returns_the_newest_binding_of_the_key",
-                ENROLMENT + "test_current_is_null_before_enrolment",
+                ENROLLMENT + "test_current_returns_the_newest_binding_of_the_key",
+                ENROLLMENT + "test_current_is_null_before_enrolment",
                 READING,
             ),
             row(
                 "`heartbeat` → `lastSeenAt`",
                 EXAMPLE,
-                ENROLMENT + "test_heartbeats_make_a_device_online",
+                ENROLLMENT + "test_heartbeats_make_a_device_online",
             ),
             row(
                 "`acknowledge` → `accepted` true, and the `status` that was sent",
@@ -131,7 +131,7 @@ DEVICES: Final = (
                 EDGES,
                 REQUIRED,
                 REMOTE + "test_signatures.py::test_a_public_key_of_88_hexadecimal_digits_is_parsed",
-                ENROLMENT + "test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field",
+                ENROLLMENT + "test_the_refusal_of_a_key_that_is_not_ed25519_names_the_field",
             ),
             _field("`challenge.platform`: one of five words, required"),
             _field("`challenge.locationId`, `legacyInstallId`: 1–128 characters, required"),
@@ -139,7 +139,7 @@ DEVICES: Final = (
                 "`challenge.appVersion`: at most 128 characters, optional",
                 EDGES,
                 REQUIRED,
-                ENROLMENT + "test_an_app_version_may_be_left_out",
+                ENROLLMENT + "test_an_app_version_may_be_left_out",
             ),
             _field("`challenge.capabilities`: at most 32, each of 1–128 characters, required"),
             _field("`enroll.challengeId`: UUID, required"),
@@ -147,7 +147,7 @@ DEVICES: Final = (
                 "`enroll.signature`: 8–128 characters, required",
                 EDGES,
                 REQUIRED,
-                ENROLMENT
+                ENROLLMENT
                 + "test_a_wrong_signature_enrols_no_device_and_does_not_use_the_challenge",
             ),
             _field("`current`, `onCommands`: an empty object"),
@@ -172,7 +172,7 @@ DEVICES: Final = (
                 REQUIRED,
                 SUBMISSION
                 + "test_a_value_that_is_not_a_report_is_stored_but_not_returned_as_the_payload",
-                SILENT + "test_a_payload_that_does_not_fit_its_kind_is_refused",
+                OPEN_POINTS + "test_a_payload_that_does_not_fit_its_kind_is_refused",
                 SUBMISSION + "test_a_failed_report_has_no_content",
             ),
             _field("`submitResult.failureReason`: one of two words, optional"),
@@ -199,7 +199,7 @@ DEVICES: Final = (
                 "enrolment record: seven fields; `appVersion` can be null",
                 EVERY_FIELD,
                 STRICT,
-                ENROLMENT + "test_an_enrollment_stores_the_values_of_the_device",
+                ENROLLMENT + "test_an_enrollment_stores_the_values_of_the_device",
             ),
             row(
                 "device: the fields of the enrolment record and nine more, all always present",

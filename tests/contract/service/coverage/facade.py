@@ -17,7 +17,7 @@ OFFICIAL_OAUTH: Final = (
 )
 OPENAPI: Final = "tests/contract/openapi/test_document.py::"
 NUMBERS: Final = DOCUMENT_TESTS + "test_amounts_timestamps_and_numbers_have_the_documented_form"
-OURS: Final = "not documented; ours: [controlplane.md](controlplane.md)"
+OURS: Final = "not documented; decided by this project: [controlplane.md](controlplane.md)"
 
 FACADE: Final = (
     Table(
@@ -95,7 +95,7 @@ FACADE: Final = (
                 "how permissions and grants are assigned", "ours: [accounts.md](accounts.md)"
             ),
             row(
-                "agents sign in with the authorization code flow of OAuth 2.0",
+                "AI assistants sign in with the authorization code flow of OAuth 2.0",
                 OFFICIAL_OAUTH,
                 OAUTH + "test_flow.py::test_a_client_reads_with_the_permissions_of_its_user",
                 OAUTH + "test_codes.py::test_other_oauth_flows_are_refused",

@@ -161,8 +161,8 @@ def _schema_of(reply: httpx2.Response) -> Schema | None:
     below = path.removeprefix("/api/v1")
     for (method, pattern), (_, schema) in retail.REPLIES.items():
         if method == reply.request.method and re.fullmatch(pattern, below):
-            # The document does not show the reply to a refresh. It has the same form as the reply
-            # to an exchange.
+            # The contract does not show the reply to a refresh of tokens. It has the same form as
+            # the reply to the exchange of an API key for tokens.
             return retail.TOKENS if below.startswith("/auth/") else schema
     return None
 

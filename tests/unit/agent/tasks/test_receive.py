@@ -323,7 +323,7 @@ async def test_streams_that_were_cut_together_reconnect_over_the_requested_time(
 
 
 async def test_a_stream_that_the_agent_renews_is_opened_again_at_once(home: Harness) -> None:
-    home.breaker.note_reconnect_over(60)
+    home.breaker.set_reconnect_time(60)
     home.client.always["onCommands"] = lambda _: lasting()
     async with running(home.receiver.run):
         await until(lambda: len(home.client.calls) >= 5)

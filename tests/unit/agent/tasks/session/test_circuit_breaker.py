@@ -304,7 +304,9 @@ async def test_a_wait_for_another_key_ends_when_the_key_changes(home: Harness) -
     assert home.clock.elapsed_s - began <= 100 + 2 * 5
 
 
-async def test_single_failing_operation_waits_alone_without_a_condition(home: Harness) -> None:
+async def test_one_failing_operation_does_not_delay_others_and_sets_no_condition(
+    home: Harness,
+) -> None:
     """While one operation fails, the other operations succeed and need not wait."""
     failing, fine = Service(home, *[DOWN] * 5), Service(home)
     others = asyncio.create_task(_call_repeatedly(home, fine))
@@ -441,7 +443,7 @@ async def test_the_method_once_raises_every_error_and_waits_between_calls(home: 
 
 
 async def test_waits_are_spread_over_the_requested_reconnect_time(home: Harness) -> None:
-    home.breaker.note_reconnect_over(40)
+    home.breaker.set_reconnect_time(40)
     service = Service(home, *[DOWN] * 20)
 
     await home.breaker.call("current", service.ask)
@@ -451,7 +453,7 @@ async def test_waits_are_spread_over_the_requested_reconnect_time(home: Harness)
 
 
 async def test_a_heartbeat_is_sent_again_after_another_operation_succeeded(home: Harness) -> None:
-    home.breaker.note_reconnect_over(40)
+    home.breaker.set_reconnect_time(40)
     heartbeat, query = Service(home, DOWN), Service(home, *[DOWN] * 2)
 
     await asyncio.gather(
@@ -463,7 +465,7 @@ async def test_a_heartbeat_is_sent_again_after_another_operation_succeeded(home:
 
 
 async def test_a_heartbeat_is_retried_if_no_other_operation_is_called(home: Harness) -> None:
-    home.breaker.note_reconnect_over(40)
+    home.breaker.set_reconnect_time(40)
     heartbeat = Service(home, *[DOWN] * 3)
 
     assert await home.breaker.call("heartbeat", heartbeat.ask) == "answer"
