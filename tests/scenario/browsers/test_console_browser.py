@@ -463,7 +463,7 @@ def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) ->
 
 def test_user_lists_consents_and_revokes_one(consented: dict[str, Any]) -> None:
     assert "Sales assistant" in consented["listed"]
-    assert "for a program on your own computer" in consented["listed"]
+    assert "sends it to a program on your own computer" in consented["listed"]
     assert consented["dialog"] == "Stop Sales assistant?"
     assert consented["none"].startswith("No program has access.")
     assert (consented["before"], consented["after"]) == (200, 401)
