@@ -117,6 +117,7 @@ def ask(
             *(str(ROOT / "tests/contract/openapi" / config), "run"),
             *(f"{service.url}{document}", "--checks=all", "--generation-deterministic"),
             *(f"--max-examples={EXAMPLES}", "--no-color", "--no-shrink"),
+            "--max-response-time=120",  # the default of 10 s is too short on a busy machine
         ],
         capture_output=True,
         text=True,
