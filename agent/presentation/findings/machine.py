@@ -82,9 +82,8 @@ def _unclean_start(facts: SnapshotFacts) -> Iterator[Values]:
 def _hot(facts: SnapshotFacts) -> Iterator[Values]:
     hottest = facts.machine.number("hardware.temperatureCelsius")
     limit = facts.machine.number("hardware.temperatureLimitCelsius")
-    is_below = limit is not None and hottest is not None and hottest < limit - HOT_BELOW_LIMIT
-    is_at_limit = limit is not None and hottest is not None and hottest >= limit
-    if hottest is not None and (is_at_limit or (hottest >= HOT_CELSIUS and not is_below)):
+    hot = HOT_CELSIUS if limit is None else min(limit, max(HOT_CELSIUS, limit - HOT_BELOW_LIMIT))
+    if hottest is not None and hottest >= hot:
         named = (text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures"))
         sensor = next((name for name, _, at in named if at == f"{hottest:.1f}"), "")
         yield {"degrees": f"{hottest:.0f} °C ({sensor})" if sensor else f"{hottest:.0f} °C"}

@@ -104,12 +104,11 @@ class Directory:
         The scan does not contact link-local IPv6 addresses, so it is another address of the same
         device. If none is known, it is ``address`` itself.
         """
-        device = self._index.at(address)
+        if device := self._index.at(address):
+            return device.address
         devices = self._index.having("mac_addresses", mac_in_address(address))
         alive = [each for each in devices if each.is_alive] or devices
-        if device is None or _is_link_local(device.address):
-            device = alive[0] if len(alive) == 1 else None
-        return device.address if device else address
+        return alive[0].address if len(alive) == 1 else address
 
     def _resolve_service(self, printer: KnownPrinter, name: str) -> Destination:
         named = tuple(self._services.get(name.lower(), ()))

@@ -254,6 +254,7 @@ def _owners(
     Devices are given by their ``first`` address. If several have the MAC or name, only those that
     are alive count: the others may be older entries of the neighbour table.
     """
+    alive = {first.get(address, address) for address, each in single.items() if each.is_alive}
     by_mark: dict[str, set[str]] = defaultdict(set)
     owners: dict[str, str] = {}
     for address, device in single.items():
@@ -265,10 +266,9 @@ def _owners(
         own = mac_in_address(address)
         for mark in (*((own,) if own else ()), *marks):
             having = by_mark.get(mark, set())
-            if len(having) > 1:
-                having = {each for each in having if single[each].is_alive}
-            if len(having) == 1:
-                owners[address] = having.pop()
+            candidates = having if len(having) == 1 else having & alive
+            if len(candidates) == 1:
+                (owners[address],) = candidates
                 break
     return owners
 

@@ -14,7 +14,7 @@ import pytest
 from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import LinkRecords
-from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, browse
+from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, OpenLink, browse
 from collectors.network.mdns.records import Quota
 from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Watch, due_questions
 from collectors.network.mdns.sockets import LinkSockets, open_link
@@ -79,13 +79,14 @@ def browse_loopback(
     bound_s: float = 60.0,
     networks: str = "127.0.0.0/8",
     schedule: QuerySchedule = QUICK,
+    open_link: OpenLink | None = None,
 ) -> MdnsFindings:
     return browse(
         [LAN],
         NetworkJob(max_services=limit, mdns_service_types=("_venue._tcp.local.", "nonsense")),
         time.monotonic() + bound_s,
         run or FakeRun(),
-        open_link=to_responder(responder, networks),
+        open_link=open_link or to_responder(responder, networks),
         schedule=schedule,
     )
 
@@ -363,14 +364,7 @@ def test_questions_that_could_not_be_sent_are_sent_again():
 
     packet = service("Kitchen", "_ipp._tcp", 631, "brn1", "127.0.0.9")
     with Responder({IPP: [packet]}) as responder:
-        findings = browse(
-            [LAN],
-            NetworkJob(max_services=10),
-            time.monotonic() + 60,
-            FakeRun(),
-            open_link=open_to,
-            schedule=QUICK,
-        )
+        findings = browse_loopback(responder, open_link=open_to)
     assert [each.instance for each in findings.services] == ["Kitchen"]
 
 
