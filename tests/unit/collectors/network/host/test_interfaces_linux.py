@@ -12,13 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.contract import Interface
-from collectors.network.host import rtnetlink
 from collectors.network.host.interfaces_linux import assemble
 from collectors.network.host.local_network import LocalInterface
-from collectors.network.host.rtnetlink import LinkNeighbour, NeighbourTableSize
-from collectors.shared import netlink
+from collectors.shared import netlink, rtnetlink
 from collectors.shared.netlink import Message
+from collectors.shared.rtnetlink import Link, LinkNeighbour, NeighbourTableSize
 from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"
@@ -77,7 +75,7 @@ def test_a_mobile_connection_has_a_default_route_without_a_gateway() -> None:
     attributes = struct.pack("=HHIHHI", 8, 4, 7, 8, 6, 700)
     (route,) = rtnetlink.parse_default_routes(head + attributes)
     assert route == rtnetlink.DefaultRoute(7, None, 700)
-    mobile = LocalInterface(Interface("wwan0"), index=7)
+    mobile = Link(7, "wwan0")
     (joined,) = assemble([mobile], [], [route])
     assert joined.metric == 700
     assert joined.interface.gateways == ()

@@ -8,8 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from collectors.contract import Interface, InterfaceAddress
-from collectors.network.host.local_network import LocalInterface
+from collectors.contract import InterfaceAddress
 from collectors.shared.addresses import mac_text, plain_address
 from collectors.shared.netlink import parse_attributes, split_entries
 
@@ -36,8 +35,11 @@ _U32 = struct.Struct("=I")
 
 _ARPHRD_ETHER = 1
 _IFF_UP, _IFF_LOOPBACK, _IFF_POINTOPOINT, _IFF_RUNNING, _IFF_NOARP = 0x1, 0x8, 0x10, 0x40, 0x80
-_IFLA_ADDRESS, _IFLA_IFNAME = 1, 3
-_IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_STATS64 = 1, 3, 18, 23
+_IFLA_INFO_KIND = 1
+_RX_ERRORS = struct.Struct("=32xQQ")  # the fifth and sixth number of struct rtnl_link_stats64
+_IFA_ADDRESS, _IFA_LOCAL, _IFA_FLAGS = 1, 2, 8
+_IFA_F_TEMPORARY, _IFA_F_DADFAILED, _IFA_F_TENTATIVE = 0x01, 0x08, 0x40
 _RTA_OIF, _RTA_GATEWAY, _RTA_PRIORITY, _RTA_MULTIPATH, _RTA_TABLE, _RTA_VIA = 4, 5, 6, 9, 15, 18
 _RT_TABLE_MAIN = 254
 _RTN_UNICAST = 1
@@ -55,6 +57,44 @@ _NUD_STATES: dict[int, NeighbourState] = {
     0x20: "failed",
     0x80: "reachable",  # NUD_PERMANENT
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An interface.
+
+    Args:
+        index: its number, which addresses, routes and neighbours refer to.
+        has_carrier: it is up and can transfer data (IFF_RUNNING).
+        has_arp: the kernel resolves addresses of this Ethernet-like link by ARP.
+        kind: the type of a virtual interface, such as "veth" or "bridge"; "" for hardware.
+        errors: packets that it could not receive or send, since it was created.
+    """
+
+    index: int
+    name: str
+    mac_address: str | None = None
+    has_carrier: bool = True
+    is_loopback: bool = False
+    is_point_to_point: bool = False
+    has_arp: bool = True
+    kind: str = ""
+    errors: int | None = None
+
+
+class LinkAddress(NamedTuple):
+    """An address of an interface.
+
+    ``is_usable``: it is not being checked for duplicates, and no duplicate was detected.
+    ``is_duplicate``: another machine uses this IPv6 address (RFC 4862, section 5.4).
+    ``is_temporary``: a privacy address of IPv6, which is replaced regularly (RFC 8981).
+    """
+
+    index: int
+    address: InterfaceAddress
+    is_usable: bool = True
+    is_duplicate: bool = False
+    is_temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,38 +129,50 @@ class NeighbourTableSize(NamedTuple):
     entries_max: int
 
 
-def parse_link(body: bytes) -> LocalInterface | None:
-    """Parse an RTM_NEWLINK body. The returned interface has no addresses and routes yet."""
+def parse_link(body: bytes) -> Link | None:
+    """Parse an RTM_NEWLINK body."""
     if len(body) < _IFINFOMSG.size:
         return None
-    _family, kind, index, flags, _change = _IFINFOMSG.unpack_from(body)
+    _family, hardware, index, flags, _change = _IFINFOMSG.unpack_from(body)
     attributes = parse_attributes(body[_IFINFOMSG.size :])
-    name = attributes.get(_IFLA_IFNAME, b"").split(b"\0")[0].decode("utf-8", "replace")
+    name = _string(attributes.get(_IFLA_IFNAME, b""))
     if not name:
         return None
-    return LocalInterface(
-        Interface(name, mac_address=mac_text(attributes.get(_IFLA_ADDRESS, b""))),
-        index=index,
-        is_up=flags & (_IFF_UP | _IFF_RUNNING) == (_IFF_UP | _IFF_RUNNING),
+    information = parse_attributes(attributes.get(_IFLA_LINKINFO, b""))
+    return Link(
+        index,
+        name,
+        mac_address=mac_text(attributes.get(_IFLA_ADDRESS, b"")),
+        has_carrier=flags & (_IFF_UP | _IFF_RUNNING) == (_IFF_UP | _IFF_RUNNING),
         is_loopback=bool(flags & _IFF_LOOPBACK),
         is_point_to_point=bool(flags & _IFF_POINTOPOINT),
-        has_arp=kind == _ARPHRD_ETHER and not flags & _IFF_NOARP,
+        has_arp=hardware == _ARPHRD_ETHER and not flags & _IFF_NOARP,
+        kind=_string(information.get(_IFLA_INFO_KIND, b"")),
+        errors=_errors(attributes.get(_IFLA_STATS64, b"")),
     )
 
 
-def parse_address(body: bytes) -> tuple[int, InterfaceAddress] | None:
-    """Parse an RTM_NEWADDR body. Returns the index of the interface, and the address."""
+def parse_address(body: bytes) -> LinkAddress | None:
+    """Parse an RTM_NEWADDR body."""
     if len(body) < _IFADDRMSG.size:
         return None
-    family, prefix_length, _flags, _scope, index = _IFADDRMSG.unpack_from(body)
+    family, prefix_length, flags, _scope, index = _IFADDRMSG.unpack_from(body)
     attributes = parse_attributes(body[_IFADDRMSG.size :])
+    flags |= _number(attributes.get(_IFA_FLAGS, b""))
     # On a point-to-point link IFA_ADDRESS is the peer's address, and IFA_LOCAL is this machine's
     # address.
     text = _address_text(family, attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b""))
     if text is None:
         return None
     name: Literal["ipv4", "ipv6"] = "ipv4" if family == AF_INET else "ipv6"
-    return index, InterfaceAddress(text, name, prefix_length)
+    return LinkAddress(
+        index,
+        InterfaceAddress(text, name, prefix_length),
+        is_usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
+        is_duplicate=bool(flags & _IFA_F_DADFAILED),
+        # The flag of a temporary IPv6 address is that of a secondary IPv4 address.
+        is_temporary=family == AF_INET6 and bool(flags & _IFA_F_TEMPORARY),
+    )
 
 
 def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
@@ -175,6 +227,18 @@ def _gateway(family: int, attributes: dict[int, bytes]) -> str | None:
 def _address_text(family: int, raw: bytes) -> str | None:
     is_address = len(raw) == {AF_INET: 4, AF_INET6: 16}.get(family)
     return plain_address(raw) if is_address else None
+
+
+def _errors(statistics: bytes) -> int | None:
+    if len(statistics) < _RX_ERRORS.size:
+        return None
+    received, sent = _RX_ERRORS.unpack_from(statistics)
+    return int(received + sent)
+
+
+def _string(raw: bytes) -> str:
+    """Decode a string that a zero byte ends."""
+    return raw.split(b"\0")[0].decode("utf-8", "replace")
 
 
 def _number(raw: bytes) -> int:
