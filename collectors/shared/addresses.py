@@ -3,8 +3,10 @@
 import ipaddress
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from typing import TYPE_CHECKING
 
-from collectors.contract import InterfaceAddress
+if TYPE_CHECKING:  # the idle daemon imports this module, but not the contract
+    from collectors.contract import InterfaceAddress
 
 Network = IPv4Network | IPv6Network
 
@@ -110,7 +112,7 @@ def numeric_order(address: str) -> tuple[int, int, str]:
     return (parsed.version, int(parsed), address)
 
 
-def network_of(address: InterfaceAddress) -> Network:
+def network_of(address: "InterfaceAddress") -> Network:
     """Return the network that an interface's address is in."""
     return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)
 

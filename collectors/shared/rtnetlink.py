@@ -8,7 +8,6 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from collectors.contract import InterfaceAddress
 from collectors.shared.addresses import mac_text, plain_address
 from collectors.shared.netlink import parse_attributes, split_entries
 
@@ -82,7 +81,8 @@ class Link:
     errors: int | None = None
 
 
-class LinkAddress(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LinkAddress:
     """An address of an interface.
 
     ``is_usable``: it is not being checked for duplicates, and no duplicate was detected.
@@ -91,7 +91,8 @@ class LinkAddress(NamedTuple):
     """
 
     index: int
-    address: InterfaceAddress
+    address: str
+    prefix_length: int
     is_usable: bool = True
     is_duplicate: bool = False
     is_temporary: bool = False
@@ -164,10 +165,10 @@ def parse_address(body: bytes) -> LinkAddress | None:
     text = _address_text(family, attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b""))
     if text is None:
         return None
-    name: Literal["ipv4", "ipv6"] = "ipv4" if family == AF_INET else "ipv6"
     return LinkAddress(
         index,
-        InterfaceAddress(text, name, prefix_length),
+        text,
+        prefix_length,
         is_usable=not flags & (_IFA_F_TENTATIVE | _IFA_F_DADFAILED),
         is_duplicate=bool(flags & _IFA_F_DADFAILED),
         # The flag of a temporary IPv6 address is that of a secondary IPv4 address.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 
-from collectors.contract import Interface, Unavailable
+from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.network.host.local_network import LocalInterface, LocalNetwork, best_route_first
 from collectors.shared import rtnetlink
 from collectors.shared.rtnetlink import DefaultRoute, Link, LinkAddress
@@ -43,7 +43,13 @@ def _join(
     addresses: Sequence[LinkAddress],
     by_metric: Sequence[DefaultRoute],
 ) -> LocalInterface:
-    own = [each.address for each in addresses if each.index == link.index]
+    own = [
+        InterfaceAddress(
+            each.address, "ipv6" if ":" in each.address else "ipv4", each.prefix_length
+        )
+        for each in addresses
+        if each.index == link.index
+    ]
     routes = [route for route in by_metric if route.index == link.index]
     return LocalInterface(
         Interface(

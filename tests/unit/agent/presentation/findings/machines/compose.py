@@ -44,7 +44,6 @@ from collectors.application.windows import machine as windows
 from collectors.contract import (
     ApplicationJob,
     Field,
-    InterfaceAddress,
     NetworkJob,
     SourceState,
 )
@@ -444,10 +443,7 @@ def local_interfaces(machine: Machine) -> tuple[LocalInterface, ...]:
         parsed = [ipaddress.ip_interface(address) for address in link.addresses]
         flags = (link.is_up, link.name == "lo", not link.has_arp, link.has_arp)
         links.append(rtnetlink.Link(index, link.name, link.mac, *flags))
-        addresses += [LinkAddress(index, InterfaceAddress(
-                          str(each.ip), "ipv4" if each.version == 4 else "ipv6",
-                          each.network.prefixlen))
-                      for each in parsed]  # fmt: skip
+        addresses += [LinkAddress(index, str(each.ip), each.network.prefixlen) for each in parsed]
         for number, gateway in enumerate(link.gateway.split()):
             routes.append(DefaultRoute(index, None if gateway == "direct" else gateway, number))
     return interfaces_linux.assemble(links, addresses, routes)
