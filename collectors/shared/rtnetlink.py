@@ -108,6 +108,7 @@ class DefaultRoute:
     index: int
     gateway: str | None
     metric: int
+    is_ipv6: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,10 @@ def parse_default_routes(body: bytes) -> tuple[DefaultRoute, ...]:
         hops.append((fields[3], parse_attributes(hop)))
     routes = ((index, _gateway(family, attributes)) for index, attributes in hops)
     # A multipath route itself has no interface. Only its hops have one.
-    return tuple(DefaultRoute(index, gateway, metric) for index, gateway in routes if index)
+    is_ipv6 = family == AF_INET6
+    return tuple(
+        DefaultRoute(index, gateway, metric, is_ipv6) for index, gateway in routes if index
+    )
 
 
 def parse_neighbour(body: bytes) -> LinkNeighbour | None:
