@@ -152,10 +152,8 @@ async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
         socket.socket(gateway.family, socket.SOCK_STREAM) as opened,
     ):
         opened.setblocking(False)
-        try:
+        with contextlib.suppress(ConnectionRefusedError):
             await asyncio.get_running_loop().sock_connect(opened, gateway.at(port))
-        except ConnectionRefusedError:
-            pass
         return True
     return False
 

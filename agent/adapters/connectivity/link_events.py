@@ -47,11 +47,13 @@ class LinkEvents:
             self._is_pending = True
 
     def _drain(self) -> None:
-        """Discard the messages: the tables are read anew. ENOBUFS means that some were lost."""
-        with contextlib.suppress(BlockingIOError):
+        """Discard the messages, because the tables are read anew.
+
+        An error ends this as well: ENOBUFS means that the kernel discarded messages.
+        """
+        with contextlib.suppress(OSError):
             for _ in range(_DATAGRAMS_AT_ONCE):
-                with contextlib.suppress(_BUFFER_FULL):
-                    self._socket.recv(_DATAGRAM_MAX)
+                self._socket.recv(_DATAGRAM_MAX)
 
     def _notify(self) -> None:
         self._is_pending = False

@@ -10,7 +10,6 @@ from agent.adapters.connectivity.gateway import GatewayProbe
 from agent.adapters.connectivity.link import LinkReading
 from agent.adapters.connectivity.link_events import LinkEvents
 from agent.adapters.connectivity.name_servers import (
-    DNS_PORT,
     NameServerReplies,
     configured_servers,
     is_in,
@@ -19,6 +18,8 @@ from agent.adapters.connectivity.name_servers import (
 from agent.adapters.connectivity.service_connection import connect, resolve, target_of
 from agent.config.model import Service
 from agent.rules.connectivity.cause import LinkState, NameServer, Sample, ServiceAnswer
+
+ReadServers = Callable[[], tuple[str, ...]]
 
 log = logging.getLogger(__name__)
 
@@ -30,10 +31,10 @@ class SystemSensors:
     with earlier ones, so make one while the connection works.
     """
 
-    def __init__(self, service: Service, *, dns_port: int = DNS_PORT) -> None:
+    def __init__(self, service: Service, *, read_servers: ReadServers = configured_servers) -> None:
         """Raises ValueError if the environment names an invalid proxy."""
         self._target = target_of(service)
-        self._dns_port = dns_port
+        self._read_servers = read_servers
         self._gateway = GatewayProbe()
         self._addresses: tuple[str, ...] = self._target.addresses
         self._last_interface: str | None = None
@@ -116,10 +117,9 @@ class SystemSensors:
             return NameServerReplies()
         replies = await query_servers(
             self._target.host,
-            configured_servers(),
+            self._read_servers(),
             reading.networks,
             is_interrupted=is_interrupted,
-            port=self._dns_port,
         )
         self._addresses = replies.addresses or self._addresses
         return replies
