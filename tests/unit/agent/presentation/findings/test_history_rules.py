@@ -33,15 +33,15 @@ def test_a_good_venue_has_no_finding() -> None:
 
 
 def test_sentences_of_a_bad_venue() -> None:
-    said = findings(bad_venue())
-    assert said["provider-outages"] == (
+    known = findings(bad_venue())
+    assert known["provider-outages"] == (
         "The internet provider was down twice in 7 days, 11 min in total; the local network worked."
     )
-    assert said["power-losses"] == "This machine lost power 3 times in 7 days."
-    assert said["router-outages"] == (
+    assert known["power-losses"] == "This machine lost power 3 times in 7 days."
+    assert known["router-outages"] == (
         "The router did not answer once in 7 days, 1 h 30 min in total."
     )
-    assert said["link-lost"] == (
+    assert known["link-lost"] == (
         "The link of wlan0 was lost 14 times in 24 hours, 5 min 31 s in total, mostly 18:00-20:00."
     )
 
