@@ -29,6 +29,11 @@ def fingerprint(machine_id_file: Path = Path("/etc/machine-id")) -> str | None:
     return hashlib.sha256(_SALT + identifier.encode()).hexdigest()
 
 
+def boot_id(file: Path = Path("/proc/sys/kernel/random/boot_id")) -> str | None:
+    """Return an id that changes with each start of the operating system; None if there is none."""
+    return _read(file)
+
+
 def _read(path: Path) -> str | None:
     try:
         return path.read_text().strip() or None

@@ -19,9 +19,9 @@ from agent.doctor.probe import (
     request_date,
     unverified_tls,
 )
-from agent.doctor.route import Route, route_of
 from agent.presentation.humanize import format_seconds
 from agent.rules.replies import http_date
+from agent.rules.route import Route, route_of
 from agent.wire.addresses import join_host_port, parse_ip
 
 CLOCK_WARN_S: Final = 30.0

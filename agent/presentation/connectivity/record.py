@@ -7,8 +7,8 @@ from typing import Final, TypeVar
 
 from agent.presentation.findings.snapshot_facts import Fields
 from agent.presentation.humanize import parse_timestamp
-from agent.wire.history import Event, Incident
-from agent.wire.history.lines import (
+from agent.wire.payloads.history import Event, Incident
+from agent.wire.payloads.history_lines import (
     CauseTotal,
     HourRow,
     parse_event,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from agent.wire.history import Cause, EventKind
+from agent.wire.payloads.history import Cause, EventKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,6 @@ EVENT_TITLES: Final[Mapping[EventKind, str]] = {
     "address-changed": "The machine got another address",
     "gateway-changed": "The router changed",
     "access-point-changed": "The Wi-Fi access point changed",
-    "lease-renewed": "The address was renewed (DHCP)",
     "disk-full": "The disk was full",
     "memory-exhausted": "The memory was exhausted",
-    "queue-stopped": "A print queue stopped",
 }

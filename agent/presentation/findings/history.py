@@ -11,8 +11,8 @@ from agent.presentation.connectivity.record import ReportedRecord, record_of
 from agent.presentation.findings.rule import Detect, NoteRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import format_seconds
-from agent.wire.history import Cause
-from agent.wire.history.lines import HourRow
+from agent.wire.payloads.history import Cause
+from agent.wire.payloads.history_lines import HourRow
 
 REPEATED: Final = 5
 LONG_S: Final = 300

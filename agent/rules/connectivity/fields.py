@@ -8,8 +8,14 @@ from typing import Final
 
 from agent.rules.connectivity.figures import Interruption, hour_rows, interruptions
 from agent.rules.reports.fit import clip
-from agent.wire.history import Cause, History
-from agent.wire.history.lines import CauseTotal, event_line, hour_line, incident_line, total_line
+from agent.wire.payloads.history import Cause, History
+from agent.wire.payloads.history_lines import (
+    CauseTotal,
+    event_line,
+    hour_line,
+    incident_line,
+    total_line,
+)
 from collectors.contract import Field, FieldValue
 
 SOURCE: Final = "agent"

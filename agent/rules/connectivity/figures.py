@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from agent.wire.history import Cause, History, Hour, Incident
-from agent.wire.history.lines import HourRow
+from agent.wire.payloads.history import Cause, History, Hour, Incident
+from agent.wire.payloads.history_lines import HourRow
 
 _HOUR = timedelta(hours=1)
 

@@ -18,6 +18,7 @@ from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.shared.sysfs import read_line, read_text
 from collectors.shared.text import clean_text, decode
+from collectors.shared.wireless import parse_signals
 
 _LOOPBACK: Final = "772"
 _ETHERNET: Final = "1"
@@ -25,9 +26,6 @@ _TUNNELS: Final = frozenset({"65534", "768", "769", "776", "778", "512"})
 """ARPHRD_NONE, TUNNEL, TUNNEL6, SIT, IPGRE and PPP of linux/if_arp.h."""
 _SIOCGIWESSID: Final = 0x8B1B
 _SSID_MAX: Final = 32
-_SIGNAL = re.compile(r"^\s*(\S+):\s+\S+\s+-?\d+\.?\s+(-?\d{1,3})\.?\s", re.MULTILINE)
-_NO_SIGNAL_DBM: Final = -256
-"""The level of an interface without a connection, such as an access point, with some drivers."""
 _NM: Final = "org.freedesktop.NetworkManager"
 
 ReadSsid = Callable[[str], str | None]
@@ -93,12 +91,6 @@ def read_wireless(
         known = _ssids_of_network_manager(network_manager or ask_network_manager, deadline)
         ssids = {name: value or known.get(name) for name, value in ssids.items()}
     return {name: Wireless(ssids[name], signals.get(name)) for name in names}
-
-
-def parse_signals(text: str) -> dict[str, int]:
-    """Return the signal level in dBm of each interface in /proc/net/wireless."""
-    signals = ((name, int(level)) for name, level in _SIGNAL.findall(text))
-    return {name: level for name, level in signals if _NO_SIGNAL_DBM < level < 0}
 
 
 def parse_network_manager(objects: Objects) -> dict[str, str]:

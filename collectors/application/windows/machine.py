@@ -11,7 +11,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import interfaces
 from collectors.application.readers.interfaces import Links, Wireless
-from collectors.application.readers.resolver import name_servers, proxy_field
+from collectors.application.readers.resolver import proxy_field
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
@@ -35,6 +35,7 @@ from collectors.application.windows.script import (
     section,
 )
 from collectors.contract import Field
+from collectors.shared.resolv_conf import name_servers
 
 _NOT_REPORTED: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}

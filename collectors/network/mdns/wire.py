@@ -21,20 +21,19 @@ from zeroconf import (  # type: ignore[attr-defined]
     DNSText,
 )
 
+from collectors.shared.dns import write_name, write_question
+
 PACKET_MAX_BYTES = 1400
 """The most bytes of a question packet, well below an Ethernet frame (RFC 6762, section 17)."""
 
 MESSAGE_MAX_BYTES = 9000
 
 _HEADER = struct.Struct("!6H")
-_FIXED = struct.Struct("!2H")
 _RECORD = struct.Struct("!HHIH")
 _FIRST_QUESTION = b"\xc0\x0c"  # a compression pointer to the name that follows the header
 _TYPES = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
 _CLASS_IN = 1
 _RESPONSE, _TRUNCATED = 0x8000, 0x0200  # flags of the header
-_LABEL_MAX_BYTES = 63
-_NAME_MAX_BYTES = 255
 _KNOWN_TTL_S = 4500
 
 RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
@@ -105,13 +104,13 @@ def known_answer_packets(
     Instances that do not fit go into further packets. All packets but the last are marked as
     truncated (RFC 6762, sections 7.1 and 7.2).
     """
-    name, written = _write_name(question.labels), _write_question(question)
+    name, written = write_name(question.labels), _write_question(question)
     if name is None or written is None:
         return ()
     bodies: list[tuple[int, bytes]] = []
     owner, body, count = _FIRST_QUESTION, written, 0
     for labels in instances:
-        target = _write_name(labels)
+        target = write_name(labels)
         if target is None:
             continue
         if _HEADER.size + len(body) + len(name) + _RECORD.size + len(target) > PACKET_MAX_BYTES:
@@ -162,14 +161,5 @@ def _read_record(answer: DNSRecord) -> Record | None:
     return None
 
 
-def _write_name(labels: Sequence[str]) -> bytes | None:
-    encoded = [label.encode("utf-8", "replace") for label in labels]
-    if not encoded or any(not 0 < len(label) <= _LABEL_MAX_BYTES for label in encoded):
-        return None
-    name = b"".join(bytes([len(label)]) + label for label in encoded) + b"\0"
-    return name if len(name) <= _NAME_MAX_BYTES else None
-
-
 def _write_question(question: Question) -> bytes | None:
-    name = _write_name(question.labels)
-    return None if name is None else name + _FIXED.pack(_TYPES[question.type], _CLASS_IN)
+    return write_question(question.labels, _TYPES[question.type])

@@ -7,14 +7,14 @@ from typing import Literal
 
 from collectors.contract import Run, SourceState
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.host.rtnetlink_socket import read_neighbour_table_size, read_neighbours
 from collectors.network.scan.arp_window import ROOM_UNKNOWN, TableRoom
 from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
+from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.rtnetlink_socket import read_neighbour_table_size, read_neighbours
 
 _SPARE_FILES = 64
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.host.rtnetlink_socket import NeighbourEvents, read_neighbours
 from collectors.network.scan.host_probes import ConnectOutcome
+from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.rtnetlink_socket import NeighbourEvents, read_neighbours
 
 DISCARD_PORT = 9
 SOCKETS_MAX = 480

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from agent.wire.history import Cause, Event, History, Hour, Incident
+from agent.wire.payloads.history import Cause, Event, History, Hour, Incident
 
 NOW: Final = datetime(2026, 11, 22, 20, 30, tzinfo=UTC)
 SINCE: Final = datetime(2026, 11, 2, 8, 15, tzinfo=UTC)

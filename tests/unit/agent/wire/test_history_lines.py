@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.wire.history import CAUSES, Event, Hour, Incident
-from agent.wire.history.lines import (
+from agent.wire.payloads.history import CAUSES, Event, Hour, Incident
+from agent.wire.payloads.history_lines import (
     EVENT_KINDS,
     CauseTotal,
     HourRow,

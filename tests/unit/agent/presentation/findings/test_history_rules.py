@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from agent.presentation.findings.findings import findings_of
 from agent.rules.connectivity.fields import history_fields
-from agent.wire.history import History, Incident
+from agent.wire.payloads.history import History, Incident
 from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident
 from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
 

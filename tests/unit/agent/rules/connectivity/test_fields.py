@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from agent.rules.connectivity.fields import history_fields, missing_history_fields
 from agent.rules.connectivity.figures import hour_rows
 from agent.rules.reports.sealing import shrink
-from agent.wire.history import History, Incident
-from agent.wire.history.lines import parse_event, parse_hour, parse_incident
 from agent.wire.payloads.application import SnapshotField
+from agent.wire.payloads.history import History, Incident
+from agent.wire.payloads.history_lines import parse_event, parse_hour, parse_incident
 from collectors.contract import FieldValue
 from tests.fixtures.payloads import application_snapshot
 from tests.paths import ROOT

@@ -44,21 +44,19 @@ from collectors.application.windows import machine as windows
 from collectors.contract import (
     ApplicationJob,
     Field,
-    Interface,
-    InterfaceAddress,
     NetworkJob,
     SourceState,
 )
 from collectors.network.collected_facts import CollectedFacts
 from collectors.network.host import interfaces_linux, interfaces_portable
 from collectors.network.host.local_network import LocalInterface, LocalNetwork
-from collectors.network.host.rtnetlink import DefaultRoute
 from collectors.network.observations import Enrichment, Evidence, KnownPrinter
 from collectors.network.progress import facts_of
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target, TargetSelection
-from collectors.shared import ipp, run_command
+from collectors.shared import ipp, rtnetlink, run_command
 from collectors.shared.cups import NotRunning
+from collectors.shared.rtnetlink import DefaultRoute, LinkAddress
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environment, identity
 from tests.unit.collectors.application.fixtures import RecordingRun, plant
 from tests.unit.collectors.application.linux.test_system import figures
@@ -443,12 +441,9 @@ def local_interfaces(machine: Machine) -> tuple[LocalInterface, ...]:
     links, addresses, routes = [], [], []
     for index, link in enumerate(machine.links):
         parsed = [ipaddress.ip_interface(address) for address in link.addresses]
-        known = Interface(link.name, mac_address=link.mac)
         flags = (link.is_up, link.name == "lo", not link.has_arp, link.has_arp)
-        links.append(LocalInterface(known, index, *flags))
-        addresses += [(index, InterfaceAddress(str(each.ip), "ipv4" if each.version == 4 else
-                                               "ipv6", each.network.prefixlen))
-                      for each in parsed]  # fmt: skip
+        links.append(rtnetlink.Link(index, link.name, link.mac, *flags))
+        addresses += [LinkAddress(index, str(each.ip), each.network.prefixlen) for each in parsed]
         for number, gateway in enumerate(link.gateway.split()):
             routes.append(DefaultRoute(index, None if gateway == "direct" else gateway, number))
     return interfaces_linux.assemble(links, addresses, routes)

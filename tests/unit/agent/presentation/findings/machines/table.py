@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from agent.rules.connectivity.fields import history_fields
-from agent.wire.history import CAUSES, Cause, Event, History, Incident
+from agent.wire.payloads.history import CAUSES, Cause, Event, History, Incident
 from collectors.application.source import available
 from collectors.contract import Field, SourceState
 from collectors.network.observations import Evidence, KnownPrinter

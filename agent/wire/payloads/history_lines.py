@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, get_args
 
-from agent.wire.history import CAUSES, Cause, Event, EventKind, Hour, Incident
+from agent.wire.payloads.history import CAUSES, Cause, Event, EventKind, Hour, Incident
 
 EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
 

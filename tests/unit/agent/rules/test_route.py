@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.doctor.route import route_of
+from agent.rules.route import route_of
 
 URL = "https://ops.example.com/base"
 
