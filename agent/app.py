@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
+from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.identity import Identity
+from agent.adapters.machine import boot_id
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, quarantine_database
@@ -22,10 +24,12 @@ from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.storage.outbox import Outbox
+from agent.adapters.storage.record import Record
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import LoadedConfig
+from agent.config.local_hours import parse_local_hours
 from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
@@ -38,6 +42,7 @@ from agent.tasks.execute import IDLE, Executor
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.heartbeat import Heartbeat
 from agent.tasks.receive import Receiver
+from agent.tasks.record import Recorder
 from agent.tasks.schedule import Scheduler
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
@@ -106,6 +111,7 @@ class App:
         self._make_session()
         self._make_request_loops()
         self._make_timers()
+        self._make_recorder()
 
     def _open_state(self) -> None:
         """Load the device record, and open the journal and the outbox."""
@@ -194,8 +200,27 @@ class App:
             schedule=self._config.schedule,
         )
 
+    def _make_recorder(self) -> None:
+        """Build the recorder, and connect it with the calls to the service."""
+        self._recorder: Recorder | None = None
+        config, runtime = self._config.recorder, self._runtime
+        if not config.enabled:
+            return
+        self._recorder = Recorder(
+            sensors=SystemSensors(self._config.service),
+            record=Record(self._database),
+            clock=runtime.clock,
+            keep=timedelta(days=config.keep_days),
+            quiet_hours=parse_local_hours(config.quiet_hours),
+            boot_id=boot_id(),
+            on_change=self.status.changed,
+        )
+        self._breaker.on_attempt = self._recorder.note_attempt
+        self._receiver.on_break = self._recorder.note_stream_broken
+
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         """Return the daemon's loops by name, in the order of their start."""
+        recorder = {} if self._recorder is None else {"record": self._recorder.run}
         return {
             "status": self.status.run,
             "time": partial(watch_clocks, self._runtime.clock, self._time_jumped),
@@ -205,6 +230,7 @@ class App:
             "acknowledge": self._acknowledger.run,
             "execute": self._executor.run,
             "submit": self._submitter.run,
+            **recorder,
         }
 
     def start(self) -> None:
@@ -223,6 +249,8 @@ class App:
         self.phase = "stopped"
         if self._settling is not None:
             self._settling.cancel()
+        if self._recorder is not None:
+            self._recorder.stop()
         self.status.write_now()
         await self.client.close()
         self._database.close()
@@ -249,6 +277,8 @@ class App:
         self._scheduler.plan_anew()
         self._breaker.retry_now()
         self._receiver.reconnect()
+        if self._recorder is not None and jump.stepped_s:
+            self._recorder.note_clock_set(jump.stepped_s)
         self._outbox.shift_creation_times(timedelta(seconds=max(0.0, jump.stepped_s)))
 
     async def _send_heartbeat(self) -> None:

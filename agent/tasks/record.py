@@ -69,6 +69,7 @@ class Recorder:
     _hours: HourBuilder = field(init=False)
     _link: LinkState = field(default_factory=LinkState)
     _has_reply: bool = False
+    _probed_path: tuple[object, ...] | None = None
     _names_due_s: float = 0.0
     _slept_s: float = 0.0
     _excused_until_s: float = 0.0
@@ -177,6 +178,10 @@ class Recorder:
         if not has_reply:
             sample = await self.sensors.probe(link)
             return self._suspicion.completed(sample, self.clock.now())
+        if self._probed_path != link.path:
+            # The sensors compare later probes with one of the working connection.
+            self._probed_path = link.path
+            await self.sensors.probe(link)
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 

@@ -230,8 +230,8 @@ def _no_space(**_: object) -> None:
     raise sqlite3.OperationalError("database or disk is full")
 
 
-async def test_a_working_connection_is_not_probed(record: Record) -> None:
+async def test_a_working_connection_is_probed_only_once(record: Record) -> None:
     path = FakePath(FakeClock())
     async with running(path, record) as recorder:
         await path.play(recorder, 7200.0)
-    assert path.probes == 0
+    assert path.probes == 1
