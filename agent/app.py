@@ -16,7 +16,7 @@ from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.identity import Identity
-from agent.adapters.machine import boot_id
+from agent.adapters.machine import boot_id, memory_kills
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, quarantine_database
@@ -34,6 +34,7 @@ from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
+from agent.rules.connectivity.changes import MachineState
 from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
@@ -215,6 +216,7 @@ class App:
             keep=timedelta(days=config.keep_days),
             quiet_hours=parse_local_hours(config.quiet_hours),
             boot_id=boot_id(),
+            read_machine=lambda: MachineState(memory_kills(), runtime.state.free_bytes()),
             on_change=self.status.changed,
         )
         self._breaker.on_attempt = self._recorder.note_attempt
