@@ -56,7 +56,8 @@ _ONWARD = (f"iif eth0 to {INTERNET}", f"iif lo to {INTERNET}")
 
 FAULTS: Final = {
     "carrier": Fault(
-        "link-down", "change", _ip("switch", "link set till down"), _ip("switch", "link set till up")
+        "link-down", "change",
+        _ip("switch", "link set till down"), _ip("switch", "link set till up"),
     ),
     "interface": Fault(
         "link-down", "change",
