@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from agent.config.local_hours import parse_local_hours
 from agent.wire import limits
 from agent.wire.addresses import has_usable_port, is_loopback, is_one_word
 from agent.wire.base import MaxItems, Model, Port
@@ -103,7 +104,13 @@ def _cron(text: str) -> str:
     return text
 
 
+def _local_hours(text: str) -> str:
+    parse_local_hours(text)
+    return text
+
+
 Cron = Annotated[str, AfterValidator(_cron)]
+QuietHours = Annotated[str, AfterValidator(_local_hours)]
 Subnet = Annotated[str, AfterValidator(_private_subnet)]
 SubnetOrAddress = Annotated[str, AfterValidator(_subnet_or_address)]
 
@@ -340,6 +347,20 @@ class Limits(Section):
     )
 
 
+class Recorder(Section):
+    enabled: bool = Field(
+        default=True, description="Record interruptions of the connection and their causes."
+    )
+    keep_days: int = Field(
+        default=30, ge=1, le=90, description="Time for which the record is kept."
+    )
+    quiet_hours: QuietHours = Field(
+        default="",
+        description='Local hours without a record, such as "23:00-06:00", if the venue switches its'
+        " router off at night.",
+    )
+
+
 class Logging(Section):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Minimum severity of log messages."
@@ -363,6 +384,9 @@ class LocalConfig(Section):
         default_factory=Application, description="Application snapshots."
     )
     limits: Limits = Field(default_factory=Limits, description="Limits of reports.")
+    recorder: Recorder = Field(
+        default_factory=Recorder, description="The record of interruptions of the connection."
+    )
     logging: Logging = Field(default_factory=Logging, description="The daemon's log on stderr.")
     enrollment: Enrollment = Field(
         default_factory=Enrollment, description="Enrollment at the service."

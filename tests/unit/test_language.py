@@ -104,7 +104,12 @@ TERMS: Final = (
         r"_notices?_",
         r"(?<!copyright )(?<!licence )(?<!license )\bnotices?\b",
     ),
-    Term("quiet", "maintenance window", r"_quiet_", r"(?<!\blocations )(?<!--)\bquiet\b"),
+    Term(
+        "quiet",
+        "maintenance window",
+        r"_quiet_(?!hours)",
+        r"(?<!\blocations )(?<!--)\bquiet\b(?! hours)",
+    ),
     Term("Place (of a venue), places", "location", r"(?-i:_Place_)|_places_", ""),
     Term(
         "look",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agent.errors import CredentialRefused, Refused, ServiceError, ServiceUnavailable
-from agent.wire.history import Cause
+from agent.wire.payloads.history import Cause
 
 NameServerAnswer = Literal["answer", "failure", "silent"]
 """``answer``: an address, or that the name does not exist. ``failure``: the server replied that it
@@ -58,6 +58,11 @@ class LinkState:
     access_point: str | None = None
     signal_dbm: int | None = None
     link_errors: int | None = None
+
+    @property
+    def path(self) -> tuple[object, ...]:
+        """What must be the same for the path to work as before."""
+        return self.interface, self.has_link, bool(self.addresses), self.has_route, self.gateway
 
 
 @dataclass(frozen=True, slots=True)

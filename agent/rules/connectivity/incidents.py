@@ -6,20 +6,23 @@ Some rules keep the record short and true:
 - The cause of an interruption can change. After a link was down, the machine has no address for
   some seconds. A later part of the path that fails for less than ``RECOVERY_S`` before the end
   belongs to the earlier cause.
+- A fault becomes visible step by step. A cause that is diagnosed for less than ``FIRST_S`` and
+  followed by one nearer to this machine belongs to the nearer one.
 - Interruptions with the same cause, less than ``MERGE_S`` apart, are one incident.
 - More than ``FLAPPING_FROM`` incidents with the same cause within an hour become one with a count.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
 from typing import Final
 
 from agent.rules.connectivity.cause import Diagnosis
-from agent.wire.history import CAUSES, Cause, Incident
+from agent.wire.payloads.history import CAUSES, Cause, Incident
 
 RECOVERY_S: Final = 30.0
+FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
@@ -34,13 +37,15 @@ class _Segment:
     evidence: str
 
 
-@dataclass(slots=True)
 class IncidentBuilder:
-    """Turns diagnoses into incidents. ``observe`` must be called in the order of time."""
+    """Turns diagnoses into incidents. ``observe`` must be called in the order of time.
 
-    _segments: list[_Segment] = field(default_factory=list)
-    _recent: list[Incident] = field(default_factory=list)
-    """The ended incidents of the last hour, which a new one may continue."""
+    ``recent`` are the ended incidents of the last hour, which a new one may continue.
+    """
+
+    def __init__(self, recent: Iterable[Incident] = ()) -> None:
+        self._recent = [each for each in recent if each.ended_at is not None]
+        self._segments: list[_Segment] = []
 
     @property
     def is_open(self) -> bool:
@@ -86,17 +91,18 @@ class IncidentBuilder:
         last = self._segments[-1]
         if segment.cause == last.cause:
             return
-        if segment.began_at <= last.began_at:
-            # The first diagnosis was incomplete, for example because a probe had not finished yet.
-            self._segments[-1] = replace(segment, began_at=last.began_at)
-            return
+        if (segment.began_at - last.began_at).total_seconds() < FIRST_S and _is_nearer(
+            segment.cause, last.cause
+        ):
+            segment = replace(segment, began_at=last.began_at)
+            self._segments.pop()
         self._segments.append(segment)
 
     def _parts(self, at: datetime) -> Iterator[tuple[_Segment, datetime]]:
         """Yield each segment with its end. Short segments are joined with a neighbour."""
         ends = [*(segment.began_at for segment in self._segments[1:]), at]
         kept: list[tuple[_Segment, datetime]] = []
-        for segment, ends_at in zip(self._segments, ends, strict=True):
+        for segment, ends_at in zip(self._segments, ends, strict=False):
             if kept and _continues(kept[-1][0].cause, segment, ends_at):
                 kept[-1] = (kept[-1][0], ends_at)
             else:
@@ -143,5 +149,8 @@ def _end_of(incident: Incident) -> datetime:
 def _continues(before: Cause, segment: _Segment, ends_at: datetime) -> bool:
     """Return whether a segment belongs to the cause before it (see `RECOVERY_S`)."""
     is_short = (ends_at - segment.began_at).total_seconds() < RECOVERY_S
-    is_later_part = CAUSES.index(segment.cause) > CAUSES.index(before)
-    return segment.cause == before or (is_short and is_later_part)
+    return segment.cause == before or (is_short and _is_nearer(before, segment.cause))
+
+
+def _is_nearer(cause: Cause, other: Cause) -> bool:
+    return CAUSES.index(cause) < CAUSES.index(other)

@@ -34,10 +34,8 @@ EventKind = Literal[
     "address-changed",
     "gateway-changed",
     "access-point-changed",
-    "lease-renewed",
     "disk-full",
     "memory-exhausted",
-    "queue-stopped",
 ]
 """The kinds of events. ``agent-killed``: the previous run of the agent did not stop cleanly.
 ``power-lost``: the machine started, and neither the machine nor the agent had stopped cleanly."""
