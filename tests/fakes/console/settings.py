@@ -44,9 +44,10 @@ async def _add_device(page: Page, results: dict[str, Any], http: httpx2.AsyncCli
     results["command"] = await page.until(COMMAND)
     results["waiting"] = await page.run("document.getElementById('arrival').innerText")
     await page.check_view("add-device-waiting")
-    match = re.search(r"echo (vck_[\w-]+) .*--location '([^']+)'", results["command"])
+    match = re.search(r"--location '([^']+)'", results["command"])
     assert match is not None
-    await enrolled(http, match[1], "till-bar", match[2])
+    results["new secret"] = await page.run("document.getElementById('new-secret').value")
+    await enrolled(http, results["new secret"], "till-bar", match[1])
     results["arrived"] = await page.until(
         "document.querySelector('#arrival a') && document.getElementById('arrival').innerText"
     )

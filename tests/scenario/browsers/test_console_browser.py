@@ -494,8 +494,13 @@ def installed(width: str) -> dict[str, Any]:
 def test_the_empty_console_guides_to_the_first_device(installed: dict[str, Any]) -> None:
     assert installed["guide"] == "#/add-device"
     command = installed["command"]
-    assert command.startswith("sudo apt-get install --yes ./venue-agent_*.deb && echo vck_")
+    assert command.startswith(
+        "sudo apt-get install --yes ./venue-agent_*.deb && sudo venue-agent service install "
+    )
     assert command.endswith("--location 'loc-0001' --api-key-file -")
+    # A key in the command would be stored in the history of the shell.
+    assert installed["new secret"].startswith("vck_")
+    assert installed["new secret"] not in command
     assert installed["waiting"].startswith("Waiting for the device.")
     assert "till-bar" in installed["arrived"]
     assert installed["device"] == "till-bar"
