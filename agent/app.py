@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -331,13 +332,25 @@ class App:
     def _agent_fields(self) -> "Iterable[Field]":
         from agent.reporting import agent_fields  # large, so only for reports
 
-        return agent_fields(
+        yield from self._history_fields()
+        yield from agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
             outbox=self._outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
             last_heartbeat_at=_text(self._heartbeat.last_at),
         )
+
+    def _history_fields(self) -> "Iterable[Field]":
+        from agent.rules.connectivity.fields import history_fields, missing_history_fields
+
+        if self._recorder is None:
+            return missing_history_fields("the recorder is switched off in the configuration")
+        now = self._runtime.clock.now()
+        try:
+            return history_fields(self._recorder.history(now - self._recorder.keep), now)
+        except sqlite3.Error as error:
+            return missing_history_fields(f"the record cannot be read: {error}")
 
     def _status_now(self) -> DaemonStatus:
         depth = self._outbox.depth()

@@ -78,7 +78,7 @@ class SystemSensors:
             gateway_answers=_gateway_answers(gateway.result(), link.gateway, servers),
             name_servers=servers,
             service=answer,
-            is_service_local=any(is_in(each, reading.networks) for each in self._addresses),
+            is_service_local=self._is_service_local(reading),
         )
 
     async def query_name_servers(self) -> tuple[NameServer, ...]:
@@ -107,8 +107,12 @@ class SystemSensors:
         """Whether the service has IPv4 addresses only."""
         return bool(self._addresses) and not any(":" in each for each in self._addresses)
 
+    def _is_service_local(self, reading: LinkReading) -> bool:
+        """Return whether the service is in a network of this machine, so it needs no gateway."""
+        return any(is_in(each, reading.networks) for each in self._addresses)
+
     async def _probe_gateway(self, link: LinkState, reading: LinkReading) -> bool | None:
-        if link.gateway is None or not reading.has_arp:
+        if link.gateway is None or not reading.has_arp or self._is_service_local(reading):
             return None
         find = partial(links.find_neighbour, link.gateway, reading.index)
         return await self._gateway.answers(link.gateway, reading.index, find)
