@@ -191,6 +191,18 @@ async def test_quiet_hours_have_no_incidents(record: Record) -> None:
     assert seconds(incident.began_at) == FIRST_S + 99
 
 
+async def test_a_refused_device_is_interrupted_although_it_may_ask_for_its_binding(
+    record: Record,
+) -> None:
+    path = FakePath(FakeClock(), [Fault("key", FIRST_S, 300.0)])
+    async with running(path, record) as recorder:
+        for _ in range(8):
+            await path.play(recorder, path.clock.elapsed_s + FIRST_S / 4)
+            recorder.note_attempt("current", None, 0.02)
+    (incident,) = record.history(START, path.clock.now()).incidents
+    assert (incident.cause, incident.count) == ("service-refuses", 1)
+
+
 async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 4000.0)])
     recorder = Recorder(
