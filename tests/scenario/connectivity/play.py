@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Final, TypeVar
 
 from agent.wire.payloads.history import Cause, History, Incident
+from tests.fakes.fake_path import nearest_causes
 from tests.lab.connectivity.venue import GATEWAY, TILL
 from tests.scenario.connectivity.faults import FAULTS
 from tests.scenario.connectivity.site import Site, site
@@ -20,10 +22,13 @@ PAUSE_S = 12.0
 ENDS_WITHIN_S = 120.0
 EARLY_S = 15.0
 """An incident that begins at most so long before a fault belongs to this fault."""
-PER_VENUE_S = 90.0
+PER_VENUE_S = 45.0
 """The faults of a venue last so long in total, unless a single one lasts longer."""
 HEARTBEAT_S: Final = {"change": 60.0, "silence": 60.0, "call": 15.0}
 """The interval of the heartbeats for faults that are noticed in this way."""
+
+OVERLAPPING: Final = frozenset({"carrier", "address", "gateway-gone", "provider-silent"})
+"""Faults that can overlap, because the begin and the end of one do not change another."""
 
 Answer = TypeVar("Answer")
 Started = Callable[[Site], Answer]
@@ -60,6 +65,15 @@ class Case:
         return max(each.ends_s for each in self.parts)
 
     @property
+    def expected(self) -> list[Cause]:
+        """The causes that the record must show, in the order of time.
+
+        A cause that comes again within a minute is the same incident.
+        """
+        spans = [(FAULTS[each.kind].cause, each.after_s, each.ends_s) for each in self.parts]
+        return [*dict.fromkeys(nearest_causes(spans))]
+
+    @property
     def causes(self) -> frozenset[Cause]:
         return frozenset(FAULTS[each.kind].cause for each in self.parts)
 
@@ -92,6 +106,15 @@ class Result:
 
 def single(kind: str, length_s: float) -> Case:
     return Case((Part(kind, 0.0, length_s),))
+
+
+def pair(rng: Random) -> Case:
+    """Return two faults that overlap. Their times avoid the thresholds of the rules for causes."""
+    first, second = rng.sample(sorted(OVERLAPPING), 2)
+    begins_s, length_s = rng.randint(12, 25), rng.randint(60, 75)
+    after_s = rng.choice((rng.randint(12, 20), rng.randint(45, 55)))
+    ends_s = rng.choice((length_s + after_s, max(length_s - after_s, begins_s + 15)))
+    return Case((Part(first, 0.0, length_s), Part(second, begins_s, ends_s - begins_s)))
 
 
 def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
@@ -188,6 +211,9 @@ def play_healthy(built: Site) -> History:
     other = TILL.replace(".2", ".3")
     built.venue.ip("till", f"addr change {TILL}/24 dev eth0 valid_lft 3600 preferred_lft 3600")
     time.sleep(PAUSE_S)
+    # Without this, the kernel removes the new address together with the old one.
+    promote = "echo 1 > /proc/sys/net/ipv4/conf/all/promote_secondaries"
+    built.venue.run("till", "sh", "-c", promote)
     built.venue.ip("till", f"addr add {other}/24 dev eth0")
     built.venue.ip("till", f"route replace default via {GATEWAY} src {other}")
     built.venue.ip("till", f"addr del {TILL}/24 dev eth0")

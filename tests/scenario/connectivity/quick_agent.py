@@ -1,6 +1,8 @@
 """Runs the agent with a shorter time without incidents after its start.
 
     python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG
+
+The tests use it to save a minute.
 """
 
 import asyncio
