@@ -9,7 +9,6 @@ from collectors.application.linux import (
     displays,
     drives,
     hardware,
-    links,
     mounts,
     operating_system,
     power,
@@ -18,6 +17,7 @@ from collectors.application.linux import (
     smart,
     usb,
 )
+from collectors.application.linux.network import links
 from collectors.application.macos import readers as macos
 from collectors.application.readers import (
     clock,

@@ -31,6 +31,7 @@ PRINT_PORTS = (IPP_PORT, 9100, 515, *RAW_PRINT_PORTS[1:])
 """Ports for printing, the most useful one first: IPP also identifies the printer."""
 
 _PORT_MAX = 65535
+_MAC_BYTES = 6
 
 
 def split_host_port(text: str) -> tuple[str | None, int | None]:
@@ -85,6 +86,19 @@ def is_private(address: str) -> bool:
     if isinstance(parsed, IPv4Address):
         return not parsed.is_loopback and any(parsed in known for known in SCANNABLE_RANGES)
     return parsed.is_link_local or parsed in _UNIQUE_LOCAL
+
+
+def mac_text(raw: bytes) -> str | None:
+    """Return six bytes as ``aa:bb:cc:dd:ee:ff``; None for another length or all zeros."""
+    return raw.hex(":") if len(raw) == _MAC_BYTES and any(raw) else None
+
+
+def plain_address(value: str | bytes) -> str | None:
+    """Return an address in its usual text form, or None if ``value`` is not an address."""
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        return None
 
 
 def numeric_order(address: str) -> tuple[int, int, str]:

@@ -44,6 +44,7 @@ from collectors.network.printers.cups import queue_printers
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
+from collectors.shared import netlink
 from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from collectors.shared.ipp import decode_response
 from tests.paths import FIXTURES
@@ -83,7 +84,7 @@ def _text(data: bytes) -> str:
 
 
 def _netlink(data: bytes) -> None:
-    for message in rtnetlink.parse_messages(data):
+    for message in netlink.parse_messages(data):
         _netlink_body(message.body)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from collectors.network.host import rtnetlink
 from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.matching.identity import normal_mac
+from collectors.shared.addresses import plain_address
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
@@ -69,7 +70,7 @@ def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
 
     These tables do not show whether an entry is confirmed, so an entry with a MAC is "stale".
     """
-    text = rtnetlink.plain_address(address)
+    text = plain_address(address)
     if text is None:
         return
     groups = mac_text.split(":")

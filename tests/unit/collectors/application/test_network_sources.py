@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux import links
+from collectors.application.linux.network import links
 from collectors.application.readers import interfaces, resolver, service_probe
 from collectors.application.readers.certificate import CertificateSummary, parse_certificate
 from collectors.application.readers.interfaces import Links, Wireless
@@ -158,9 +158,9 @@ def test_link_types_are_detected(tmp_path: Path) -> None:
 def test_wifi_facts_come_from_the_kernel_or_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
-    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: "Kernel")
     assert wireless["wlan0"] == Wireless("Kernel", -56)
-    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: None)
     assert wireless["wlan0"] == Wireless("Café", -56)
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.source import read_kiosk_page
-from collectors.application.linux import drives, links, operating_system, pressure, services
+from collectors.application.linux import drives, operating_system, pressure, services
 from collectors.application.linux.hardware import read_temperatures
+from collectors.application.linux.network import links
 from collectors.application.readers import clock, disk_space, processes, service_probe
 from collectors.application.readers.disk_space import Mount, Space
 from collectors.application.readers.interfaces import Wireless, wireless_fields

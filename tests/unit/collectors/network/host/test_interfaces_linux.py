@@ -16,7 +16,9 @@ from collectors.contract import Interface
 from collectors.network.host import rtnetlink
 from collectors.network.host.interfaces_linux import assemble
 from collectors.network.host.local_network import LocalInterface
-from collectors.network.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
+from collectors.network.host.rtnetlink import LinkNeighbour, NeighbourTableSize
+from collectors.shared import netlink
+from collectors.shared.netlink import Message
 from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 def dumps() -> dict[str, list[Message]]:
     recorded = json.loads(DUMPS.read_text("ascii"))
     return {
-        name: [m for text in datagrams for m in rtnetlink.parse_messages(bytes.fromhex(text))]
+        name: [m for text in datagrams for m in netlink.parse_messages(bytes.fromhex(text))]
         for name, datagrams in recorded.items()
     }
 
@@ -113,8 +115,8 @@ def test_neighbour_table_size_is_read_once_for_all_devices(dumps: dict[str, list
 
 def test_error_number_is_read_from_an_error_message() -> None:
     refusal = (-1).to_bytes(4, sys.byteorder, signed=True) + bytes(16)
-    assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, refusal)) == 1
-    assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, b"")) == 0
+    assert netlink.error_number(Message(netlink.NLMSG_ERROR, refusal)) == 1
+    assert netlink.error_number(Message(netlink.NLMSG_ERROR, b"")) == 0
 
 
 PARSERS = (
@@ -128,7 +130,7 @@ PARSERS = (
 
 @given(data=st.binary(max_size=256))
 def test_any_bytes_are_parsed_or_ignored(data: bytes) -> None:
-    for message in rtnetlink.parse_messages(data):
+    for message in netlink.parse_messages(data):
         assert len(message.body) <= len(data)
     for parse in PARSERS:
         parse(data)
@@ -141,6 +143,6 @@ def test_a_damaged_netlink_dump_is_parsed_or_ignored(data: st.DataObject) -> Non
     datagram = bytearray.fromhex(recorded[name][0])
     for _ in range(data.draw(st.integers(1, 8))):
         datagram[data.draw(st.integers(0, len(datagram) - 1))] = data.draw(st.integers(0, 255))
-    for message in rtnetlink.parse_messages(bytes(datagram)):
+    for message in netlink.parse_messages(bytes(datagram)):
         for parse in PARSERS:
             parse(message.body)

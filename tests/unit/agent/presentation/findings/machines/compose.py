@@ -28,8 +28,9 @@ from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
 from collectors.application import collector, registry, runner
 from collectors.application.kiosk import kiosk, page_state
-from collectors.application.linux import links as linux_links
 from collectors.application.linux import operating_system
+from collectors.application.linux.network import dhcp as linux_dhcp
+from collectors.application.linux.network import links as linux_links
 from collectors.application.readers import (
     clock,
     disk_space,
@@ -338,6 +339,7 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resources, "os", SimpleNamespace(**has_load))
     patch.setattr("os.cpu_count", lambda: cores)
     patch.setattr(linux_links, "ssid_by_ioctl", lambda _: "Venue")
+    patch.setattr(linux_dhcp, "kernel_addresses", tuple)
     if machine.platform == "win32":
         labels = {d.path: d.label for d in machine.disks}
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
