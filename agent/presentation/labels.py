@@ -39,6 +39,7 @@ LABELS: Final[Mapping[str, str]] = {
     "display.enabled": "In use",
     "network.interfaceCount": "Interfaces",
     "network.dnsServers": "Name servers (DNS)",
+    "network.dnsAnswers": "Answers of name servers",
     "network.proxy": "Web proxy",
     "network.service.error": "Why it was not reached",
     "network.service.resolveMilliseconds": "Name look-up took",

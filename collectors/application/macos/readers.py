@@ -175,9 +175,9 @@ def read_links(
     return Links(types, wireless, dhcp=leases)
 
 
-@source("resolver", "scutil", *resolver.read_resolver.keys)
-def read_resolver(deadline: Deadline) -> Reading:
-    return resolver.read_resolver(deadline, name_servers, "scutil")
+@source("resolver", "scutil", *resolver.read_resolver.keys, deadline_s=resolver.RESOLVER_S)
+def read_resolver(deadline: Deadline, service_url: str) -> Reading:
+    return resolver.read_resolver(deadline, name_servers, service_url, "scutil")
 
 
 def name_servers(deadline: Deadline) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Reads which name servers and which web proxy this machine uses."""
+"""Reads which name servers this machine uses, whether they answer, and its web proxy."""
 
 import ipaddress
 from collections.abc import Callable, Iterable
@@ -9,24 +9,38 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
+from collectors.application.readers.name_servers import KEY, WAIT_S, answers_field
 from collectors.application.source import Fields, either, source
 from collectors.contract import Field
 from collectors.shared.addresses import is_loopback
 from collectors.shared.sysfs import read_text
 
 SERVERS_MAX: Final = 16
+RESOLVER_S: Final = WAIT_S + 2.0
 _STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"
 
 ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 
-@source("resolver", "resolv.conf", "network.dnsServers", "network.proxy")
-def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Fields:
-    addresses, reason = servers(deadline) or None, "no name server is set"
+@source(
+    "resolver", "resolv.conf", "network.dnsServers", KEY, "network.proxy", deadline_s=RESOLVER_S
+)
+def read_resolver(
+    deadline: Deadline, servers: ReadServers, service_url: str, origin: str = "resolv.conf"
+) -> Fields:
+    known = servers(deadline)
     return (
-        either("network.dnsServers", origin, addresses, reason, "not-applicable"),
+        servers_field(known, origin),
+        answers_field(known, service_url, deadline),
         proxy_field(getproxies()),
     )
+
+
+def servers_field(servers: Iterable[str], origin: str) -> Field:
+    """Return the name servers, without IPv6 zones."""
+    addresses = tuple(dict.fromkeys(each.partition("%")[0] for each in servers))
+    reason = "no name server is set"
+    return either("network.dnsServers", origin, addresses or None, reason, "not-applicable")
 
 
 def proxy_field(proxies: dict[str, str]) -> Field:
@@ -73,14 +87,14 @@ def parse_resolv_conf(text: str) -> tuple[str, ...]:
 
 
 def name_servers(written: Iterable[str]) -> tuple[str, ...]:
-    """Return each IP address once, without its IPv6 zone, and at most `SERVERS_MAX` addresses.
+    """Return each IP address once, with its IPv6 zone, and at most `SERVERS_MAX` addresses.
 
     Texts that are not IP addresses are left out.
     """
     servers: dict[str, None] = {}
     for text in written:
         with suppress(ValueError):
-            servers[str(ipaddress.ip_address(text.partition("%")[0]))] = None
+            servers[str(ipaddress.ip_address(text))] = None
     return tuple(servers)[:SERVERS_MAX]
 
 

@@ -13,7 +13,8 @@ from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import interfaces
 from collectors.application.readers.dhcp import Dhcp
 from collectors.application.readers.interfaces import Links, Wireless
-from collectors.application.readers.resolver import name_servers, proxy_field
+from collectors.application.readers.name_servers import KEY, answers_field
+from collectors.application.readers.resolver import name_servers, proxy_field, servers_field
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
@@ -29,6 +30,7 @@ from collectors.application.windows import powershell
 from collectors.application.windows.script import (
     SCRIPT_S,
     SOURCE,
+    FieldGroup,
     Section,
     Sections,
     field_group,
@@ -271,10 +273,12 @@ def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[F
 
 @field_group("network.dnsServers")
 def _name_servers(sections: Sections) -> tuple[Field, ...]:
+    return (servers_field(parse_name_servers(sections), SOURCE),)
+
+
+def parse_name_servers(sections: Sections) -> tuple[str, ...]:
     written = (text(row, "Address") or "" for row in section(sections, "nameServers").rows)
-    servers = name_servers(each for each in written if not _SITE_LOCAL.match(each))
-    reason = "no name server is set"
-    return (either("network.dnsServers", SOURCE, servers or None, reason, "not-applicable"),)
+    return name_servers(each for each in written if not _SITE_LOCAL.match(each))
 
 
 @field_group("network.proxy")
@@ -309,6 +313,10 @@ GROUPS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
-def read_machine(deadline: Deadline) -> Reading:
-    return read_groups(GROUPS, read_sections(powershell.MACHINE, deadline))
+@source("machine", SOURCE, *keys_of(GROUPS), KEY, deadline_s=SCRIPT_S)
+def read_machine(deadline: Deadline, service_url: str) -> Reading:
+    def answers(sections: Sections) -> tuple[Field, ...]:
+        return (answers_field(parse_name_servers(sections), service_url, deadline),)
+
+    groups = (*GROUPS, FieldGroup((KEY,), answers))
+    return read_groups(groups, read_sections(powershell.MACHINE, deadline))

@@ -254,7 +254,7 @@ def test_no_serial_number_of_a_mac_is_reported() -> None:
 
 def test_output_of_macos_commands_is_parsed() -> None:
     servers = commands.parse_name_servers(decode(fixture("macos/scutil-dns.txt")))
-    assert servers == ("192.168.1.1", "fe80::1")
+    assert servers == ("192.168.1.1", "fe80::1%en0")
     ports = commands.parse_hardware_ports(decode(fixture("macos/hardware-ports.txt")))
     assert ports == {"en0": "ethernet", "en1": "wifi", "bridge0": "bridge"}
     version = commands.parse_sw_vers("ProductName:\t\tmacOS\nProductVersion:\t\t15.5\n")

@@ -36,11 +36,13 @@ def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_reso
     assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
     stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
     plant(root, {"run/systemd/resolve/resolv.conf": stub})
-    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1")
+    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1%eth0")
+    field = resolver.servers_field(resolver.servers_of(root, NOW), "resolv.conf")
+    assert field.value == ("192.168.1.1", "fe80::1")
 
 
 def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
-    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "x")
+    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "")
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 
 

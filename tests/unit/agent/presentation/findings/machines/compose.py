@@ -34,6 +34,7 @@ from collectors.application.linux.network import links as linux_links
 from collectors.application.readers import (
     clock,
     disk_space,
+    name_servers,
     print_queues,
     processes,
     resolver,
@@ -115,7 +116,8 @@ class Machine:
     """A machine. ``commands`` are outputs by a word in the command, None if it
     fails. ``lan`` is what else answers.
 
-    ``memory`` is total, available, swap total and swap used, in GiB.
+    ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
+    name server answers.
     """
 
     what: str
@@ -135,6 +137,7 @@ class Machine:
     restarts: int = 0
     service: Exception | tuple[object, ...] = CERTIFICATE
     service_ms: tuple[float, float] = (12, 25)
+    dns_answers: tuple[str, ...] = ()
     kiosk: Mapping[str, Any] | None = None
     agent: tuple[Field, ...] = ()
     lan: tuple[ScannedHost, ...] | None = None
@@ -359,6 +362,9 @@ def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the connections to the service and to the kiosk's browser."""
     for module in (resolver, service_probe, windows):
         patch.setattr(module, "getproxies", dict)
+
+    patch.setattr(name_servers, "query_servers", lambda servers, *_: machine.dns_answers or tuple(
+        f"{each}: answered in 4 ms" for each in servers))  # fmt: skip
 
     def fail_or(value: object, *kinds: type[Exception]) -> object:
         if isinstance(machine.service, kinds):
