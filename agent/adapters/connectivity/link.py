@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from agent.rules.connectivity.cause import LinkState
-from collectors.shared import rtnetlink
 from collectors.shared.addresses import Network, parse_networks
-from collectors.shared.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
-from collectors.shared.rtnetlink_socket import read_dump, read_neighbours
-from collectors.shared.wireless import access_point, parse_signals
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
+from collectors.shared.linux.rtnetlink_socket import read_dump, read_neighbours
+from collectors.shared.linux.wireless import access_point, parse_signals
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
 """The kinds of links that transfer data out of the machine. Mobile modems have a kind."""

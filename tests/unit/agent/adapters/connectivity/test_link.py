@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.adapters.connectivity.link import Tables, summarize
 from agent.rules.connectivity.cause import LinkState
-from collectors.shared.rtnetlink import DefaultRoute, Link, LinkAddress
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 
 LOOPBACK = Link(1, "lo", is_loopback=True)
 ETHERNET = Link(2, "eth0", "02:00:00:00:00:20", errors=3)

@@ -11,7 +11,7 @@ from collectors.network.scan.host_probes import PRINT_GAP_S
 from collectors.network.scan.scan import ScanFindings, findings_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
 from collectors.network.scan.targets import Target
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
 
 PORTS = (22, 80, 443, 515, 9100, 9101)
