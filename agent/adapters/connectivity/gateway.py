@@ -59,10 +59,6 @@ class GatewayProbe:
     def __init__(self) -> None:
         self._replied_as: tuple[str, str | None] | None = None
 
-    def has_replied(self, gateway: str, mac_address: str | None) -> bool:
-        """Return whether a gateway was the last one that has replied."""
-        return self._replied_as == (gateway, mac_address)
-
     async def answers(self, gateway: str, index: int, find_neighbour: FindNeighbour) -> bool | None:
         """Return whether the gateway answers, or None if it is unknown.
 

@@ -35,27 +35,27 @@ class SystemSensors:
         self._addresses: tuple[str, ...] = self._target.addresses
         self._last_interface: str | None = None
         self._events: LinkEvents | None = None
-        self._preparing: asyncio.Task[None] | None = None
+        self._resolving: asyncio.Task[None] | None = None
 
     def open(self, on_change: Callable[[], None]) -> None:
         """Call ``on_change`` in the event loop when a link, an address or a route has changed.
 
-        Also finds out the service's address and whether the gateway replies to probes at all.
-        Call inside the event loop.
+        Also asks the system's resolver for the service's address. Call inside the event loop.
         """
         try:
             self._events = LinkEvents(on_change)
         except OSError as error:
             log.info("no notifications of changed links: %s", error)
-        self._preparing = asyncio.get_running_loop().create_task(self._prepare())
+        if not self._addresses:
+            self._resolving = asyncio.get_running_loop().create_task(self._resolve())
 
     def close(self) -> None:
         """Stop the notifications."""
         if self._events is not None:
             self._events.close()
             self._events = None
-        if self._preparing is not None:
-            self._preparing.cancel()
+        if self._resolving is not None:
+            self._resolving.cancel()
 
     def read_link(self) -> LinkState:
         """Return this machine's side of the path. Sends nothing, and takes milliseconds."""
@@ -84,14 +84,9 @@ class SystemSensors:
     async def query_name_servers(self) -> tuple[NameServer, ...]:
         """Send one query for the service's name to each configured name server.
 
-        Returns no answers if the service's address needs no query. A new gateway is probed once, so
-        that later probes have an answer to compare with.
+        Returns no answers if the service's address needs no query.
         """
-        reading = self._read()
-        replies, _ = await asyncio.gather(
-            self._query(reading, is_interrupted=False), self._probe_new_gateway(reading)
-        )
-        return replies.servers
+        return (await self._query(self._read(), is_interrupted=False)).servers
 
     def _read(self) -> LinkReading:
         try:
@@ -117,11 +112,6 @@ class SystemSensors:
         find = partial(links.find_neighbour, link.gateway, reading.index)
         return await self._gateway.answers(link.gateway, reading.index, find)
 
-    async def _probe_new_gateway(self, reading: LinkReading) -> None:
-        link = reading.state
-        if link.gateway and not self._gateway.has_replied(link.gateway, link.gateway_mac):
-            await self._probe_gateway(link, reading)
-
     async def _query(self, reading: LinkReading, *, is_interrupted: bool) -> NameServerReplies:
         if not self._target.needs_query:
             return NameServerReplies()
@@ -139,10 +129,9 @@ class SystemSensors:
             await asyncio.wait({queries})
         return await connect(self._addresses, self._target.port)
 
-    async def _prepare(self) -> None:
-        resolving = () if self._addresses else (resolve(self._target),)
-        _, *resolved = await asyncio.gather(self._probe_new_gateway(self._read()), *resolving)
-        self._addresses = self._addresses or next(iter(resolved), ())
+    async def _resolve(self) -> None:
+        resolved = await resolve(self._target)
+        self._addresses = self._addresses or resolved
 
 
 def _gateway_answers(

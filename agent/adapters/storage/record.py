@@ -123,16 +123,23 @@ class Record:
 
 
 def read_record(state: StateDirectory, since: datetime, until: datetime) -> History:
-    """Return the record between two times, also while the daemon runs. Raises StateError."""
+    """Return the record between two times, also while the daemon runs. Raises StateError.
+
+    If no daemon runs, no incident lasts: an incident without an end has ended where it was noted.
+    """
     path = state.path / NAME
     try:
         state.require_own(*FILES)
         if not path.exists():
             return History(until)
         with contextlib.closing(connect_to_read(state)) as connection:
-            return _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
+            known = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
     except (sqlite3.Error, OSError) as error:
         raise StateError(f"{path} cannot be read: {error}") from None
+    if state.holder() is not None:
+        return known
+    ended = (_closed(each) if each.ended_at is None else each for each in known.incidents)
+    return replace(known, incidents=tuple(ended))
 
 
 def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:

@@ -4,6 +4,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.record import Record
+from agent.adapters.storage.state import StateDirectory
 from agent.wire.payloads.history import Cause, Event, History, Hour, Incident
 
 NOW: Final = datetime(2026, 11, 22, 20, 30, tzinfo=UTC)
@@ -75,3 +78,36 @@ def bad_venue() -> History:
             replace(each, failures=4 if each.at.hour in (17, 18) else 0) for each in hours(-81)
         ),
     )
+
+
+def moved(history: History, by: timedelta) -> History:
+    """Return the record at another time. Hours stay whole hours of UTC."""
+    return History(
+        since=history.since + by,
+        incidents=tuple(
+            replace(
+                each, began_at=each.began_at + by, ended_at=each.ended_at and each.ended_at + by
+            )
+            for each in history.incidents
+        ),
+        events=tuple(replace(each, at=each.at + by) for each in history.events),
+        hours=tuple(
+            replace(each, at=(each.at + by).replace(minute=0, second=0, microsecond=0))
+            for each in history.hours
+        ),
+    )
+
+
+def store(state: StateDirectory, history: History) -> History:
+    """Write the record as the daemon does, as if it ended now. Returns what was written."""
+    recent = moved(history, datetime.now(UTC) - NOW)
+    state.prepare()
+    database = Database(state)
+    Record(database).write(
+        incidents=recent.incidents,
+        events=recent.events,
+        hours=recent.hours,
+        values=[("since", str(recent.since.timestamp()))],
+    )
+    database.close()
+    return recent
