@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
 from functools import partial
 
-from agent.adapters.connectivity import link as links
 from agent.adapters.connectivity.gateway import GatewayProbe
 from agent.adapters.connectivity.link import LinkReading
 from agent.adapters.connectivity.link_events import LinkEvents
+from agent.adapters.connectivity.link_linux import find_neighbour, read_link
 from agent.adapters.connectivity.name_servers import (
     NameServerReplies,
     configured_servers,
@@ -31,6 +32,7 @@ class SystemSensors:
         """Raises ValueError if the environment names an invalid proxy."""
         self._target = target_of(service)
         self._read_servers = read_servers
+        self._read_link = _link_reader()
         self._gateway = GatewayProbe()
         self._addresses: tuple[str, ...] = self._target.addresses
         self._last_interface: str | None = None
@@ -90,7 +92,7 @@ class SystemSensors:
 
     def _read(self) -> LinkReading:
         try:
-            reading = links.read_link(self._last_interface, needs_ipv4=self._needs_ipv4)
+            reading = self._read_link(self._last_interface, needs_ipv4=self._needs_ipv4)
         except OSError:
             return LinkReading()
         if reading.state.has_route:
@@ -107,9 +109,9 @@ class SystemSensors:
         return any(is_in(each, reading.networks) for each in self._addresses)
 
     async def _probe_gateway(self, link: LinkState, reading: LinkReading) -> bool | None:
-        if link.gateway is None or not reading.has_arp or self._is_service_local(reading):
+        if link.gateway is None or self._is_service_local(reading):
             return None
-        find = partial(links.find_neighbour, link.gateway, reading.index)
+        find = partial(find_neighbour, link.gateway, reading.index)
         return await self._gateway.answers(link.gateway, reading.index, find)
 
     async def _query(self, reading: LinkReading, *, is_interrupted: bool) -> NameServerReplies:
@@ -132,6 +134,15 @@ class SystemSensors:
     async def _resolve(self) -> None:
         resolved = await resolve(self._target)
         self._addresses = self._addresses or resolved
+
+
+def _link_reader(platform: str = sys.platform) -> Callable[..., LinkReading]:
+    """Return the function that reads the link on this platform."""
+    if platform == "linux":
+        return read_link
+    from agent.adapters.connectivity import link_portable  # its libraries need memory
+
+    return link_portable.read_link
 
 
 def _gateway_answers(
