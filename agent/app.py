@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +17,7 @@ from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.identity import Identity
-from agent.adapters.machine import boot_id
+from agent.adapters.machine import boot_id, memory_kills
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, quarantine_database
@@ -34,6 +35,7 @@ from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
+from agent.rules.connectivity.changes import MachineState
 from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
@@ -213,6 +215,7 @@ class App:
             keep=timedelta(days=config.keep_days),
             quiet_hours=parse_local_hours(config.quiet_hours),
             boot_id=boot_id(),
+            read_machine=lambda: MachineState(memory_kills(), runtime.state.free_bytes()),
             on_change=self.status.changed,
         )
         self._breaker.on_attempt = self._recorder.note_attempt
@@ -327,13 +330,25 @@ class App:
     def _agent_fields(self) -> "Iterable[Field]":
         from agent.reporting import agent_fields  # large, so only for reports
 
-        return agent_fields(
+        yield from self._history_fields()
+        yield from agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
             outbox=self._outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
             last_heartbeat_at=_text(self._heartbeat.last_at),
         )
+
+    def _history_fields(self) -> "Iterable[Field]":
+        from agent.rules.connectivity.fields import history_fields, missing_history_fields
+
+        if self._recorder is None:
+            return missing_history_fields("the recorder is switched off in the configuration")
+        now = self._runtime.clock.now()
+        try:
+            return history_fields(self._recorder.history(now - self._recorder.keep), now)
+        except sqlite3.Error as error:
+            return missing_history_fields(f"the record cannot be read: {error}")
 
     def _status_now(self) -> DaemonStatus:
         depth = self._outbox.depth()

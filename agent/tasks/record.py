@@ -19,9 +19,9 @@ from agent.adapters.storage.record import Record
 from agent.config.local_hours import LocalHours
 from agent.errors import ServiceError
 from agent.rules.connectivity.cause import LinkState, Sample, diagnose
+from agent.rules.connectivity.changes import MachineState, link_events, machine_events
 from agent.rules.connectivity.hours import HourBuilder, begin_of_hour
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder
-from agent.rules.connectivity.link_events import link_events
 from agent.rules.connectivity.pace import ProbePace
 from agent.rules.connectivity.sensors import Sensors
 from agent.rules.connectivity.starts import describe_start
@@ -52,6 +52,7 @@ class Recorder:
         keep: the age at which rows of the record are deleted.
         quiet_hours: local hours without interruptions, or None.
         boot_id: identifies the present run of the operating system; None if unknown.
+        read_machine: returns the state of memory and disk.
         on_change: is called when an interruption begins or ends.
     """
 
@@ -61,6 +62,7 @@ class Recorder:
     keep: timedelta
     quiet_hours: LocalHours | None = None
     boot_id: str | None = None
+    read_machine: Callable[[], MachineState] = MachineState
     on_change: Callable[[], None] = lambda: None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _incidents: IncidentBuilder = field(default_factory=IncidentBuilder)
@@ -68,6 +70,7 @@ class Recorder:
     _pace: ProbePace = field(default_factory=ProbePace)
     _hours: HourBuilder = field(init=False)
     _link: LinkState = field(default_factory=LinkState)
+    _machine: MachineState = field(default_factory=MachineState)
     _has_reply: bool = False
     _probed_path: tuple[object, ...] | None = None
     _names_due_s: float = 0.0
@@ -145,7 +148,7 @@ class Recorder:
         since = values.get("since") or str(now.timestamp())
         self._write(("since", since), ("boot-id", self.boot_id or ""), ("stopped", ""))
         self._slept_s = self.clock.slept_s()
-        self._link = self.sensors.read_link()
+        self._link, self._machine = self.sensors.read_link(), self.read_machine()
         self._excuse()
 
     def _pause_s(self) -> float | None:
@@ -159,8 +162,10 @@ class Recorder:
         self._note_sleep(woken_at)
         link = self.sensors.read_link()
         is_changed = link.path != self._link.path
+        machine = self.read_machine()
         self._events += link_events(self._link, link, woken_at)
-        self._link = link
+        self._events += machine_events(self._machine, machine, woken_at)
+        self._link, self._machine = link, machine
         is_suspected = self._suspicion.since is not None
         if not (is_changed or is_suspected or self._has_reply or self._incidents.is_open):
             return

@@ -43,7 +43,7 @@ from collectors.network.printers.cups import queue_printers
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
-from collectors.shared import netlink, rtnetlink
+from collectors.shared import dns, netlink, rtnetlink
 from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from collectors.shared.ipp import decode_response
 from tests.paths import FIXTURES
@@ -62,6 +62,10 @@ COMMAND = json.dumps(
 MDNS = bytes.fromhex(
     "000084000000000100000000085f7072696e746572045f746370056c6f63616c00000c0001000000780009"
     "066b69746368c00c"
+)
+DNS_QUESTION = b"\3ops\4test\0\0\1\0\1"
+DNS_REPLY = (
+    b"\0\1\x81\x80\0\1\0\1\0\0\0\0" + DNS_QUESTION + b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\1"
 )
 
 
@@ -154,6 +158,7 @@ TARGETS: dict[str, Target] = {
         (ValidationError,),
     ),
     "mdns-message": Target(parse_mdns, (MDNS,)),
+    "dns-reply": Target(lambda data: dns.parse_reply(data, 1, DNS_QUESTION), (DNS_REPLY,)),
     "mdns-txt": Target(parse_txt, (b"\x09txtvers=1\x06ty=Foo\x00",)),
     "ipp-cups": Target(
         lambda data: queue_printers(decode_response(data)),

@@ -59,6 +59,10 @@ class GatewayProbe:
     def __init__(self) -> None:
         self._replied_as: tuple[str, str | None] | None = None
 
+    def has_replied(self, gateway: str, mac_address: str | None) -> bool:
+        """Return whether a gateway was the last one that has replied."""
+        return self._replied_as == (gateway, mac_address)
+
     async def answers(self, gateway: str, index: int, find_neighbour: FindNeighbour) -> bool | None:
         """Return whether the gateway answers, or None if it is unknown.
 
@@ -68,7 +72,6 @@ class GatewayProbe:
             find_neighbour: returns the gateway's entry of the neighbour table.
         """
         before = find_neighbour()
-        known_as = (gateway, before.mac_address if before else None)
         contacted = _Gateway(gateway, index)
         replied = await _any(
             _ping(contacted),
@@ -76,10 +79,11 @@ class GatewayProbe:
             *(_is_answered_by_tcp(contacted, port) for port in _TCP_PORTS),
             _is_resolved(before, find_neighbour),
         )
+        after = find_neighbour()
+        known_as = (gateway, after.mac_address if after else None)
         if replied:
             self._replied_as = known_as
             return True
-        after = find_neighbour()
         if after is not None and after.state in ("resolving", "failed"):
             return False
         # The entry is still valid. If the gateway has replied before, it would reply now.

@@ -16,7 +16,7 @@ _DATAGRAM_MAX: Final = 65536
 _DATAGRAMS_AT_ONCE: Final = 256
 
 
-class LinkEvents:
+class Coalescer:
     """Calls ``on_change`` in the event loop.
 
     The first change calls it at once, so that even a short interruption is seen. If more changes
@@ -24,36 +24,20 @@ class LinkEvents:
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
-        """Open the socket. Raises OSError if the platform has none, or a sandbox denies it."""
         self._on_change = on_change
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._is_pending = False
-        self._socket = open_netlink(NETLINK_ROUTE, _GROUPS)
-        self._socket.setblocking(False)
-        self._loop.add_reader(self._socket, self._readable)
 
-    def close(self) -> None:
-        self._loop.remove_reader(self._socket)
-        self._socket.close()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _readable(self) -> None:
-        self._drain()
+    def changed(self) -> None:
         if self._timer is None:
             self._notify()
         else:
             self._is_pending = True
 
-    def _drain(self) -> None:
-        """Discard the messages, because the tables are read anew.
-
-        An error ends this as well: ENOBUFS means that the kernel discarded messages.
-        """
-        with contextlib.suppress(OSError):
-            for _ in range(_DATAGRAMS_AT_ONCE):
-                self._socket.recv(_DATAGRAM_MAX)
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _notify(self) -> None:
         self._is_pending = False
@@ -64,3 +48,30 @@ class LinkEvents:
         self._timer = None
         if self._is_pending:
             self._notify()
+
+
+class LinkEvents:
+    """Calls ``on_change`` for changes in this network namespace, as `Coalescer` describes."""
+
+    def __init__(self, on_change: Callable[[], None]) -> None:
+        """Open the socket. Raises OSError if the platform has none, or a sandbox denies it."""
+        self._coalescer = Coalescer(on_change)
+        self._loop = asyncio.get_running_loop()
+        self._socket = open_netlink(NETLINK_ROUTE, _GROUPS)
+        self._socket.setblocking(False)
+        self._loop.add_reader(self._socket, self._readable)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        self._coalescer.close()
+
+    def _readable(self) -> None:
+        """Discard the messages, because the tables are read anew.
+
+        An error ends this as well: ENOBUFS means that the kernel discarded messages.
+        """
+        with contextlib.suppress(OSError):
+            for _ in range(_DATAGRAMS_AT_ONCE):
+                self._socket.recv(_DATAGRAM_MAX)
+        self._coalescer.changed()

@@ -25,11 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class SystemSensors:
-    """The sensors of this machine (see ``agent.rules.connectivity.sensors.Sensors``).
-
-    The first probe of a gateway may return that its answer is unknown. Later probes are compared
-    with earlier ones, so make one while the connection works.
-    """
+    """The sensors of this machine (see ``agent.rules.connectivity.sensors.Sensors``)."""
 
     def __init__(self, service: Service, *, read_servers: ReadServers = configured_servers) -> None:
         """Raises ValueError if the environment names an invalid proxy."""
@@ -39,27 +35,27 @@ class SystemSensors:
         self._addresses: tuple[str, ...] = self._target.addresses
         self._last_interface: str | None = None
         self._events: LinkEvents | None = None
-        self._resolving: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[None] | None = None
 
     def open(self, on_change: Callable[[], None]) -> None:
         """Call ``on_change`` in the event loop when a link, an address or a route has changed.
 
-        Also asks the system's resolver for the service's address. Call inside the event loop.
+        Also finds out the service's address and whether the gateway replies to probes at all.
+        Call inside the event loop.
         """
         try:
             self._events = LinkEvents(on_change)
         except OSError as error:
             log.info("no notifications of changed links: %s", error)
-        if not self._addresses:
-            self._resolving = asyncio.get_running_loop().create_task(self._resolve())
+        self._preparing = asyncio.get_running_loop().create_task(self._prepare())
 
     def close(self) -> None:
         """Stop the notifications."""
         if self._events is not None:
             self._events.close()
             self._events = None
-        if self._resolving is not None:
-            self._resolving.cancel()
+        if self._preparing is not None:
+            self._preparing.cancel()
 
     def read_link(self) -> LinkState:
         """Return this machine's side of the path. Sends nothing, and takes milliseconds."""
@@ -82,15 +78,20 @@ class SystemSensors:
             gateway_answers=_gateway_answers(gateway.result(), link.gateway, servers),
             name_servers=servers,
             service=answer,
-            is_service_local=any(is_in(each, reading.networks) for each in self._addresses),
+            is_service_local=self._is_service_local(reading),
         )
 
     async def query_name_servers(self) -> tuple[NameServer, ...]:
         """Send one query for the service's name to each configured name server.
 
-        Returns no answers if the service's address needs no query.
+        Returns no answers if the service's address needs no query. A new gateway is probed once, so
+        that later probes have an answer to compare with.
         """
-        return (await self._query(self._read(), is_interrupted=False)).servers
+        reading = self._read()
+        replies, _ = await asyncio.gather(
+            self._query(reading, is_interrupted=False), self._probe_new_gateway(reading)
+        )
+        return replies.servers
 
     def _read(self) -> LinkReading:
         try:
@@ -106,11 +107,20 @@ class SystemSensors:
         """Whether the service has IPv4 addresses only."""
         return bool(self._addresses) and not any(":" in each for each in self._addresses)
 
+    def _is_service_local(self, reading: LinkReading) -> bool:
+        """Return whether the service is in a network of this machine, so it needs no gateway."""
+        return any(is_in(each, reading.networks) for each in self._addresses)
+
     async def _probe_gateway(self, link: LinkState, reading: LinkReading) -> bool | None:
-        if link.gateway is None or not reading.has_arp:
+        if link.gateway is None or not reading.has_arp or self._is_service_local(reading):
             return None
         find = partial(links.find_neighbour, link.gateway, reading.index)
         return await self._gateway.answers(link.gateway, reading.index, find)
+
+    async def _probe_new_gateway(self, reading: LinkReading) -> None:
+        link = reading.state
+        if link.gateway and not self._gateway.has_replied(link.gateway, link.gateway_mac):
+            await self._probe_gateway(link, reading)
 
     async def _query(self, reading: LinkReading, *, is_interrupted: bool) -> NameServerReplies:
         if not self._target.needs_query:
@@ -129,9 +139,10 @@ class SystemSensors:
             await asyncio.wait({queries})
         return await connect(self._addresses, self._target.port)
 
-    async def _resolve(self) -> None:
-        resolved = await resolve(self._target)
-        self._addresses = self._addresses or resolved
+    async def _prepare(self) -> None:
+        resolving = () if self._addresses else (resolve(self._target),)
+        _, *resolved = await asyncio.gather(self._probe_new_gateway(self._read()), *resolving)
+        self._addresses = self._addresses or next(iter(resolved), ())
 
 
 def _gateway_answers(

@@ -1,6 +1,7 @@
-"""A program of the venue: a service that accepts connections, or a name server.
+"""A program of the venue: a service that accepts connections or streams, or a name server.
 
     python -m tests.lab.connectivity.peer service PORT
+    python -m tests.lab.connectivity.peer stream PORT
     python -m tests.lab.connectivity.peer names NAME ADDRESS [UPSTREAM]
 
 A name server knows one name. It forwards queries for other names to ``UPSTREAM``, and without one,
@@ -16,6 +17,7 @@ from collectors.shared.dns import CLASS_IN, NO_SUCH_NAME, TYPE_A, write_question
 _ANSWER = b"\xc0\x0c" + TYPE_A.to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big")
 _TTL = (60).to_bytes(4, "big")
 _HEADER_BYTES = 12
+_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: open\n\n"
 
 
 def serve(port: int) -> None:
@@ -23,6 +25,16 @@ def serve(port: int) -> None:
         print("ready", flush=True)
         while True:
             listening.accept()[0].close()
+
+
+def stream(port: int) -> None:
+    """Begin a command stream on each connection, and send nothing more."""
+    streams: list[socket.socket] = []
+    with socket.create_server(("", port)) as listening:
+        print("ready", flush=True)
+        while True:
+            streams.append(listening.accept()[0])
+            streams[-1].sendall(_STREAM)
 
 
 def resolve(name: str, address: str, upstream: str | None) -> None:
@@ -59,5 +71,7 @@ def _head(query: bytes, *, code: int = 0, answers: int = 0) -> bytes:
 if __name__ == "__main__":
     if sys.argv[1] == "service":
         serve(int(sys.argv[2]))
+    elif sys.argv[1] == "stream":
+        stream(int(sys.argv[2]))
     else:
         resolve(sys.argv[2], sys.argv[3], sys.argv[4] if sys.argv[4:] else None)

@@ -2,8 +2,8 @@
 
     python -m tests.lab.connectivity.sensor BASE_URL [NAME_SERVER ...]
 
-``link`` prints the state of the link, ``probe`` a sample, ``names`` the answers of the name servers.
-Each notification prints ``"change"``.
+``link`` prints the state of the link, ``probe`` a sample and its cause, ``names`` the answers of
+the name servers. Each notification prints ``"change"``.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from dataclasses import asdict
 
 from agent.adapters.connectivity.sensors import SystemSensors
 from agent.config.model import Service
+from agent.rules.connectivity.cause import diagnose
 
 
 async def run(base_url: str, servers: tuple[str, ...]) -> None:
@@ -28,7 +29,9 @@ async def run(base_url: str, servers: tuple[str, ...]) -> None:
             case "link":
                 _print(asdict(sensors.read_link()))
             case "probe":
-                _print(asdict(await sensors.probe(sensors.read_link())))
+                sample = await sensors.probe(sensors.read_link())
+                diagnosis = diagnose(sample)
+                _print((asdict(sample), diagnosis.cause if diagnosis else None))
             case "names":
                 _print([asdict(each) for each in await sensors.query_name_servers()])
     sensors.close()

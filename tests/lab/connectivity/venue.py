@@ -13,8 +13,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.lab.namespaces import LOOPBACK, entering
@@ -22,7 +23,7 @@ from tests.paths import ROOT
 
 NAME = "ops.example.test"
 TILL, GATEWAY, INTERNET = "10.66.1.2", "10.66.1.1", "203.0.113.10"
-PORT = 8443
+PORT, STREAM_PORT = 8443, 8080
 _WAIT = ("sh", "-c", "echo ready; exec sleep infinity")
 
 
@@ -74,6 +75,13 @@ class Venue:
         module = (sys.executable, "-m", "tests.lab.connectivity.sensor")
         return SensorProcess(self._start(*self._inside("till"), *module, base_url, *servers))
 
+    def stream(self) -> subprocess.Popen[str]:
+        """Open a command stream on the till. The process prints why the stream ended."""
+        self.start("stream", "internet", "stream", str(STREAM_PORT))
+        module = (sys.executable, "-m", "tests.lab.connectivity.stream")
+        url = f"http://{INTERNET}:{STREAM_PORT}"
+        return self._start(*self._inside("till"), *module, url)
+
     @contextlib.contextmanager
     def stopped(self, program: str) -> Iterator[None]:
         """Stop a program: its ports stay open, and it does not answer."""
@@ -91,7 +99,7 @@ class Venue:
 
     def _inside(self, name: str) -> tuple[str, ...]:
         pid = self._namespaces[name].pid
-        own = os.readlink("/proc/self/ns/user") == os.readlink(f"/proc/{pid}/ns/user")
+        own = Path("/proc/self/ns/user").readlink() == Path(f"/proc/{pid}/ns/user").readlink()
         user = () if own else ("--user", "--preserve-credentials")
         return ("nsenter", f"--target={pid}", "--net", *user)
 
@@ -122,8 +130,11 @@ class SensorProcess:
             pass
         return reply
 
-    def wait_for_change(self) -> None:
-        assert self._line() == "change"
+    def wait_until(self, has_changed: Callable[[Any], bool]) -> None:
+        """Read the state of the link after each notification, until it has changed."""
+        while not has_changed(self.ask("link")):
+            while self._line() != "change":
+                pass
 
     def _line(self) -> Any:
         assert self.process.stdout is not None
