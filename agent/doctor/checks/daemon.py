@@ -181,7 +181,7 @@ def interruptions(context: Context, _: DaemonStatus) -> Outcome:
     if is_empty(history, now):
         return skipped("nothing is recorded yet, or the recorder is off")
     sentence = connection_sentence(history, now)
-    if open_incident(history) is None:
+    if open_incident(history.incidents) is None:
         return ok(sentence)
     return warn(
         sentence,

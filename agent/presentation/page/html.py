@@ -19,6 +19,7 @@ from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.humanize import format_timestamp
 from agent.presentation.network_rows import PrinterRow
+from agent.presentation.page.connection_view import connection_view, hour_tooltip
 from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
 from agent.wire.payloads.application import ApplicationPayload
@@ -77,6 +78,8 @@ def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
     return {
         "headline": headline_of(payload),
+        "connection": connection_view(payload),
+        "tooltip": hour_tooltip,
         "groups": application_rows.snapshot_groups(payload),
         "things": application_rows.thing_groups(payload),
         "absences": application_rows.absence_rows(payload),
