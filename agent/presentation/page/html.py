@@ -15,11 +15,11 @@ from markupsafe import Markup
 
 from agent.presentation import application_rows, network_rows
 from agent.presentation.changes.change import Changes
+from agent.presentation.connectivity.view import connection_view, hour_tooltip
 from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.humanize import format_timestamp
 from agent.presentation.network_rows import PrinterRow
-from agent.presentation.page.connection_view import connection_view, hour_tooltip
 from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
 from agent.wire.payloads.application import ApplicationPayload

@@ -8,8 +8,8 @@ from rich.text import Text
 from agent.presentation import application_rows
 from agent.presentation.application_rows import AbsenceRow, FieldRow, Group
 from agent.presentation.connectivity.sentences import Entry
+from agent.presentation.connectivity.view import connection_view
 from agent.presentation.headline import headline_of
-from agent.presentation.page.connection_view import connection_view
 from agent.presentation.terminal.blocks import (
     EditAdvice,
     columns,

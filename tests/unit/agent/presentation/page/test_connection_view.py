@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from rich.console import Console
 
-from agent.presentation.page.connection_view import connection_view, hour_tooltip
+from agent.presentation.connectivity.view import connection_view, hour_tooltip
 from agent.presentation.page.html import report_page
 from agent.presentation.terminal.report import report_view
 from agent.wire.payloads.application import ApplicationPayload
