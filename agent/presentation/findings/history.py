@@ -10,7 +10,7 @@ from typing import Final
 from agent.presentation.connectivity.record import ReportedRecord, record_of
 from agent.presentation.findings.rule import Detect, NoteRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
-from agent.presentation.humanize import format_seconds
+from agent.presentation.humanize import format_seconds, times
 from agent.wire.payloads.history import Cause
 from agent.wire.payloads.history_lines import HourRow
 
@@ -27,10 +27,6 @@ _DAY: Final = timedelta(days=1)
 _WEEK_DAYS: Final = 7
 _WHEN: Final = f"at least {REPEATED} times, or {format_seconds(LONG_S)} in total, in 7 days"
 _NO_LINK: Final = re.compile(r"(\S{1,64}) has no link")
-
-
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
 def _period(record: ReportedRecord, now: datetime) -> str:
@@ -60,7 +56,7 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
         downtime_s = sum(each.downtime_s for each in today)
         hours = tuple(row for row in hours if now - row.hour.at <= _DAY)
     return {
-        "times": _times(count),
+        "times": times(count),
         "period": period,
         "duration": format_seconds(downtime_s),
         "hours": _mostly(hours, cause) if count >= MOSTLY_FROM else "",
@@ -126,7 +122,7 @@ def _power_lost(facts: SnapshotFacts) -> Iterator[Values]:
     lost = [each.at for each in record.events if each.kind == "power-lost"]
     count = sum(timedelta() <= now - at <= _WEEK_DAYS * _DAY for at in lost)
     if count >= POWER_LOST:
-        yield {"times": _times(count), "period": _period(record, now)}
+        yield {"times": times(count), "period": _period(record, now)}
 
 
 _FIELDS: Final = "history.causes7d, history.recent, history.hours"
@@ -155,7 +151,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "no-address-repeatedly",
         _FIELDS,
         f"a link, but no address {_WHEN}",
-        "The machine got no address {times} in {period}, {duration} in total{hours}.",
+        "The machine was without an address {times} in {period}, {duration} in total{hours}.",
         "check the router's DHCP server, and whether its range has enough addresses",
         _repeated("no-address"),
     ),
@@ -171,7 +167,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "router-outages",
         _FIELDS,
         f"the gateway did not answer {_WHEN}",
-        "The router did not answer {times} in {period}, {duration} in total{hours}.",
+        "The router stopped answering {times} in {period}, {duration} in total{hours}.",
         f"check the router's power supply and log; replace it if it fails again{_AT_NIGHT}",
         _repeated("gateway-silent"),
     ),
@@ -179,7 +175,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "name-server-outages",
         _FIELDS,
         f"no name server answered {_WHEN}",
-        "The name servers did not answer {times} in {period}, {duration} in total{hours}; the"
+        "The name servers stopped answering {times} in {period}, {duration} in total{hours}; the"
         " network worked.",
         "configure a second name server in the router, of another provider",
         _repeated("name-servers-silent"),
@@ -213,8 +209,8 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "service-outages",
         _FIELDS,
         f"the service did not answer {_WHEN}",
-        "The service did not answer {times} in {period}, {duration} in total{hours}; the internet"
-        " worked.",
+        "The service stopped answering {times} in {period}, {duration} in total{hours}; the"
+        " internet worked.",
         "nothing in the venue; ask the operator of the service",
         _repeated("service-down"),
     ),

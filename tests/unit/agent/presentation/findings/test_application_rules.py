@@ -63,15 +63,15 @@ OUTAGES = (
     ("link-lost", "link-down", "The network link was lost once in 7 days, 5 min in total."),
     (
         "no-address-repeatedly", "no-address",
-        "The machine got no address once in 7 days, 5 min in total.",
+        "The machine was without an address once in 7 days, 5 min in total.",
     ),
     (
         "router-outages", "gateway-silent",
-        "The router did not answer once in 7 days, 5 min in total.",
+        "The router stopped answering once in 7 days, 5 min in total.",
     ),
     (
         "name-server-outages", "name-servers-silent",
-        "The name servers did not answer once in 7 days, 5 min in total; the network worked.",
+        "The name servers stopped answering once in 7 days, 5 min in total; the network worked.",
     ),
     (
         "provider-outages", "provider-down",
@@ -83,7 +83,7 @@ OUTAGES = (
     ),
     (
         "service-outages", "service-down",
-        "The service did not answer once in 7 days, 5 min in total; the internet worked.",
+        "The service stopped answering once in 7 days, 5 min in total; the internet worked.",
     ),
     (
         "service-unreachable-repeatedly", "unreachable",
