@@ -178,6 +178,10 @@ test-systemd: $(STAMP) test-deb ## install, kill, hang, upgrade and purge the pa
 test-service-install: $(STAMP) test-service-deb ## install the service's package under a real systemd (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.service.verify_service $(ARGS)
 
+.PHONY: bench-first-device
+bench-first-device: $(STAMP) deb service-deb ## measure the time from the packages to the first report in the console (root)
+	@$(BIN)/python -m tests.packaging.service.first_device
+
 test-proxy: $(STAMP) ## run the service behind nginx and Caddy with TLS (packages nginx caddy curl)
 	@$(BIN)/python -m tests.packaging.service.verify_proxy $(ARGS)
 
