@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.contract import Failure, SourceState
-from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import Enrichment, KnownPrinter, MdnsFindings
 from collectors.network.scan.scan import PortState, ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target, TargetSelection
+from collectors.shared.host.local_network import LocalNetwork
 
 NO_NETWORK = "no network interface is up"
 

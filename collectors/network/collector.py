@@ -38,7 +38,6 @@ from collectors.contract import (
 )
 from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import (
     NOTHING_WANTED,
     Enrichment,
@@ -64,6 +63,7 @@ from collectors.network.scan.targets import (
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
+from collectors.shared.host.local_network import LocalNetwork
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 11.0

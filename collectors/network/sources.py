@@ -8,9 +8,6 @@ from collections.abc import Callable, Sequence
 
 from collectors.contract import ConfiguredPrinter, Interface, NetworkJob, Run
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.interfaces import read_local_network
-from collectors.network.host.neighbours import read_neighbour_table
-from collectors.network.host.operating_system import read_os_version
 from collectors.network.observations import (
     Enrichment,
     Evidence,
@@ -21,6 +18,9 @@ from collectors.network.observations import (
     Wanted,
 )
 from collectors.network.scan.scan import scan
+from collectors.shared.host.interfaces import read_local_network
+from collectors.shared.host.neighbours import read_neighbour_table
+from collectors.shared.host.operating_system import read_os_version
 
 
 class Sources:

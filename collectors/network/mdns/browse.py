@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from collectors.contract import Interface, NetworkJob, Run, SourceState
-from collectors.network.host.neighbours import read_neighbour_table
 from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
 from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
 from collectors.network.mdns.records import Quota, service_type_of
@@ -15,6 +14,7 @@ from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, 
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.observations import NOTHING_WANTED, MdnsFindings, Wanted
 from collectors.shared.addresses import parse_networks
+from collectors.shared.host.neighbours import read_neighbour_table
 
 SERVICE_TYPES = (
     "_ipp._tcp",

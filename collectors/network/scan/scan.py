@@ -7,14 +7,13 @@ from typing import Literal
 
 from collectors.contract import Run, SourceState
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.host.rtnetlink_socket import read_neighbour_table_size, read_neighbours
-from collectors.network.scan.arp_window import ROOM_UNKNOWN, TableRoom
 from collectors.network.scan.host_probes import TRIES
-from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
+from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
+from collectors.shared.arp.table_room import read_table_room
+from collectors.shared.host.rtnetlink import LinkNeighbour
 
 _SPARE_FILES = 64
 
@@ -95,7 +94,7 @@ def scan(
             discoveries=discoveries,
             sockets_max=_sockets_max(),
             tries=tries,
-            room=_table_room(),
+            room=read_table_room(),
         )
         result = sweep.run(
             deadline_s=deadline_s,
@@ -231,19 +230,6 @@ def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:
         refused_ports=tuple(sorted(refused)),
         silent_ports=tuple(sorted(silent)),
     )
-
-
-def _table_room() -> TableRoom:
-    """Return the room in the neighbour table, which only Linux limits."""
-    try:
-        size, table = read_neighbour_table_size(), read_neighbours()
-    except OSError:
-        return ROOM_UNKNOWN
-    if size is None:
-        return ROOM_UNKNOWN
-    # The kernel removes failed and stale entries when it needs room for new ones.
-    spare = sum(entry.state in ("failed", "stale") for entry in table)
-    return TableRoom.in_table(size.entries_max, max(0, size.entries - spare))
 
 
 def _sockets_max() -> int:

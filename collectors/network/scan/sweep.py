@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
+from collectors.network.scan.arp_window import ArpWindow
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
-from collectors.network.scan.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
-from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
+from collectors.shared.arp.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
+from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
+from collectors.shared.arp.table_room import ROOM_UNKNOWN, TableRoom
+from collectors.shared.host.rtnetlink import LinkNeighbour
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start. If an

@@ -50,15 +50,15 @@ from collectors.contract import (
     SourceState,
 )
 from collectors.network.collected_facts import CollectedFacts
-from collectors.network.host import interfaces_linux, interfaces_portable
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
-from collectors.network.host.rtnetlink import DefaultRoute
 from collectors.network.observations import Enrichment, Evidence, KnownPrinter
 from collectors.network.progress import facts_of
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target, TargetSelection
 from collectors.shared import ipp, run_command
 from collectors.shared.cups import NotRunning
+from collectors.shared.host import interfaces_linux, interfaces_portable
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
+from collectors.shared.host.rtnetlink import DefaultRoute
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environment, identity
 from tests.unit.collectors.application.fixtures import RecordingRun, plant
 from tests.unit.collectors.application.linux.test_system import figures

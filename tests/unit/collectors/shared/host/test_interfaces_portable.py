@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.network.host.interfaces_portable import (
+from collectors.shared.host.interfaces_portable import (
     SystemGateway,
     _read_gateways,
     assemble,

@@ -5,7 +5,7 @@ import ctypes
 import struct
 import sys
 
-from collectors.network.host.rtnetlink import LinkNeighbour, NeighbourState, mac_text, plain_address
+from collectors.shared.host.rtnetlink import LinkNeighbour, NeighbourState, mac_text, plain_address
 
 _AF_INET, _AF_INET6 = 2, 23
 _ROW_BYTES = 88

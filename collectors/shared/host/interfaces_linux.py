@@ -6,10 +6,10 @@ from itertools import chain
 from pathlib import Path
 
 from collectors.contract import InterfaceAddress, Unavailable
-from collectors.network.host import rtnetlink
-from collectors.network.host.local_network import LocalInterface, LocalNetwork, best_route_first
-from collectors.network.host.rtnetlink import DefaultRoute
-from collectors.network.host.rtnetlink_socket import read_dump
+from collectors.shared.host import rtnetlink
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
+from collectors.shared.host.rtnetlink import DefaultRoute
+from collectors.shared.host.rtnetlink_socket import read_dump
 
 
 def read_interfaces() -> LocalNetwork:

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.contract import Interface
-from collectors.network.host import rtnetlink
-from collectors.network.host.interfaces_linux import assemble
-from collectors.network.host.local_network import LocalInterface
-from collectors.network.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
+from collectors.shared.host import rtnetlink
+from collectors.shared.host.interfaces_linux import assemble
+from collectors.shared.host.local_network import LocalInterface
+from collectors.shared.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
 from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.network.host.neighbours import (
+from collectors.shared.host.neighbours import (
     parse_arp,
     parse_ndp,
     parse_proc_arp,
     read_neighbour_table,
 )
-from collectors.network.host.neighbours_windows import parse_ip_net_table, read_neighbours_windows
-from collectors.network.host.rtnetlink import LinkNeighbour
+from collectors.shared.host.neighbours_windows import parse_ip_net_table, read_neighbours_windows
+from collectors.shared.host.rtnetlink import LinkNeighbour
 
 ARP = """\
 ? (192.168.1.1) at 0:1a:2b:3:4:5 on en0 ifscope [ethernet]

@@ -10,8 +10,8 @@ import socket
 from collections.abc import Callable
 from typing import TypeVar
 
-from collectors.network.host import rtnetlink
-from collectors.network.host.rtnetlink import LinkNeighbour, NeighbourTableSize
+from collectors.shared.host import rtnetlink
+from collectors.shared.host.rtnetlink import LinkNeighbour, NeighbourTableSize
 
 RTMGRP_NEIGH = 0x4
 _DATAGRAM_MAX = 65536

@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from collectors.network.host import rtnetlink
-from collectors.network.host.rtnetlink import LinkNeighbour
-from collectors.network.matching.identity import normal_mac
+from collectors.shared.addresses import normal_mac
+from collectors.shared.host import rtnetlink
+from collectors.shared.host.rtnetlink import LinkNeighbour
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
@@ -30,7 +30,7 @@ def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, .
     if platform == "linux":
         return _read_linux()
     if platform == "win32":
-        from collectors.network.host.neighbours_windows import read_neighbours_windows
+        from collectors.shared.host.neighbours_windows import read_neighbours_windows
 
         return read_neighbours_windows()
     return (*parse_arp(_output_of("arp", "-an")), *parse_ndp(_output_of("ndp", "-an")))
@@ -79,7 +79,7 @@ def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
 
 
 def _read_linux() -> tuple[LinkNeighbour, ...]:
-    from collectors.network.host.rtnetlink_socket import read_neighbours
+    from collectors.shared.host.rtnetlink_socket import read_neighbours
 
     try:
         families = (rtnetlink.AF_INET, rtnetlink.AF_INET6)

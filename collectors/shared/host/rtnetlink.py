@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from collectors.contract import Interface, InterfaceAddress
-from collectors.network.host.local_network import LocalInterface
+from collectors.shared.host.local_network import LocalInterface
 
 NLMSG_ERROR = 2
 NLMSG_DONE = 3
