@@ -11,9 +11,11 @@ from collectors.network.scan.host_probes import TRIES
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
+from collectors.network.scan.untouched import resolved
 from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
 from collectors.shared.arp.table_room import read_table_room
 from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.watched_devices import NOTHING_UNTOUCHED, Untouched
 
 _SPARE_FILES = 64
 
@@ -61,13 +63,15 @@ class ScannedHost:
 class ScanFindings:
     """The result of a scan.
 
-    ``unanswered`` are the addresses on this machine's links that did not answer ARP.
+    ``unanswered`` are the addresses on this machine's links that did not answer ARP. ``proxies``
+    are the MACs of proxy ARP.
     """
 
     hosts: tuple[ScannedHost, ...] = ()
     state: SourceState = field(default_factory=lambda: SourceState("succeeded"))
     limitations: tuple[str, ...] = ()
     unanswered: tuple[Target, ...] = ()
+    proxies: frozenset[str] = frozenset()
 
 
 def scan(
@@ -78,14 +82,17 @@ def scan(
     run: Run,
     discoveries: Discoveries,
     tries: int = TRIES,
+    untouched: Untouched = NOTHING_UNTOUCHED,
 ) -> ScanFindings:
     """Scan all targets, at most until ``deadline_s`` (monotonic) or until the run is cancelled.
 
     ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
-    tried again. Raises OSError if no socket can be opened.
+    tried again. No connection is made to a host in ``untouched``. Raises OSError if no socket can
+    be opened.
     """
     network, targets, limitation = _open_network(targets)
     with closing(network):
+        targets, silent = resolved(targets, untouched, deadline_s, run)
         run.on_cancel(network.wake)
         sweep = Sweep(
             network,
@@ -95,6 +102,7 @@ def scan(
             sockets_max=_sockets_max(),
             tries=tries,
             room=read_table_room(),
+            untouched=untouched,
         )
         result = sweep.run(
             deadline_s=deadline_s,
@@ -102,7 +110,11 @@ def scan(
             report=lambda done, all_: run.progress("scan", done, all_),
         )
     findings = findings_of(result, len(targets))
-    return replace(findings, limitations=(*limitation, *findings.limitations))
+    return replace(
+        findings,
+        limitations=(*limitation, *findings.limitations),
+        unanswered=(*findings.unanswered, *silent),
+    )
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
@@ -171,6 +183,7 @@ def findings_of(result: SweepResult, targets: int) -> ScanFindings:
         state=state,
         limitations=tuple(limitations),
         unanswered=result.unanswered,
+        proxies=frozenset(result.proxies),
     )
 
 

@@ -42,7 +42,32 @@ SILENT_MOUNT = Missing("collection-failed", "the mount does not answer")
 TLS_FAILED = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
 NO_BROWSER = Missing("collection-failed", "no browser listens at kiosk_debug_url")
 
+TERMINAL = {
+    "device.Bar.kind": "payment-terminal",
+    "device.Bar.present": True,
+    "device.Bar.address": "192.168.1.40",
+}
+
 CASES = (
+    Case(
+        "device-moved",
+        {**TERMINAL, "device.Bar.address": "192.168.1.61", "device.Bar.movedFrom": "192.168.1.40"},
+        TERMINAL,
+        "The payment terminal Bar has moved from 192.168.1.40 to 192.168.1.61.",
+    ),
+    Case(
+        "device-replaced",
+        {**TERMINAL, "device.Bar.present": False, "device.Bar.otherMac": "02:00:00:00:00:07"},
+        {**TERMINAL, "device.Bar.otherMac": "02:00:00:00:00:07"},
+        "The payment terminal Bar does not answer: another device uses its address 192.168.1.40"
+        " (MAC 02:00:00:00:00:07).",
+    ),
+    Case(
+        "device-absent",
+        {**TERMINAL, "device.Bar.present": False},
+        {**TERMINAL, "device.Bar.present": Missing("unsupported", "it was not checked")},
+        "The payment terminal Bar does not answer at 192.168.1.40.",
+    ),
     Case(
         "disk-full",
         disk("/", 0.97, 2 * GIB - 1),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from collectors.application.source import available
-from collectors.contract import SourceState
+from collectors.contract import SourceState, WatchedDevice
 from collectors.network.observations import Evidence, KnownPrinter
 from tests.unit.agent.presentation.findings.machines.compose import (
     ALONE,
@@ -20,6 +20,7 @@ from tests.unit.agent.presentation.findings.machines.compose import (
     queue,
 )
 
+TERMINAL = WatchedDevice("Bar", "payment-terminal", "192.168.1.40", "02:00:00:00:01:28")
 LOOPBACK = Link("lo", ("127.0.0.1/8",), kind="772")
 CABLE = Link("eth0", ("192.168.1.20/24", "fe80::20/64"), "192.168.1.1")
 WIFI = Link("wlan0", ("192.168.1.30/24",), "192.168.1.1", "wifi", mac="02:00:00:00:00:30")
@@ -484,6 +485,12 @@ BROKEN: tuple[Broken, ...] = (
     fault("source-failed", "a scan that the system refuses", lan=(), scan=SourceState("failed",
         "Operation not permitted")),
     fault("report-unfinished", "a collection that was cancelled", is_cancelled=True),
+    # -------------------------------------------------------------- watched devices
+    *(fault(code, f"a payment terminal that {what}", devices=(TERMINAL,),
+        lan=(host("192.168.1.1", 1), *lan)) for code, what, *lan in (
+        ("device-absent", "is off"),
+        ("device-moved", "got another address", host("192.168.1.61", 40)),
+        ("device-replaced", "lost its address to a phone", host("192.168.1.40", 61)))),
     # -------------------------------------------------------------- network printers
     *(Broken("printer-needs-attention", printer(f"a printer with {reason}", reason)) for reason
         in ("media-empty-error", "media-jam-error", "cover-open-error", "door-open",

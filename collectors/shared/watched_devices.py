@@ -1,0 +1,167 @@
+"""Determines where a watched device is, by the MACs that answer ARP. Pure.
+
+Both collectors use this, so that both reports give the same answer.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from collectors.contract import DeviceState, LearnedPrinter, WatchedDevice
+from collectors.shared.addresses import normal_mac, numeric_order
+
+UNTOUCHED_KIND: Final = "payment-terminal"
+_ID_PREFIX: Final = "device:"
+NOT_TRIED: Final = (
+    "its address was not checked: it is excluded, or not in a network of this machine"
+)
+_SHARED: Final = "{mac} answers for its address and for others, as a repeater or a proxy does"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What is known about a device: its configuration, and what earlier reports have learned.
+
+    ``is_mac_learned``: the MAC is not configured, so it may be the one of a repeater.
+    """
+
+    device: WatchedDevice
+    learned: LearnedPrinter | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{_ID_PREFIX}{self.device.name}"
+
+    @property
+    def setup(self) -> str:
+        return " ".join(filter(None, (self.device.address, self.device.mac_address)))
+
+    @property
+    def mac_address(self) -> str | None:
+        learned = self.learned.mac_address if self.learned else None
+        return normal_mac(self.device.mac_address) or learned
+
+    @property
+    def is_mac_learned(self) -> bool:
+        return normal_mac(self.device.mac_address) is None
+
+    @property
+    def address(self) -> str | None:
+        """The configured address, or else the last known one."""
+        return self.device.address or (self.learned.address if self.learned else None) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Which addresses answered.
+
+    ``macs`` maps each address that answered to its MAC, or to None if the MAC is not visible.
+    ``silent`` are the addresses that were tried and did not answer. ``reason`` explains why an
+    address is in neither. ``table`` is the neighbour table, which may be older. ``proxies``
+    are the MACs of proxy ARP. ``is_whole``: all addresses of the network were tried.
+    """
+
+    macs: Mapping[str, str | None]
+    silent: Collection[str] = ()
+    table: Mapping[str, str] = field(default_factory=dict)
+    proxies: Collection[str] = ()
+    is_whole: bool = True
+    reason: str = NOT_TRIED
+
+    def having(self, mac_address: str | None) -> tuple[str, ...]:
+        """Return the addresses of a MAC, in numeric order."""
+        addresses = (a for a, mac in self.macs.items() if mac and mac == mac_address)
+        return tuple(sorted(addresses, key=numeric_order))
+
+
+def expectations(
+    devices: Iterable[WatchedDevice], learned: Sequence[LearnedPrinter]
+) -> tuple[Expectation, ...]:
+    """Add to each device what was learned about it, unless its configuration has changed since."""
+    by_id = {(each.id, each.setup): each for each in learned}
+    bare = (Expectation(device) for device in devices)
+    return tuple(Expectation(e.device, by_id.get((e.id, e.setup))) for e in bare)
+
+
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """The addresses and MACs of payment terminals, which get no connection and no payload."""
+
+    addresses: frozenset[str] = frozenset()
+    macs: frozenset[str] = frozenset()
+
+    def __contains__(self, host: tuple[str, str | None]) -> bool:
+        """Return whether a host, given by its address and MAC, is a payment terminal."""
+        return host[0] in self.addresses or host[1] in self.macs
+
+
+NOTHING_UNTOUCHED: Final = Untouched()
+
+
+def untouched(expected: Iterable[Expectation]) -> Untouched:
+    terminals = [each for each in expected if each.device.kind == UNTOUCHED_KIND]
+    return Untouched(
+        frozenset(each.device.address for each in terminals if each.device.address),
+        frozenset(each.mac_address for each in terminals if each.mac_address),
+    )
+
+
+def state_of(
+    expected: Expectation, answers: Answers, recognised: Collection[str] = ()
+) -> DeviceState:
+    """Return where a device is.
+
+    ``recognised`` are the addresses at which the device was recognised by other identities than its
+    MAC.
+    """
+    device, address, mac = expected.device, expected.address, expected.mac_address
+    at = tuple(dict.fromkeys((*answers.having(mac), *sorted(recognised, key=numeric_order))))
+    if len(at) > 1 and expected.is_mac_learned and not recognised and address not in at:
+        at = ()  # the learned MAC is the one of a repeater, behind which there are several devices
+    other = answers.macs.get(address or "")
+    is_answered = address in answers.macs and (mac is None or other is None)
+    if address in at or is_answered or (at and address is None):
+        return DeviceState(device, "present", address or at[0])
+    if at:
+        return DeviceState(device, "moved", at[0], moved_from=address, other_mac=other)
+    return _not_found(device, address, other, answers)
+
+
+def _not_found(
+    device: WatchedDevice, address: str | None, other: str | None, answers: Answers
+) -> DeviceState:
+    """Return the state of a device that was not recognised anywhere.
+
+    ``other`` is the MAC that answers at its address.
+    """
+    if other is not None and (len(answers.having(other)) > 1 or other in answers.proxies):
+        return DeviceState(device, "unknown", address, reason=_SHARED.format(mac=other))
+    if other is not None:
+        return DeviceState(device, "replaced", address, other_mac=other)
+    if address in answers.silent or (address is None and answers.is_whole):
+        return DeviceState(device, "absent", address)
+    return DeviceState(device, "unknown", address, reason=answers.reason)
+
+
+def learned_identity(
+    expected: Expectation, state: DeviceState, answers: Answers
+) -> tuple[LearnedPrinter | None, LearnedPrinter | None]:
+    """Return the identity of the device if it answered, and of another device at its address.
+
+    A MAC that several addresses have identifies none of them.
+    """
+    if state.state not in ("present", "moved", "replaced") or state.address is None:
+        return None, None
+    if state.state == "replaced" and not expected.is_mac_learned:
+        return None, None
+    mac = answers.macs.get(state.address)
+    others = {a for a, known in (*answers.table.items(), *answers.macs.items()) if known == mac}
+    identity = LearnedPrinter(
+        id=expected.id,
+        setup=expected.setup,
+        seen_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        address=state.address,
+        mac_address=mac if others == {state.address} else None,
+    )
+    return (None, identity) if state.state == "replaced" else (identity, None)
