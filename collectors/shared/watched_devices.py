@@ -125,21 +125,25 @@ def state_of(
         return DeviceState(device, "present", address or at[0])
     if at:
         return DeviceState(device, "moved", at[0], moved_from=address, other_mac=other)
-    return _not_found(device, address, other, answers)
+    return _not_found(expected, other, answers)
 
 
-def _not_found(
-    device: WatchedDevice, address: str | None, other: str | None, answers: Answers
-) -> DeviceState:
+def _not_found(expected: Expectation, other: str | None, answers: Answers) -> DeviceState:
     """Return the state of a device that was not recognised anywhere.
 
-    ``other`` is the MAC that answers at its address.
+    ``other`` is the MAC that answers at its address. A device without a configured address may have
+    any address, so it is only absent if the whole network was searched.
     """
+    device, address = expected.device, expected.address
+    if device.address is None:
+        if answers.is_whole:
+            return DeviceState(device, "absent", address)
+        return DeviceState(device, "unknown", address, reason=answers.reason)
     if other is not None and (len(answers.having(other)) > 1 or other in answers.proxies):
         return DeviceState(device, "unknown", address, reason=_SHARED.format(mac=other))
     if other is not None:
         return DeviceState(device, "replaced", address, other_mac=other)
-    if address in answers.silent or (address is None and answers.is_whole):
+    if address in answers.silent:
         return DeviceState(device, "absent", address)
     return DeviceState(device, "unknown", address, reason=answers.reason)
 
