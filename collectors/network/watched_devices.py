@@ -32,13 +32,15 @@ def unconfirmed(
 ) -> frozenset[str]:
     """Return the addresses at which devices may be, and about which the scan left a doubt.
 
-    These are addresses that the scan did not try, and older entries of the neighbour table.
+    These are addresses that the scan did not try, and older entries of the neighbour table. If the
+    MAC of a device did not answer, these are all such entries, because they may have changed.
     """
     excluded = parse_networks(exclude)
     links = [network_of(a) for i in local.in_use for a in i.interface.addresses]
     known = {each.address for each in expected if each.address}
     macs = {each.mac_address for each in expected if each.mac_address}
-    known |= {host.address for host in scan.hosts if host.mac_address in macs}
+    missing = macs - {host.mac_address for host in scan.hosts if host.is_confirmed}
+    known |= {h.address for h in scan.hosts if missing or h.mac_address in macs}
     done = {host.address for host in scan.hosts if host.is_confirmed}
     done |= {target.address for target in scan.unanswered} | local.own_addresses
     return frozenset(
@@ -89,11 +91,10 @@ def match_devices(
             continue
         if state.state in ("present", "moved"):
             known.append((subject, device, state.address or ""))
-        elif state.state == "replaced" and each.is_mac_learned:
+        elif state.other_mac and each.is_mac_learned:
             strangers.append((subject, device, state.address or ""))
-    return DeviceMatches(
-        tuple(states), tuple(learn(known, index.devices)), tuple(learn(strangers, index.devices))
-    )
+    others = (each for each in learn(strangers, index.devices) if each.mac_address)
+    return DeviceMatches(tuple(states), tuple(learn(known, index.devices)), tuple(others))
 
 
 def _subject(expected: Expectation) -> KnownPrinter:

@@ -6,7 +6,7 @@ Both collectors use this, so that both reports give the same answer.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Literal
 
 from collectors.contract import DeviceState, LearnedPrinter, WatchedDevice
 from collectors.shared.addresses import normal_mac, numeric_order
@@ -17,6 +17,8 @@ NOT_TRIED: Final = (
     "its address was not checked: it is excluded, or not in a network of this machine"
 )
 _SHARED: Final = "{mac} answers for its address and for others, as a repeater or a proxy does"
+_RANDOM: Final = "{mac} answers there; such a MAC is random, so that it may be the same device"
+_LOCAL_BIT: Final = 0x02
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +137,34 @@ def _not_found(expected: Expectation, other: str | None, answers: Answers) -> De
     any address, so it is only absent if the whole network was searched.
     """
     device, address = expected.device, expected.address
-    if device.address is None:
-        if answers.is_whole:
-            return DeviceState(device, "absent", address)
-        return DeviceState(device, "unknown", address, reason=answers.reason)
-    if other is not None and (len(answers.having(other)) > 1 or other in answers.proxies):
-        return DeviceState(device, "unknown", address, reason=_SHARED.format(mac=other))
-    if other is not None:
-        return DeviceState(device, "replaced", address, other_mac=other)
-    if address in answers.silent:
+    if device.address is None and answers.is_whole:
         return DeviceState(device, "absent", address)
-    return DeviceState(device, "unknown", address, reason=answers.reason)
+    if device.address is None or (other is None and address not in answers.silent):
+        return DeviceState(device, "unknown", address, reason=answers.reason)
+    if other is None:
+        return DeviceState(device, "absent", address)
+    doubt = _doubt_about(other, expected, answers)
+    state: Literal["unknown", "replaced"] = "unknown" if doubt else "replaced"
+    return DeviceState(device, state, address, other_mac=other, reason=doubt)
+
+
+def _doubt_about(other: str, expected: Expectation, answers: Answers) -> str | None:
+    """Return why the MAC at a device's address may be the one of the device; None if it is not."""
+    older = {a for a, mac in answers.table.items() if mac == other and a not in answers.silent}
+    at = {*answers.having(other), *(older - answers.macs.keys())}
+    if len(at) > 1 or other in answers.proxies:
+        return _SHARED.format(mac=other)
+    if expected.is_mac_learned and is_random(expected.mac_address, other):
+        return _RANDOM.format(mac=other)
+    return None
+
+
+def is_random(*macs: str | None) -> bool:
+    """Return whether all MACs are locally administered, as the random MACs of phones are.
+
+    IEEE 802 marks them by the second lowest bit of the first byte.
+    """
+    return all(mac and int(mac[:2], 16) & _LOCAL_BIT for mac in macs)
 
 
 def learned_identity(
@@ -155,9 +174,9 @@ def learned_identity(
 
     A MAC that several addresses have identifies none of them.
     """
-    if state.state not in ("present", "moved", "replaced") or state.address is None:
-        return None, None
-    if state.state == "replaced" and not expected.is_mac_learned:
+    is_there = state.state in ("present", "moved")
+    is_stranger = bool(state.other_mac) and expected.is_mac_learned
+    if state.address is None or not (is_there or is_stranger):
         return None, None
     mac = answers.macs.get(state.address)
     others = {a for a, known in (*answers.table.items(), *answers.macs.items()) if known == mac}
@@ -168,4 +187,6 @@ def learned_identity(
         address=state.address,
         mac_address=mac if others == {state.address} else None,
     )
-    return (None, identity) if state.state == "replaced" else (identity, None)
+    if is_there:
+        return identity, None
+    return None, identity if identity.mac_address else None

@@ -7,7 +7,7 @@ address, the /24 network of this machine is resolved as well.
 import ipaddress
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from collectors.application.deadline import Deadline
@@ -112,39 +112,47 @@ def known_answers(network: ArpNetwork) -> Answers:
 
 @dataclass(slots=True)
 class Search:
-    """One search for the devices. ``local`` is this machine's network."""
+    """One search for the devices. ``local`` is this machine's network.
+
+    ``table`` is the neighbour table before the search. ``swept`` are the addresses of the sweep
+    that are not in it. An address in it belongs to another MAC, and the kernel updates the entry
+    when a new device announces this address.
+    """
 
     expected: Sequence[Expectation]
     local: LocalNetwork
     exclude: Sequence[str]
     resolver: Resolver
     network: ArpNetwork
+    table: dict[str, str] = field(default_factory=dict)
+    swept: tuple[str, ...] = ()
     has_swept: bool = False
 
     def run(self, is_over: Callable[[], bool]) -> Answers:
         """Resolve the addresses of the devices, and then the network if it is necessary."""
-        table = {e.address: e.mac_address for e in self.network.table() if e.mac_address}
+        self.table = {e.address: e.mac_address for e in self.network.table() if e.mac_address}
         wanted = {each.mac_address for each in self.expected}
         known = {each.address for each in self.expected if each.address}
-        known |= {address for address, mac in table.items() if mac in wanted}
+        known |= {address for address, mac in self.table.items() if mac in wanted}
         self.resolver.add(filter(self._may_resolve, sorted(known)))
         while not is_over():
             self.resolver.step()
             missing = [each for each in self.expected if self._is_missing(each)]
             if missing and not self.has_swept:
                 self.has_swept = True
-                self.resolver.add(filter(self._may_resolve, self._neighbourhood(missing)))
+                addresses = tuple(filter(self._may_resolve, self._neighbourhood(missing)))
+                self.resolver.add(addresses)
+                self.swept = tuple(each for each in addresses if each not in self.table)
             if all(map(self._is_settled, self.expected)):
                 break
             self.network.wait()
         own = {a: i.interface.mac_address for i in self.local.interfaces for a in i.addresses}
-        is_done = self.resolver.is_done
         return Answers(
             {**own, **self.resolver.answers},
             frozenset(self.resolver.silent),
-            table,
-            is_whole=self.has_swept and is_done,
-            reason=NOT_TRIED if is_done else _TIME_UP,
+            self.table,
+            is_whole=self._is_swept,
+            reason=NOT_TRIED if self.resolver.is_done else _TIME_UP,
         )
 
     def _having(self, each: Expectation) -> set[str]:
@@ -162,10 +170,14 @@ class Search:
         having = self._having(each) if each.mac_address else set()
         if each.address in having:
             return True
-        if self.resolver.is_pending(each.address or ""):
+        older = {a for a, mac in self.table.items() if mac == each.mac_address}
+        if any(map(self.resolver.is_pending, (each.address or "", *older))):
             return False
-        is_swept = self.has_swept and self.resolver.is_done
-        return each.mac_address is None or bool(having) or is_swept
+        return each.mac_address is None or bool(having) or self._is_swept
+
+    @property
+    def _is_swept(self) -> bool:
+        return self.has_swept and all(map(self.resolver.is_known, self.swept))
 
     def _may_resolve(self, address: str) -> bool:
         parsed = ipaddress.ip_address(address)

@@ -25,7 +25,7 @@ STALE_S: Final = 8.5
 """How long the kernel takes to find out that the host of an older entry is gone."""
 USUAL_S: Final = 1.2
 """The time in which a host answers the first or second ARP request."""
-STALE_USUAL_S: Final = 6.2
+STALE_USUAL_S: Final = 5.6
 """The time in which the kernel confirms an older entry if its host is there."""
 STATELESS_S: Final = 1.0
 """How long to wait for an answer if the table does not show which entries are confirmed."""
@@ -96,7 +96,8 @@ class Resolver:
     """Resolves addresses. The caller adds addresses and calls `step` until it has what it needs.
 
     ``answers`` maps the addresses that answered to their MACs. ``silent`` are the addresses that
-    did not. An address may answer after it was silent, if another device has taken it over.
+    did not. An address may answer after it was silent, if another device has taken it over. So an
+    address may be silent and still be pending.
     """
 
     def __init__(self, network: ArpNetwork, room: TableRoom = ROOM_UNKNOWN) -> None:
@@ -114,6 +115,9 @@ class Resolver:
 
     def is_pending(self, address: str) -> bool:
         return address in self._queries
+
+    def is_known(self, address: str) -> bool:
+        return address in self.answers or address in self.silent
 
     @property
     def is_done(self) -> bool:
@@ -165,6 +169,8 @@ class Resolver:
         elif now - query.primed_s >= (STALE_S if query.was_stale else SETTLE_S):
             self.silent.add(address)
             del self._queries[address]
+        elif query.was_stale and now - query.primed_s >= STALE_USUAL_S:
+            self.silent.add(address)
 
     def _is_confirmed(self, query: _Query, entry: LinkNeighbour, now: float) -> bool:
         if self._network.has_states:
