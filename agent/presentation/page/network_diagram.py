@@ -95,7 +95,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
         return None
     printers = {row.name: row for row in printer_rows(payload)}
     centre, around = _centre_and_others(hosts)
-    ordered = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
+    ordered = sorted(around, key=_nearness)
     labelled = len(ordered) if len(ordered) <= LABELLED_MAX else _important(ordered)
     dots = ordered[labelled : labelled + DOTS_MAX]
     layout = lay_out(labelled, len(dots))
@@ -125,10 +125,16 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
     return centre, [row for row in hosts if row is not centre]
 
 
+def _nearness(row: HostRow) -> tuple[int, int]:
+    rank = 0 if row.printers else 1 if row.watched_kind else 2
+    return rank, NEAREST_FIRST.index(row.kind)
+
+
 def _important(ordered: list[HostRow]) -> int:
     """Return how many hosts at the start of ``ordered`` are important enough for a label."""
     important = sum(
-        bool(row.printers) or row.kind in {"printer", "machine", "router"} for row in ordered
+        bool(row.printers or row.watched_kind) or row.kind in {"printer", "machine", "router"}
+        for row in ordered
     )
     return min(important, IMPORTANT_MAX)
 
@@ -151,6 +157,8 @@ def _label(row: HostRow) -> str:
     if row.printers:
         more = len(row.printers) - 1
         return f"{row.printers[0]} +{more}" if more else row.printers[0]
+    if row.watched_kind:
+        return row.name
     is_domain_name = "." in row.name and " " not in row.name
     name = row.name.partition(".")[0] if is_domain_name else row.name
     return name or row.model or row.known_maker or row.address
@@ -176,7 +184,7 @@ def _tooltip(row: HostRow) -> str:
     facts = (
         row.name,
         row.address,
-        KIND_LABELS[row.kind],
+        row.kind_label,
         row.model,
         row.maker,
         row.mac_address,

@@ -170,6 +170,14 @@ class HostProbes:
             other.due = min(other.due, other.tried + self._wait_s())
         return True
 
+    def abandon(self) -> tuple[int, ...]:
+        """Give up all ports. Returns the ports whose sockets the caller must close."""
+        ports = tuple(self._flying)
+        for known in (self._ordinary, self._printing, self.open, self.refused, self.silent):
+            known.clear()
+        self._flying.clear()
+        return ports
+
     def retry_soon(self, settles_in_s: float | None) -> bool:
         """Try the silent ports again if the host answers on others and only few ports are silent.
 
