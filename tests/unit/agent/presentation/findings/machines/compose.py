@@ -31,6 +31,7 @@ from collectors.application.kiosk import kiosk, page_state
 from collectors.application.linux import operating_system
 from collectors.application.linux.network import dhcp as linux_dhcp
 from collectors.application.linux.network import links as linux_links
+from collectors.application.linux.network import nl80211 as linux_nl80211
 from collectors.application.readers import (
     clock,
     disk_space,
@@ -343,6 +344,7 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr("os.cpu_count", lambda: cores)
     patch.setattr(linux_links, "ssid_by_ioctl", lambda _: "Venue")
     patch.setattr(linux_dhcp, "kernel_addresses", tuple)
+    patch.setattr(linux_nl80211, "read_wifi", dict)
     if machine.platform == "win32":
         labels = {d.path: d.label for d in machine.disks}
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
