@@ -41,6 +41,7 @@ LABELS: Final[Mapping[str, str]] = {
     "network.dnsServers": "Name servers (DNS)",
     "network.dnsAnswers": "Answers of name servers",
     "network.proxy": "Web proxy",
+    "network.proxyScript": "Web proxy script (PAC)",
     "network.service.error": "Why it was not reached",
     "network.service.resolveMilliseconds": "Name look-up took",
     "network.service.connectMilliseconds": "Connecting took",

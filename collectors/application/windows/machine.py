@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
-from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
@@ -16,7 +15,12 @@ from collectors.application.readers import interfaces
 from collectors.application.readers.dhcp import Dhcp
 from collectors.application.readers.interfaces import Links
 from collectors.application.readers.name_servers import KEY, answers_field
-from collectors.application.readers.resolver import name_servers, proxy_field, servers_field
+from collectors.application.readers.resolver import (
+    PROXY_KEYS,
+    name_servers,
+    proxy_fields,
+    servers_field,
+)
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
 from collectors.application.readers.wireless import Wireless
@@ -307,9 +311,9 @@ def parse_name_servers(sections: Sections) -> tuple[str, ...]:
     return name_servers(each for each in written if not _SITE_LOCAL.match(each))
 
 
-@field_group("network.proxy")
+@field_group(*PROXY_KEYS)
 def _proxy(_: Sections) -> tuple[Field, ...]:
-    return (proxy_field(getproxies()),)
+    return proxy_fields()
 
 
 def _link_type(medium: str, *, is_virtual: bool) -> str:

@@ -54,9 +54,9 @@ def test_the_parser_of_resolv_conf_accepts_any_text(text: str) -> None:
 
 
 def test_the_password_of_a_proxy_is_not_reported() -> None:
-    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"})
+    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"}, "x")
     assert field.value == "proxy.example:3128"
-    assert resolver.proxy_field({}).status == "not-applicable"
+    assert resolver.proxy_field({}, "x").status == "not-applicable"
 
 
 def test_local_service_is_checked_without_a_proxy(

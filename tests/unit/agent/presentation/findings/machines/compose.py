@@ -362,8 +362,9 @@ def addresses_of(link: Link) -> Iterator[SimpleNamespace]:
 
 def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the connections to the service and to the kiosk's browser."""
-    for module in (resolver, service_probe, windows):
+    for module in (resolver, service_probe):
         patch.setattr(module, "getproxies", dict)
+    patch.setattr(resolver, "script_address", lambda: None)
 
     patch.setattr(name_servers, "query_servers", lambda servers, *_: machine.dns_answers or tuple(
         f"{each}: answered in 4 ms" for each in servers))  # fmt: skip
