@@ -29,14 +29,14 @@ def parse_resolv_conf(text: str) -> tuple[str, ...]:
 
 
 def name_servers(written: Iterable[str]) -> tuple[str, ...]:
-    """Return each IP address once, without its IPv6 zone, and at most `SERVERS_MAX` addresses.
+    """Return each IP address once, with its IPv6 zone, and at most `SERVERS_MAX` addresses.
 
     Texts that are not IP addresses are left out.
     """
     servers: dict[str, None] = {}
     for text in written:
         with suppress(ValueError):
-            servers[str(ipaddress.ip_address(text.partition("%")[0]))] = None
+            servers[str(ipaddress.ip_address(text))] = None
     return tuple(servers)[:SERVERS_MAX]
 
 

@@ -43,9 +43,10 @@ from collectors.network.printers.cups import queue_printers
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
-from collectors.shared import dns, netlink, rtnetlink
+from collectors.shared import dns, netlink
 from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from collectors.shared.ipp import decode_response
+from collectors.shared.linux import rtnetlink
 from tests.paths import FIXTURES
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
@@ -97,6 +98,11 @@ def _netlink_body(body: bytes) -> None:
     rtnetlink.parse_default_routes(body)
     rtnetlink.parse_neighbour(body)
     rtnetlink.parse_neighbour_table_size(body)
+
+
+def _dns(data: bytes) -> None:
+    if dns.parse_reply(data, 1, DNS_QUESTION) is not None:
+        dns.read_addresses(data, DNS_QUESTION)
 
 
 def _reply(data: bytes) -> None:
@@ -158,7 +164,7 @@ TARGETS: dict[str, Target] = {
         (ValidationError,),
     ),
     "mdns-message": Target(parse_mdns, (MDNS,)),
-    "dns-reply": Target(lambda data: dns.parse_reply(data, 1, DNS_QUESTION), (DNS_REPLY,)),
+    "dns-reply": Target(_dns, (DNS_REPLY,)),
     "mdns-txt": Target(parse_txt, (b"\x09txtvers=1\x06ty=Foo\x00",)),
     "ipp-cups": Target(
         lambda data: queue_printers(decode_response(data)),

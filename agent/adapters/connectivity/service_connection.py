@@ -60,8 +60,8 @@ async def resolve(target: Target) -> tuple[str, ...]:
     """Return the addresses of the target, as the system's resolver knows them. Never raises."""
     loop = asyncio.get_running_loop()
     with contextlib.suppress(OSError, UnicodeError):
-        found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+        entries = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        return tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
     return ()
 
 

@@ -3,12 +3,13 @@
 import ipaddress
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import psutil
 
 from collectors.application.deadline import Deadline
+from collectors.application.readers.dhcp import Dhcp, dhcp_fields
 from collectors.application.source import Reading, absent, available, either, left_out, source
 from collectors.contract import Field, FieldStatus, InterfaceFields
 from collectors.shared.text import clean_text
@@ -50,6 +51,7 @@ class Links:
     types: Mapping[str, str]
     wireless: Mapping[str, Wireless]
     default_routes: frozenset[str] | None = None
+    dhcp: Mapping[str, Dhcp] = field(default_factory=dict)
 
 
 ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
@@ -69,6 +71,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
             (
                 *_state(name, stats[name], known),
                 *address_fields(addresses.get(name, [])),
+                *dhcp_fields(known.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))),
                 *_counters(counters.get(name)),
                 *wireless_fields(known.wireless.get(name)),
             ),
@@ -106,16 +109,20 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
-    texts = [
-        text
-        for entry in addresses
-        if entry.family in {socket.AF_INET, socket.AF_INET6}
-        and (text := with_prefix(entry.address, entry.netmask)) is not None
-    ]
     return (
         either("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
-        available("interface.addresses", SOURCE, tuple(texts[:ADDRESSES_MAX])),
+        available("interface.addresses", SOURCE, address_texts(addresses)),
     )
+
+
+def address_texts(addresses: "list[psutil._ntp.snicaddr]") -> tuple[str, ...]:
+    """Return the IP addresses with their prefix lengths, at most `ADDRESSES_MAX`."""
+    texts = (
+        with_prefix(entry.address, entry.netmask)
+        for entry in addresses
+        if entry.family in {socket.AF_INET, socket.AF_INET6}
+    )
+    return tuple(text for text in texts if text is not None)[:ADDRESSES_MAX]
 
 
 def with_prefix(address: str, netmask: str | None) -> str | None:

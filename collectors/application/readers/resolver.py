@@ -1,25 +1,41 @@
-"""Reads which name servers and which web proxy this machine uses."""
+"""Reads which name servers this machine uses, whether they answer, and its web proxy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
+from collectors.application.readers.name_servers import KEY, WAIT_S, answers_field
 from collectors.application.source import Fields, either, source
 from collectors.contract import Field
 from collectors.shared.resolv_conf import read_name_servers
 
+RESOLVER_S: Final = WAIT_S + 2.0
+
 ReadServers = Callable[[Deadline], tuple[str, ...]]
 
 
-@source("resolver", "resolv.conf", "network.dnsServers", "network.proxy")
-def read_resolver(deadline: Deadline, servers: ReadServers, origin: str = "resolv.conf") -> Fields:
-    addresses, reason = servers(deadline) or None, "no name server is set"
+@source(
+    "resolver", "resolv.conf", "network.dnsServers", KEY, "network.proxy", deadline_s=RESOLVER_S
+)
+def read_resolver(
+    deadline: Deadline, servers: ReadServers, service_url: str, origin: str = "resolv.conf"
+) -> Fields:
+    known = servers(deadline)
     return (
-        either("network.dnsServers", origin, addresses, reason, "not-applicable"),
+        servers_field(known, origin),
+        answers_field(known, service_url, deadline),
         proxy_field(getproxies()),
     )
+
+
+def servers_field(servers: Iterable[str], origin: str) -> Field:
+    """Return the name servers, without IPv6 zones."""
+    addresses = tuple(dict.fromkeys(each.partition("%")[0] for each in servers))
+    reason = "no name server is set"
+    return either("network.dnsServers", origin, addresses or None, reason, "not-applicable")
 
 
 def proxy_field(proxies: dict[str, str]) -> Field:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.network.host.local_network import LocalInterface, LocalNetwork, best_route_first
-from collectors.shared import rtnetlink
-from collectors.shared.rtnetlink import DefaultRoute, Link, LinkAddress
-from collectors.shared.rtnetlink_socket import read_dump
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
+from collectors.shared.linux.rtnetlink_socket import read_dump
 
 
 def read_interfaces() -> LocalNetwork:

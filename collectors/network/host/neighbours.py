@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from collectors.network.matching.identity import normal_mac
-from collectors.shared import rtnetlink
 from collectors.shared.addresses import plain_address
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
@@ -80,7 +80,7 @@ def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
 
 
 def _read_linux() -> tuple[LinkNeighbour, ...]:
-    from collectors.shared.rtnetlink_socket import read_neighbours
+    from collectors.shared.linux.rtnetlink_socket import read_neighbours
 
     try:
         families = (rtnetlink.AF_INET, rtnetlink.AF_INET6)

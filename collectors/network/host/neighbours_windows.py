@@ -6,7 +6,7 @@ import struct
 import sys
 
 from collectors.shared.addresses import mac_text, plain_address
-from collectors.shared.rtnetlink import LinkNeighbour, NeighbourState
+from collectors.shared.linux.rtnetlink import LinkNeighbour, NeighbourState
 
 _AF_INET, _AF_INET6 = 2, 23
 _ROW_BYTES = 88

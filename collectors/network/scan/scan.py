@@ -13,8 +13,8 @@ from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.shared.rtnetlink import LinkNeighbour
-from collectors.shared.rtnetlink_socket import read_neighbour_table_size, read_neighbours
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink_socket import read_neighbour_table_size, read_neighbours
 
 _SPARE_FILES = 64
 

@@ -20,8 +20,8 @@ from functools import cache
 from typing import Protocol
 
 from collectors.network.scan.host_probes import ConnectOutcome
-from collectors.shared.rtnetlink import LinkNeighbour
-from collectors.shared.rtnetlink_socket import NeighbourEvents, read_neighbours
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink_socket import NeighbourEvents, read_neighbours
 
 DISCARD_PORT = 9
 SOCKETS_MAX = 480

@@ -18,14 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux import links
+from collectors.application.linux.network import links
 from collectors.application.readers import interfaces, resolver, service_probe
 from collectors.application.readers.certificate import CertificateSummary, parse_certificate
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.system_bus import parse_objects
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.resolv_conf import parse_resolv_conf
 from collectors.shared.text import decode
-from collectors.shared.wireless import parse_signals
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
 NOW = Deadline.after(3600)
@@ -38,11 +38,13 @@ def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_reso
     assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
     stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
     plant(root, {"run/systemd/resolve/resolv.conf": stub})
-    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1")
+    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1%eth0")
+    field = resolver.servers_field(resolver.servers_of(root, NOW), "resolv.conf")
+    assert field.value == ("192.168.1.1", "fe80::1")
 
 
 def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
-    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "x")
+    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "")
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 
 
@@ -160,9 +162,9 @@ def test_link_types_are_detected(tmp_path: Path) -> None:
 def test_wifi_facts_come_from_the_kernel_or_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
-    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: "Kernel")
     assert wireless["wlan0"] == Wireless("Kernel", -56)
-    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: None)
     assert wireless["wlan0"] == Wireless("Café", -56)
 
 

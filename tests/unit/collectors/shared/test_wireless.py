@@ -1,6 +1,6 @@
 import pytest
 
-from collectors.shared.wireless import station_address
+from collectors.shared.linux.wireless import station_address
 
 
 def test_the_address_of_an_access_point_is_read() -> None:

@@ -438,6 +438,7 @@ CASES = (
         {
             "network.service.reachable": False,
             "network.service.error": "the service's name does not resolve",
+            "network.dnsAnswers": Missing("collection-failed", "no answer within the time limit"),
         },
         {},
         "The service's name could not be resolved; name servers: 192.168.1.1, 9.9.9.9.",
@@ -500,6 +501,34 @@ CASES = (
         {"network.dnsServers": NO_NAME_SERVER},
         {"network.dnsServers": Missing("unsupported", "not told")},
         "No name server (DNS) is configured.",
+    ),
+    Case(
+        "name-server-silent",
+        {"network.dnsAnswers": ("192.168.1.1: answered in 3 ms", "9.9.9.9: no answer in 2 s")},
+        {
+            "network.dnsAnswers": (
+                "192.168.1.1: answered in 3 ms: the name does not exist",
+                "2001:db8::53: no route to it",
+            )
+        },
+        "The name server 9.9.9.9 does not answer: no answer in 2 s.",
+    ),
+    Case(
+        "name-server-silent",
+        {"network.dnsAnswers": ("2001:db8::53: no route to it",)},
+        {"network.dnsAnswers": ()},
+        "The name server 2001:db8::53 does not answer: no route to it.",
+    ),
+    Case(
+        "name-not-resolved",
+        {
+            "network.service.reachable": False,
+            "network.service.error": "the name was not resolved in time",
+            "network.dnsAnswers": ("192.168.1.1: no answer in 2 s", "9.9.9.9: no answer in 2 s"),
+        },
+        {},
+        "The service's name could not be resolved; name servers: 192.168.1.1: no answer in 2 s;"
+        " 9.9.9.9: no answer in 2 s.",
     ),
     Case(
         "names-slow",

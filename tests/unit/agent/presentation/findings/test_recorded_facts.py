@@ -20,8 +20,8 @@ from collectors.application.windows import devices, machine, script, time_servic
 from collectors.application.windows.script import read_groups
 from collectors.contract import InterfaceFields
 from collectors.network.matching.reasons import STATE_WORDS
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.text import decode
-from collectors.shared.wireless import parse_signals
 from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.judged import judged
 from tests.unit.collectors.application.fixtures import fixture, plant

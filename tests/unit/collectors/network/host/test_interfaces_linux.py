@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from collectors.network.host.interfaces_linux import assemble
 from collectors.network.host.local_network import LocalInterface
-from collectors.shared import netlink, rtnetlink
+from collectors.shared import netlink
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import Link, LinkNeighbour, NeighbourTableSize
 from collectors.shared.netlink import Message
-from collectors.shared.rtnetlink import Link, LinkNeighbour, NeighbourTableSize
 from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"

@@ -28,11 +28,13 @@ from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
 from collectors.application import collector, registry, runner
 from collectors.application.kiosk import kiosk, page_state
-from collectors.application.linux import links as linux_links
 from collectors.application.linux import operating_system
+from collectors.application.linux.network import dhcp as linux_dhcp
+from collectors.application.linux.network import links as linux_links
 from collectors.application.readers import (
     clock,
     disk_space,
+    name_servers,
     print_queues,
     processes,
     resolver,
@@ -54,9 +56,10 @@ from collectors.network.observations import Enrichment, Evidence, KnownPrinter
 from collectors.network.progress import facts_of
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target, TargetSelection
-from collectors.shared import ipp, rtnetlink, run_command
+from collectors.shared import ipp, run_command
 from collectors.shared.cups import NotRunning
-from collectors.shared.rtnetlink import DefaultRoute, LinkAddress
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import DefaultRoute, LinkAddress
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environment, identity
 from tests.unit.collectors.application.fixtures import RecordingRun, plant
 from tests.unit.collectors.application.linux.test_system import figures
@@ -112,7 +115,8 @@ class Machine:
     """A machine. ``commands`` are outputs by a word in the command, None if it
     fails. ``lan`` is what else answers.
 
-    ``memory`` is total, available, swap total and swap used, in GiB.
+    ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
+    name server answers.
     """
 
     what: str
@@ -132,6 +136,7 @@ class Machine:
     restarts: int = 0
     service: Exception | tuple[object, ...] = CERTIFICATE
     service_ms: tuple[float, float] = (12, 25)
+    dns_answers: tuple[str, ...] = ()
     kiosk: Mapping[str, Any] | None = None
     agent: tuple[Field, ...] = ()
     lan: tuple[ScannedHost, ...] | None = None
@@ -336,6 +341,7 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resources, "os", SimpleNamespace(**has_load))
     patch.setattr("os.cpu_count", lambda: cores)
     patch.setattr(linux_links, "ssid_by_ioctl", lambda _: "Venue")
+    patch.setattr(linux_dhcp, "kernel_addresses", tuple)
     if machine.platform == "win32":
         labels = {d.path: d.label for d in machine.disks}
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
@@ -355,6 +361,9 @@ def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the connections to the service and to the kiosk's browser."""
     for module in (resolver, service_probe, windows):
         patch.setattr(module, "getproxies", dict)
+
+    patch.setattr(name_servers, "query_servers", lambda servers, *_: machine.dns_answers or tuple(
+        f"{each}: answered in 4 ms" for each in servers))  # fmt: skip
 
     def fail_or(value: object, *kinds: type[Exception]) -> object:
         if isinstance(machine.service, kinds):

@@ -469,6 +469,8 @@ BROKEN: tuple[Broken, ...] = (
     fault("no-dhcp-answer", "a Wi-Fi without DHCP", links=(LOOPBACK, CABLE, replace(WIFI,
         addresses=("169.254.7.7/16",), gateway=""))),
     fault("name-not-resolved", "a dead name server", service=NO_NAME),
+    fault("name-server-silent", "a second name server that is dead", service_ms=(5000, 25),
+          dns_answers=("192.168.1.1: answered in 3 ms", "9.9.9.9: no answer in 2 s")),
     fault("no-name-server", "no name server", files={"etc/resolv.conf": "search x\n"}),
     fault("names-slow", "a first name server that is silent", service_ms=(5004, 25)),
     fault("service-slow", "an overloaded line", service_ms=(12, 2300)),

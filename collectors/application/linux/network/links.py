@@ -1,4 +1,4 @@
-"""Reads the type of each interface, and its Wi-Fi network.
+"""Reads the type of each interface, its Wi-Fi network and its DHCP lease.
 
 The name and the signal of the Wi-Fi network come from the wireless extensions (an ioctl and
 /proc/net/wireless), which need no privilege. If the kernel lacks the wireless extensions,
@@ -9,16 +9,18 @@ import re
 import socket
 import struct
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
+from collectors.application.linux.network.dhcp import read_dhcp
 from collectors.application.readers.interfaces import Links, Wireless
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.sysfs import read_line, read_text
 from collectors.shared.text import clean_text, decode
-from collectors.shared.wireless import parse_signals
 
 _LOOPBACK: Final = "772"
 _ETHERNET: Final = "1"
@@ -29,14 +31,16 @@ _SSID_MAX: Final = 32
 _NM: Final = "org.freedesktop.NetworkManager"
 
 ReadSsid = Callable[[str], str | None]
-ReadNetworkManager = Callable[[Deadline], Objects]
+ReadNetworkManager = Callable[[], Objects]
 
 
 def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
     types = {name: link_type(root / "sys/class/net" / name) for name in names}
     wifi = tuple(name for name, kind in types.items() if kind == "wifi")
-    wireless = read_wireless(root, wifi, deadline) if wifi else {}
-    return Links(types, wireless, default_routes(root / "proc/net"))
+    objects = cache(lambda: ask_network_manager(deadline))
+    wireless = read_wireless(root, wifi, objects) if wifi else {}
+    dhcp = read_dhcp(root, names, objects)
+    return Links(types, wireless, default_routes(root / "proc/net"), dhcp)
 
 
 def default_routes(directory: Path) -> frozenset[str] | None:
@@ -81,14 +85,13 @@ def link_type(device: Path) -> str:
 def read_wireless(
     root: Path,
     names: tuple[str, ...],
-    deadline: Deadline,
+    network_manager: ReadNetworkManager,
     ssid: ReadSsid | None = None,
-    network_manager: ReadNetworkManager | None = None,
 ) -> Mapping[str, Wireless]:
     signals = parse_signals(_proc_wireless(root))
     ssids = {name: (ssid or ssid_by_ioctl)(name) for name in names}
     if None in ssids.values():
-        known = _ssids_of_network_manager(network_manager or ask_network_manager, deadline)
+        known = parse_network_manager(network_manager())
         ssids = {name: value or known.get(name) for name, value in ssids.items()}
     return {name: Wireless(ssids[name], signals.get(name)) for name in names}
 
@@ -106,7 +109,11 @@ def parse_network_manager(objects: Objects) -> dict[str, str]:
 
 
 def ask_network_manager(deadline: Deadline) -> Objects:
-    return managed_objects(_NM, "/org/freedesktop", deadline)
+    """Return NetworkManager's objects, or {} if it does not run or does not answer."""
+    try:
+        return managed_objects(_NM, "/org/freedesktop", deadline.sooner(1.0))
+    except (Unreadable, OSError, ValueError):
+        return {}
 
 
 def ssid_by_ioctl(name: str) -> str | None:
@@ -124,13 +131,6 @@ def ssid_by_ioctl(name: str) -> str | None:
             return None
     length = struct.unpack("16sPHH", answer)[2]
     return clean_text(decode(buffer.tobytes()[: min(length, _SSID_MAX)]), _SSID_MAX) or None
-
-
-def _ssids_of_network_manager(ask: ReadNetworkManager, deadline: Deadline) -> dict[str, str]:
-    try:
-        return parse_network_manager(ask(deadline.sooner(1.0)))
-    except (Unreadable, OSError, ValueError):
-        return {}
 
 
 def _ssid_text(value: Any) -> str | None:
