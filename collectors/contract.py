@@ -98,13 +98,15 @@ class NetworkJob:
 class ApplicationJob:
     """Bounds of one application snapshot.
 
-    The collector connects to ``service_url`` to measure the connection. It sends no request there.
+    The collector connects to ``service_url`` to measure the connection, unless the configuration
+    names a proxy for it (``has_proxy``). It sends no request there.
     """
 
     max_duration_s: float = 10.0
     watch_processes: tuple[str, ...] = ()
     kiosk_debug_url: str = ""
     service_url: str = ""
+    has_proxy: bool = False
     kind: Literal["application"] = "application"
 
 
