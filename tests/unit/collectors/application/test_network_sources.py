@@ -74,6 +74,14 @@ def test_local_service_is_checked_without_a_proxy(
     assert fields["network.service.reachable"].status == "not-applicable"
 
 
+@pytest.mark.parametrize("host", ["ops.example", "127.0.0.1"])
+def test_a_service_behind_a_configured_proxy_is_not_tested(host: str) -> None:
+    fields = by_key(service_probe.read_service(NOW, f"http://{host}:1", has_proxy=True))
+    is_local = host == "127.0.0.1"
+    status = fields["network.service.reachable"].status
+    assert status == ("available" if is_local else "not-applicable")
+
+
 @pytest.mark.parametrize(
     "url",
     ["http://anna:12/34@proxy:3128", "http://anna:p@s#s?w@proxy:3128", "anna:p/w@proxy:3128"],
