@@ -31,8 +31,8 @@ from collectors.application.kiosk.targets import parse_page_ids
 from collectors.application.linux.edid import parse_edid
 from collectors.application.linux.mounts import parse_mountinfo
 from collectors.application.linux.usb import parse_usage_page
-from collectors.application.readers.certificate import parse_certificate
 from collectors.application.readers.disk_space import parse_df
+from collectors.application.readers.network.certificate import parse_certificate
 from collectors.application.readers.print_queues import parse_jobs, parse_queues
 from collectors.application.windows.script import parse_sections
 from collectors.network.mdns.records import parse_txt
@@ -41,12 +41,12 @@ from collectors.network.printers.cups import queue_printers
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
-from collectors.shared import dns, netlink
+from collectors.shared import dns
 from collectors.shared.host.neighbours import parse_arp, parse_ndp, parse_proc_arp
 from collectors.shared.host.neighbours_windows import parse_ip_net_table
 from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from collectors.shared.ipp import decode_response
-from collectors.shared.linux import rtnetlink
+from collectors.shared.linux import netlink, rtnetlink
 from tests.paths import FIXTURES
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)

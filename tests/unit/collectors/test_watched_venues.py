@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.rules.learned_printers import NOTHING_LEARNED, updated
-from collectors.application.readers.watched_devices import DEADLINE_S, Search
+from collectors.application.readers.network.watched_devices import DEADLINE_S, Search
 from collectors.contract import (
     DeviceState,
     Interface,

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers import name_servers
-from collectors.application.readers.name_servers import answers_field, query_servers
+from collectors.application.readers.network import name_servers
+from collectors.application.readers.network.name_servers import answers_field, query_servers
 from collectors.shared.background import in_background
 from collectors.shared.dns import write_question
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from collectors.application.linux.network import dhcp, leases
 from collectors.application.linux.network.dhcp import Address, dhcp_of
 from collectors.application.linux.network.leases import Lease, Leases
-from collectors.application.readers.dhcp import INFINITE, KEYS, Dhcp, dhcp_fields
+from collectors.application.readers.network.dhcp import INFINITE, KEYS, Dhcp, dhcp_fields
 from collectors.application.system_bus import parse_objects
-from collectors.shared import netlink
+from collectors.shared.linux import netlink
 from tests.unit.collectors.application.fixtures import fixture, plant, values
 
 NOW = 1_795_446_000.0  # 2026-11-23 15:00:00 UTC
