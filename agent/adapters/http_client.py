@@ -32,11 +32,24 @@ STREAM_READ_TIMEOUT_S: Final = 90.0
 RETRY_MAX_MS: Final = 86_400_000
 """Maximum of the reconnection time that a stream sends. The service can send any number."""
 
+_KEEP_ALIVE_IDLE_S: Final = 4
+_KEEP_ALIVE_OPTIONS: Final = (
+    ("TCP_KEEPIDLE", _KEEP_ALIVE_IDLE_S),
+    ("TCP_KEEPALIVE", _KEEP_ALIVE_IDLE_S),  # the name of TCP_KEEPIDLE on macOS
+    ("TCP_KEEPINTVL", 1),
+    ("TCP_KEEPCNT", 3),
+)
+"""TCP keep-alive (tcp(7)): the kernel ends an idle connection 7 s after its path has failed."""
+
 Response = httpx2.Response
 
 
-def client_for(service: Service) -> httpx2.AsyncClient:
-    """Build the client. Raises ConfigError for an invalid proxy or certificate file."""
+def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
+    """Build the client. Raises ConfigError for an invalid proxy or certificate file.
+
+    ``watch``: the kernel checks idle connections by TCP keep-alive. Without it, a dead path of an
+    idle command stream is detected by `STREAM_READ_TIMEOUT_S` only.
+    """
     trust = _trust(service)
     timeout_s = service.request_timeout_seconds
     proxy, reads_environment = _proxy_of(service)
@@ -52,12 +65,30 @@ def client_for(service: Service) -> httpx2.AsyncClient:
             timeout=httpx2.Timeout(timeout_s, connect=timeout_s * CONNECT_SHARE),
             limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
+            event_hooks={"response": [_keep_alive]} if watch else None,
         )
     except (ValueError, ImportError, httpx2.InvalidURL):
         # The reason is omitted, because it contains the URL, which can contain a password.
         names = {"": "HTTPS_PROXY", SYSTEM_PROXY: "the proxy in the system's settings"}
         where = names.get(service.proxy, "service.proxy")
         raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
+
+
+async def _keep_alive(response: Response) -> None:
+    """Enable TCP keep-alive on the connection of a response.
+
+    The options of a transport (``socket_options``) would replace the proxies of the environment,
+    and have no effect on SOCKS proxies.
+    """
+    stream = response.extensions.get("network_stream")
+    connection = stream.get_extra_info("socket") if stream is not None else None
+    if connection is None:
+        return
+    with contextlib.suppress(OSError):  # an option that this system does not know
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEP_ALIVE_OPTIONS:
+            if (option := getattr(socket, name, None)) is not None:
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _proxy_of(service: Service) -> tuple[str | None, bool]:

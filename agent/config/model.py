@@ -5,6 +5,7 @@ The example file, the JSON Schema and the error messages are generated from thes
 
 import ipaddress
 import os
+import re
 import sys
 import unicodedata
 from pathlib import Path
@@ -13,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from agent.config.local_hours import parse_local_hours
 from agent.wire import limits
 from agent.wire.addresses import has_usable_port, is_loopback, is_one_word
 from agent.wire.base import MaxItems, Model, Port
@@ -32,6 +34,7 @@ PRIVATE_NETWORKS = tuple(
 
 
 SYSTEM_CONFIG = Path("/etc/venue-agent/config.toml")
+MAC = re.compile(r"[0-9A-Fa-f]{2}([:-])([0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}|[0-9A-Fa-f]{12}")
 
 
 def _url(text: str, example: str) -> SplitResult:
@@ -91,6 +94,20 @@ def _subnet_or_address(text: str) -> str:
     return text
 
 
+def _ipv4_address(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise ValueError("must be an IPv4 address such as 192.168.1.40") from None
+
+
+def _mac_address(text: str) -> str:
+    digits = text.replace(":", "").replace("-", "").lower()
+    if not MAC.fullmatch(text) or len({*digits}) < 2:
+        raise ValueError("must be a MAC address such as 00:11:22:33:44:55")
+    return ":".join(digits[at : at + 2] for at in range(0, 12, 2))
+
+
 def _cron(text: str) -> str:
     if not text:
         return text
@@ -103,9 +120,17 @@ def _cron(text: str) -> str:
     return text
 
 
+def _local_hours(text: str) -> str:
+    parse_local_hours(text)
+    return text
+
+
 Cron = Annotated[str, AfterValidator(_cron)]
+QuietHours = Annotated[str, AfterValidator(_local_hours)]
 Subnet = Annotated[str, AfterValidator(_private_subnet)]
 SubnetOrAddress = Annotated[str, AfterValidator(_subnet_or_address)]
+Ipv4Address = Annotated[str, AfterValidator(_ipv4_address)]
+MacAddress = Annotated[str, AfterValidator(_mac_address)]
 
 
 SYSTEM_PROXY: Final = "system"
@@ -285,6 +310,27 @@ class Printer(Section):
     )
 
 
+class WatchedDevice(Section):
+    name: PayloadText = Field(description="Name of the device in reports.")
+    kind: Literal["payment-terminal", "kitchen-display", "scale", "cash-drawer", "other"] = Field(
+        default="other",
+        description=(
+            "What the device is. A payment terminal gets no connection and no data: it is only"
+            " looked up by ARP."
+        ),
+    )
+    address: Ipv4Address | None = Field(
+        default=None, description="The IPv4 address that the device should have."
+    )
+    mac: MacAddress | None = Field(
+        default=None,
+        description=(
+            "Its MAC address, by which it is recognised at another address. Default: the MAC that"
+            " answers at its address first."
+        ),
+    )
+
+
 class Application(Section):
     enabled: bool = Field(default=True, description="Whether application snapshots are allowed.")
     watch_processes: Annotated[tuple[PayloadText, ...], MaxItems(32)] = Field(
@@ -345,6 +391,20 @@ class Limits(Section):
     )
 
 
+class Recorder(Section):
+    enabled: bool = Field(
+        default=True, description="Record interruptions of the connection and their causes."
+    )
+    keep_days: int = Field(
+        default=30, ge=1, le=90, description="Time for which the record is kept."
+    )
+    quiet_hours: QuietHours = Field(
+        default="",
+        description='Local hours without a record, such as "23:00-06:00", if the venue switches its'
+        " router off at night.",
+    )
+
+
 class Logging(Section):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Minimum severity of log messages."
@@ -364,10 +424,17 @@ class LocalConfig(Section):
     printers: Annotated[tuple[Printer, ...], MaxItems(64)] = Field(
         default=(), description="Printers in addition to the system's queues; one table for each."
     )
+    watched_devices: Annotated[tuple[WatchedDevice, ...], MaxItems(32)] = Field(
+        default=(),
+        description="Devices that reports look for, such as payment terminals; one table for each.",
+    )
     application: Application = Field(
         default_factory=Application, description="Application snapshots."
     )
     limits: Limits = Field(default_factory=Limits, description="Limits of reports.")
+    recorder: Recorder = Field(
+        default_factory=Recorder, description="The record of interruptions of the connection."
+    )
     logging: Logging = Field(default_factory=Logging, description="The daemon's log on stderr.")
     enrollment: Enrollment = Field(
         default_factory=Enrollment, description="Enrollment at the service."

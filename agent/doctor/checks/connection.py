@@ -21,9 +21,9 @@ from agent.doctor.probe import (
     request_date,
     unverified_tls,
 )
-from agent.doctor.route import Route, route_of
 from agent.presentation.humanize import format_seconds
 from agent.rules.replies import http_date
+from agent.rules.route import Route, route_of
 from agent.wire.addresses import join_host_port, parse_ip
 from collectors.shared.system_proxy import HAS_SETTINGS, script_address, system_proxies
 

@@ -1,8 +1,6 @@
 """Reads which name servers this machine uses, whether they answer, and its web proxy."""
 
-import ipaddress
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -12,15 +10,12 @@ from collectors.application.deadline import Deadline
 from collectors.application.readers.name_servers import KEY, WAIT_S, answers_field
 from collectors.application.source import Fields, absent, either, source, status_of, unsupported
 from collectors.contract import Field
-from collectors.shared.addresses import is_loopback
-from collectors.shared.sysfs import read_text
+from collectors.shared.resolv_conf import read_name_servers
 from collectors.shared.system_proxy import HAS_SETTINGS, script_address
 
-SERVERS_MAX: Final = 16
 PROXY_KEYS: Final = ("network.proxy", "network.proxyScript")
 SYSTEM_SETTINGS: Final = "system settings"
 RESOLVER_S: Final = WAIT_S + 2.0
-_STUB_TARGET: Final = "run/systemd/resolve/resolv.conf"
 
 ReadServers = Callable[[Deadline], tuple[str, ...]]
 
@@ -97,36 +92,4 @@ def host_and_port(url: str) -> str | None:
 
 
 def servers_of(root: Path, _: Deadline) -> tuple[str, ...]:
-    """Return the name servers of resolv.conf(5).
-
-    If it lists only loopback addresses, it names the stub of systemd-resolved. Then return the name
-    servers that the stub uses.
-    """
-    servers = parse_resolv_conf(_read(root / "etc/resolv.conf"))
-    if servers and all(is_loopback(server) for server in servers):
-        return parse_resolv_conf(_read(root / _STUB_TARGET)) or servers
-    return servers
-
-
-def parse_resolv_conf(text: str) -> tuple[str, ...]:
-    lines = (line.split() for line in text.splitlines())
-    return name_servers(words[1] for words in lines if words[:1] == ["nameserver"] and words[1:])
-
-
-def name_servers(written: Iterable[str]) -> tuple[str, ...]:
-    """Return each IP address once, with its IPv6 zone, and at most `SERVERS_MAX` addresses.
-
-    Texts that are not IP addresses are left out.
-    """
-    servers: dict[str, None] = {}
-    for text in written:
-        with suppress(ValueError):
-            servers[str(ipaddress.ip_address(text))] = None
-    return tuple(servers)[:SERVERS_MAX]
-
-
-def _read(path: Path) -> str:
-    try:
-        return read_text(path)
-    except FileNotFoundError:
-        return ""
+    return read_name_servers(root)

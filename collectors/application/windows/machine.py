@@ -17,7 +17,6 @@ from collectors.application.readers.interfaces import Links
 from collectors.application.readers.name_servers import KEY, WAIT_S, answers_field
 from collectors.application.readers.resolver import (
     PROXY_KEYS,
-    name_servers,
     proxy_fields,
     servers_field,
 )
@@ -49,6 +48,7 @@ from collectors.application.windows.script import (
 )
 from collectors.contract import Field
 from collectors.shared.addresses import plain_address
+from collectors.shared.resolv_conf import name_servers
 
 _NOT_REPORTED: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}

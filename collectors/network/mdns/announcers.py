@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from collectors.network.fair_share import FairQueue, Pool
-from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.records import TYPES_MAX, Quota, RecordBook
 from collectors.network.mdns.wire import Record
 from collectors.shared.addresses import Network, is_beyond
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 SOURCES_MAX = 2048
 """The most addresses whose records are stored for one interface."""

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from collectors.contract import Run
-from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.records import ENUMERATION
 from collectors.network.mdns.services import known_instances, missing
@@ -28,6 +27,7 @@ from collectors.network.mdns.wire import (
     question_packets,
     type_question,
 )
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 RESOLVE_PER_TURN = 400
 KNOWN_ANSWERS_MAX = 500

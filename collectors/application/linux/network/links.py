@@ -22,6 +22,7 @@ from collectors.application.readers.interfaces import Links
 from collectors.application.readers.wireless import ON_NO_NETWORK, Wireless, band_and_channel
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.sysfs import read_line, read_text
 from collectors.shared.text import clean_text, decode
 
@@ -35,9 +36,6 @@ _PEER: Final = Dhcp(
 )
 _SIOCGIWESSID: Final = 0x8B1B
 _SSID_MAX: Final = 32
-_SIGNAL = re.compile(r"^\s*(\S+):\s+\S+\s+-?\d+\.?\s+(-?\d{1,3})\.?\s", re.MULTILINE)
-_NO_SIGNAL_DBM: Final = -256
-"""The level of an interface without a connection, such as an access point, with some drivers."""
 _NM: Final = "org.freedesktop.NetworkManager"
 
 ReadSsid = Callable[[str], str | None]
@@ -138,12 +136,6 @@ def wireless_of(interface: nl80211.Interface, connection: nl80211.Connection | N
         connection.rate_megabits,
         reason="the driver does not report it",
     )
-
-
-def parse_signals(text: str) -> dict[str, int]:
-    """Return the signal level in dBm of each interface in /proc/net/wireless."""
-    signals = ((name, int(level)) for name, level in _SIGNAL.findall(text))
-    return {name: level for name, level in signals if _NO_SIGNAL_DBM < level < 0}
 
 
 def parse_network_manager(objects: Objects) -> dict[str, str]:

@@ -24,6 +24,8 @@ from collectors.application.readers.certificate import CertificateSummary, parse
 from collectors.application.readers.interfaces import Links
 from collectors.application.readers.wireless import Wireless
 from collectors.application.system_bus import parse_objects
+from collectors.shared.linux.wireless import parse_signals
+from collectors.shared.resolv_conf import parse_resolv_conf
 from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
@@ -49,7 +51,7 @@ def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_the_parser_of_resolv_conf_accepts_any_text(text: str) -> None:
-    for server in resolver.parse_resolv_conf(text):
+    for server in parse_resolv_conf(text):
         ipaddress.ip_address(server)
 
 
@@ -181,11 +183,11 @@ def test_the_kernel_names_no_network_for_loopback() -> None:
 
 @given(st.text())
 def test_the_parser_of_wifi_signals_accepts_any_text(text: str) -> None:
-    assert all(level < 0 for level in links.parse_signals(text).values())
+    assert all(level < 0 for level in parse_signals(text).values())
 
 
 def test_wifi_signals_are_parsed() -> None:
-    assert links.parse_signals(decode(fixture("linux/proc-net-wireless.txt"))) == {"wlan0": -56}
+    assert parse_signals(decode(fixture("linux/proc-net-wireless.txt"))) == {"wlan0": -56}
 
 
 # ---------------------------------------------------------------------------- the service

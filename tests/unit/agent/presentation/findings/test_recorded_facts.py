@@ -10,7 +10,6 @@ from collectors.application.deadline import Deadline
 from collectors.application.kiosk.source import read_kiosk_page
 from collectors.application.linux import drives, operating_system, pressure, services
 from collectors.application.linux.hardware import read_temperatures
-from collectors.application.linux.network import links
 from collectors.application.readers import clock, disk_space, processes, service_probe
 from collectors.application.readers.disk_space import Mount, Space
 from collectors.application.readers.interfaces import Wireless, wireless_fields
@@ -21,6 +20,7 @@ from collectors.application.windows import devices, machine, script, time_servic
 from collectors.application.windows.script import read_groups
 from collectors.contract import InterfaceFields
 from collectors.network.matching.reasons import STATE_WORDS
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.text import decode
 from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.judged import judged
@@ -178,7 +178,7 @@ def test_a_missing_watched_program_is_a_finding() -> None:
 
 def test_a_weak_signal_read_from_the_kernel_is_a_finding() -> None:
     reported = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
-    (signal,) = links.parse_signals(reported).values()
+    (signal,) = parse_signals(reported).values()
     fields = wireless_fields(Wireless("Venue", signal))
     up = available("interface.up", "test", True)
     actual = judged(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))

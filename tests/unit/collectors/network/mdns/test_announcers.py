@@ -3,7 +3,6 @@
 import ipaddress
 from collections.abc import Iterator
 
-from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import (
     NO_HOST,
     QUESTIONS_MAX,
@@ -22,6 +21,7 @@ from collectors.network.mdns.wire import (
     TextRecord,
 )
 from collectors.network.observations import MdnsService, Wanted
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 HONEST, LIAR = "10.0.0.9", "10.0.0.66"
 MAC = "02:00:00:00:00:66"

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import pytest
 
 from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
-from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, OpenLink, browse
 from collectors.network.mdns.records import Quota
@@ -20,6 +19,7 @@ from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Wat
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
 from collectors.network.observations import MdnsFindings, Wanted
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
     Responder,

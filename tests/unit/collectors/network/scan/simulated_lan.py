@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan.sockets import ConnectResult, NetworkEvents
 from collectors.shared.addresses import PRINT_PORTS
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 _TURN_S = 1e-5  # each `wait` advances the clock by at least this time
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from collectors.contract import Facts, SourceState
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.rtnetlink import LinkNeighbour
 from collectors.network.scan import sockets
 from collectors.network.scan.scan import (
     ScanFindings,
@@ -28,6 +27,7 @@ from collectors.network.scan.scan import (
 from collectors.network.scan.sockets import SocketNetwork, parse_rtt_ms
 from collectors.network.scan.targets import Target
 from collectors.shared.background import in_background
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 
 class NullRun:

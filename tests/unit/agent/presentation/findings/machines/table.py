@@ -4,11 +4,16 @@ import json
 import socket
 import ssl
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from agent.rules.connectivity.fields import history_fields
+from agent.wire.payloads.history import CAUSES, Cause, Event, History, Incident
 from collectors.application.source import available
-from collectors.contract import SourceState
+from collectors.contract import Field, SourceState, WatchedDevice
 from collectors.network.observations import Evidence, KnownPrinter
+from tests.fixtures.payloads import STARTED_AT
+from tests.unit.agent.histories import good_venue
 from tests.unit.agent.presentation.findings.machines.compose import (
     ALONE,
     CERTIFICATE,
@@ -20,6 +25,7 @@ from tests.unit.agent.presentation.findings.machines.compose import (
     queue,
 )
 
+TERMINAL = WatchedDevice("Bar", "payment-terminal", "192.168.1.40", "02:00:00:00:01:28")
 LOOPBACK = Link("lo", ("127.0.0.1/8",), kind="772")
 CABLE = Link("eth0", ("192.168.1.20/24", "fe80::20/64"), "192.168.1.1")
 WIFI = Link("wlan0", ("192.168.1.30/24",), "192.168.1.1", "wifi", mac="02:00:00:00:00:30")
@@ -158,6 +164,8 @@ BAR = KnownPrinter("bar", "Bar", "network", "cups", "192.168.1.77:9100", "192.16
                    ("192.168.1.77",), 9100)  # fmt: skip
 
 HEALTHY: tuple[Machine, ...] = (
+    LINUX.but("a till whose connection was never interrupted", agent=tuple(history_fields(
+        good_venue(), datetime.fromisoformat(STARTED_AT), UTC))),
     LINUX,
     KIOSK,
     PI,
@@ -337,6 +345,18 @@ def certificate(*changed: object) -> tuple[object, ...]:
     return (*CERTIFICATE[: 5 - len(changed)], *changed)
 
 
+def with_record(*causes: Cause, link: str = "eth0") -> tuple[Field, ...]:
+    """Return the fields of a machine that had one long outage of each cause, and lost power."""
+    now = datetime.fromisoformat(STARTED_AT)
+    ages = [timedelta(hours=12 * number) for number in range(1, len(causes) + 1)]
+    evidence = f"{link} has no link"
+    outages = [Incident(cause, now - age, now - age + timedelta(hours=1), 3600.0, evidence)
+               for cause, age in zip(causes, ages, strict=True)]  # fmt: skip
+    power = (Event("power-lost", now - age) for age in ages[1:])
+    since = now - timedelta(days=30)
+    return tuple(history_fields(History(since, tuple(outages), tuple(power)), now, UTC))
+
+
 REFUSED: Final = ConnectionRefusedError(111, "Connection refused")
 NO_NAME: Final = socket.gaierror(-2, "Name or service not known")
 NO_TLS: Final = ssl.SSLError(1, "wrong version number")
@@ -486,6 +506,18 @@ BROKEN: tuple[Broken, ...] = (
     fault("source-failed", "a scan that the system refuses", lan=(), scan=SourceState("failed",
         "Operation not permitted")),
     fault("report-unfinished", "a collection that was cancelled", is_cancelled=True),
+    # -------------------------------------------------------------- the connectivity record
+    fault("no-address-repeatedly address-shared router-outages name-server-outages link-lost"
+        " provider-outages service-refusals power-losses", "a venue with every kind of outage",
+        agent=with_record(*CAUSES)),
+    fault("wifi-lost", "a Wi-Fi that was lost for an hour", links=(LOOPBACK, WIFI),
+        agent=with_record("link-down", link="wlan0")),
+    # -------------------------------------------------------------- watched devices
+    *(fault(code, f"a payment terminal that {what}", devices=(TERMINAL,),
+        lan=(host("192.168.1.1", 1), *lan)) for code, what, *lan in (
+        ("device-absent", "is off"),
+        ("device-moved", "got another address", host("192.168.1.61", 40)),
+        ("device-replaced", "lost its address to a phone", host("192.168.1.40", 61)))),
     # -------------------------------------------------------------- network printers
     *(Broken("printer-needs-attention", printer(f"a printer with {reason}", reason)) for reason
         in ("media-empty-error", "media-jam-error", "cover-open-error", "door-open",
