@@ -125,6 +125,14 @@ def test_nothing_is_queried_without_a_server_or_a_name(
     assert (field.status, field.reason) == ("not-applicable", reason)
 
 
+def test_a_name_server_is_not_judged_without_time_to_answer() -> None:
+    field = answers_field(("127.0.0.1",), "https://ops.example.com", Deadline.after(1.1))
+    assert (field.status, field.reason) == (
+        "collection-failed",
+        "no time was left to query the name servers",
+    )
+
+
 def test_the_host_name_of_the_service_is_queried_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     def query(servers: tuple[str, ...], question: bytes, wait_s: float) -> tuple[str, ...]:
         assert question == write_question(("xn--caf-dma", "example"), "A")
