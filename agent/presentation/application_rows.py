@@ -25,6 +25,7 @@ _TITLES: Final = {
     "display": "Display",
     "network": "Network",
     "process": "Programs",
+    "device": "Watched devices",
     "service": "Services",
     "printqueue": "Print queues",
     "peripherals": "USB and Bluetooth",

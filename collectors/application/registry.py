@@ -28,6 +28,7 @@ from collectors.application.readers import (
     resolver,
     resources,
     service_probe,
+    watched_devices,
 )
 from collectors.application.source import Source, unsupported_source
 from collectors.application.windows import devices, machine, time_service
@@ -94,7 +95,8 @@ def linux_sources(
         drives.read_drives.bind(root, ask_drive=ask_drive),
         interfaces.read_interfaces.bind(partial(links.read_links, root)),
         resolver.read_resolver.bind(partial(resolver.servers_of, root), job.service_url),
-        service_probe.read_service.bind(job.service_url),
+        service_probe.read_service.bind(job.service_url, job.has_proxy),
+        watched_devices.read_watched_devices.bind(job),
         processes.read_processes.bind(job.watch_processes, partial(services.count_restarts, root)),
         services.read_services.bind(),
         print_queues.read_print_queues.bind(),
@@ -120,7 +122,8 @@ def macos_sources(job: ApplicationJob) -> Sources:
         macos.read_drives.bind(),
         macos.read_interfaces,
         macos.read_resolver.bind(job.service_url),
-        service_probe.read_service.bind(job.service_url),
+        service_probe.read_service.bind(job.service_url, job.has_proxy),
+        watched_devices.read_watched_devices.bind(job),
         processes.read_processes.bind(job.watch_processes),
         macos.read_services,
         print_queues.read_print_queues.bind(),
@@ -140,7 +143,8 @@ def windows_sources(job: ApplicationJob) -> Sources:
         resources.read_power,
         disk_space.read_disk_space.bind(disk_space.psutil_mounts),
         machine.read_interfaces,
-        service_probe.read_service.bind(job.service_url),
+        service_probe.read_service.bind(job.service_url, job.has_proxy),
+        watched_devices.read_watched_devices.bind(job),
         processes.read_processes.bind(job.watch_processes),
         devices.read_devices,
         *_kiosk_sources(job, Path("/")),

@@ -35,8 +35,6 @@ from collectors.application.readers.certificate import parse_certificate
 from collectors.application.readers.disk_space import parse_df
 from collectors.application.readers.print_queues import parse_jobs, parse_queues
 from collectors.application.windows.script import parse_sections
-from collectors.network.host.neighbours import parse_arp, parse_ndp, parse_proc_arp
-from collectors.network.host.neighbours_windows import parse_ip_net_table
 from collectors.network.mdns.records import parse_txt
 from collectors.network.mdns.wire import parse_response as parse_mdns
 from collectors.network.printers.cups import queue_printers
@@ -44,6 +42,8 @@ from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
 from collectors.shared import dns, netlink
+from collectors.shared.host.neighbours import parse_arp, parse_ndp, parse_proc_arp
+from collectors.shared.host.neighbours_windows import parse_ip_net_table
 from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from collectors.shared.ipp import decode_response
 from collectors.shared.linux import rtnetlink

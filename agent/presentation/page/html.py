@@ -22,6 +22,7 @@ from agent.presentation.humanize import format_timestamp
 from agent.presentation.network_rows import PrinterRow
 from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
+from agent.presentation.watched_devices import watched_rows
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
@@ -57,6 +58,7 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
     hosts = host_rows(payload)
     return {
         "headline": headline_of(payload),
+        "watched": watched_rows(payload),
         "printers": _by_need(network_rows.printer_rows(payload)),
         "diagram": network_diagram(payload),
         "hosts": by_interest(hosts),

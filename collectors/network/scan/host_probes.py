@@ -98,16 +98,13 @@ class HostProbes:
         return not (self._ordinary or self._printing or self._flying)
 
     @property
-    def is_ready_for_retries(self) -> bool:
-        """Whether the ports that were silent so far can be tried again.
+    def has_only_pauses_left(self) -> bool:
+        """Whether the host answers and only further tries at its print ports are left.
 
-        All ports must be done. But if the host answers, further tries at its print ports may be
-        left, because there is a pause before each of them anyway. This is not so while an IPP query
-        waits until the other print ports are done.
+        There is a pause before each of them, in which its other ports can be tried again. The
+        result is False while an IPP query waits until the other print ports are done.
         """
-        if self.is_done:
-            return True
-        if self._ordinary or not self.has_answered:
+        if self._ordinary or not self._printing or not self.has_answered:
             return False
         if self._is_ipp_held_back or IPP_PORT in self.open:
             return False
@@ -169,6 +166,14 @@ class HostProbes:
         for other in self._flying.values():  # the wait depends on how fast this host answers
             other.due = min(other.due, other.tried + self._wait_s())
         return True
+
+    def abandon(self) -> tuple[int, ...]:
+        """Give up all ports. Returns the ports whose sockets the caller must close."""
+        ports = tuple(self._flying)
+        for known in (self._ordinary, self._printing, self.open, self.refused, self.silent):
+            known.clear()
+        self._flying.clear()
+        return ports
 
     def retry_soon(self, settles_in_s: float | None) -> bool:
         """Try the silent ports again if the host answers on others and only few ports are silent.

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.discoveries import Discoveries
-from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
+from collectors.network.scan.arp_window import ArpWindow
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
-from collectors.network.scan.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
-from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
+from collectors.shared.arp.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
+from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
+from collectors.shared.arp.table_room import ROOM_UNKNOWN, TableRoom
 from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.watched_devices import NOTHING_UNTOUCHED, Untouched
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start. If an
@@ -64,7 +66,7 @@ class Sweep:
     Hosts and open ports are added to ``discoveries`` as they are found. Print ports are added when
     all ports of their host are done. If IPP queries are sent at once
     (`Discoveries.asks_ipp_at_once`), the IPP port is the last print port that is tried, and is
-    added together with its connection.
+    added together with its connection. A host in ``untouched`` is only resolved.
     """
 
     def __init__(
@@ -77,12 +79,14 @@ class Sweep:
         sockets_max: int = SOCKETS_MAX,
         tries: int = TRIES,
         room: TableRoom = ROOM_UNKNOWN,
+        untouched: Untouched = NOTHING_UNTOUCHED,
     ) -> None:
         self._network = network
         self._discoveries = discoveries
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
         self._tries = tries
+        self._untouched = untouched
         self._window = ArpWindow([target for target in targets if target.way == "arp"], room)
         self._has_window = any(target.way == "arp" for target in targets)
         self._direct = deque(target for target in targets if target.way != "arp")
@@ -198,7 +202,7 @@ class Sweep:
                     self._take_step(host, step)
             if latest_s is not None:
                 probes.give_up_second_tries_at_print_ports(latest_s)
-            if probes.is_ready_for_retries:
+            if probes.is_done or probes.has_only_pauses_left:
                 self._plan_retries(host, now)
             if probes.is_done:
                 self._finish(host)
@@ -265,12 +269,24 @@ class Sweep:
             return
         host.mac_address = mac_address
         host.confirmed = host.confirmed or is_answer
+        if (address, mac_address) in self._untouched:
+            self._leave_alone(host)
+            return
         if not self._census.add(mac_address, address):
             self._discoveries.add_host(address)
         else:
             for other in self._census.addresses(mac_address):
                 if other in self._hosts:
                     self._hosts[other].probes.abandon_when_silent = True
+
+    def _leave_alone(self, host: SweptHost) -> None:
+        """Give up all ports of a payment terminal.
+
+        Ports are open only if the terminal has taken over the address of another host just now.
+        """
+        for port in host.probes.abandon():
+            self._network.drop(host.target.address, port)
+        host.printing.clear()
 
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports

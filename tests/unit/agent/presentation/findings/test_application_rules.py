@@ -90,6 +90,11 @@ OUTAGES = (
         "The service could not be reached once in 7 days, 5 min in total; the router answered.",
     ),
 )  # fmt: skip
+TERMINAL = {
+    "device.Bar.kind": "payment-terminal",
+    "device.Bar.present": True,
+    "device.Bar.address": "192.168.1.40",
+}
 
 CASES = (
     *(
@@ -113,6 +118,25 @@ CASES = (
         power_lost(18, 19),
         power_lost(10, 19),
         "This machine lost power twice in 7 days.",
+    ),
+    Case(
+        "device-moved",
+        {**TERMINAL, "device.Bar.address": "192.168.1.61", "device.Bar.movedFrom": "192.168.1.40"},
+        TERMINAL,
+        "The payment terminal Bar has moved from 192.168.1.40 to 192.168.1.61.",
+    ),
+    Case(
+        "device-replaced",
+        {**TERMINAL, "device.Bar.present": False, "device.Bar.otherMac": "02:00:00:00:00:07"},
+        {**TERMINAL, "device.Bar.otherMac": "02:00:00:00:00:07"},
+        "The payment terminal Bar does not answer: another device uses its address 192.168.1.40"
+        " (MAC 02:00:00:00:00:07).",
+    ),
+    Case(
+        "device-absent",
+        {**TERMINAL, "device.Bar.present": False},
+        {**TERMINAL, "device.Bar.present": Missing("unsupported", "it was not checked")},
+        "The payment terminal Bar does not answer at 192.168.1.40.",
     ),
     Case(
         "disk-full",

@@ -8,7 +8,6 @@ import pytest
 
 from collectors.contract import Interface, InterfaceAddress, Printer
 from collectors.network.correlate import correlate
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.matching.match import match
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService
 from collectors.network.printers.cups import queue_printer
@@ -16,6 +15,7 @@ from collectors.network.printers.names import with_literal_addresses
 from collectors.network.printers.presence import with_usb
 from collectors.network.printers.usb import UsbPrinter
 from collectors.network.scan.scan import ScannedHost
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
 MAC = "00:1b:a9:12:34:56"

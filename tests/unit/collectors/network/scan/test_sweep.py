@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from collectors.network.discoveries import Discoveries
-from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_DEFAULT
 from collectors.network.scan.host_probes import PRINT_GAP_S, WAIT_MIN_S
 from collectors.network.scan.scan import ScanFindings, findings_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import PRINT_PORTS
+from collectors.shared.arp.priming import SETTLE_S
+from collectors.shared.arp.table_room import UNRESOLVED_DEFAULT
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
 

@@ -11,10 +11,9 @@ from typing import Literal
 import psutil
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
-from collectors.network.host.local_network import LocalInterface, LocalNetwork, best_route_first
-from collectors.network.matching.identity import normal_mac
-from collectors.shared.addresses import is_loopback
+from collectors.shared.addresses import is_loopback, normal_mac
 from collectors.shared.gateways import SystemGateway, parse_prefix_length, read_gateways
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
 
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # on Windows; macOS names all interfaces en0, en1
 _NO_MAC = "00:00:00:00:00:00"  # the MAC that a loopback interface reports

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.network.host.neighbours import (
+from collectors.shared.host.neighbours import (
     parse_arp,
     parse_ndp,
     parse_proc_arp,
     read_neighbour_table,
 )
-from collectors.network.host.neighbours_windows import parse_ip_net_table, read_neighbours_windows
+from collectors.shared.host.neighbours_windows import parse_ip_net_table, read_neighbours_windows
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 ARP = """\

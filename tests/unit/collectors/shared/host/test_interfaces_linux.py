@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.network.host.interfaces_linux import assemble
-from collectors.network.host.local_network import LocalInterface
 from collectors.shared import netlink
+from collectors.shared.host.interfaces_linux import assemble
+from collectors.shared.host.local_network import LocalInterface
 from collectors.shared.linux import rtnetlink
 from collectors.shared.linux.rtnetlink import Link, LinkNeighbour, NeighbourTableSize
 from collectors.shared.netlink import Message

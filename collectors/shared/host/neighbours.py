@@ -11,8 +11,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from collectors.network.matching.identity import normal_mac
-from collectors.shared.addresses import plain_address
+from collectors.shared.addresses import normal_mac, plain_address
 from collectors.shared.linux import rtnetlink
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.run_command import run_command
@@ -31,7 +30,7 @@ def read_neighbour_table(platform: str = sys.platform) -> tuple[LinkNeighbour, .
     if platform == "linux":
         return _read_linux()
     if platform == "win32":
-        from collectors.network.host.neighbours_windows import read_neighbours_windows
+        from collectors.shared.host.neighbours_windows import read_neighbours_windows
 
         return read_neighbours_windows()
     return (*parse_arp(_output_of("arp", "-an")), *parse_ndp(_output_of("ndp", "-an")))

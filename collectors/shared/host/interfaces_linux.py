@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
-from collectors.network.host.local_network import LocalInterface, LocalNetwork, best_route_first
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
 from collectors.shared.linux import rtnetlink
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 from collectors.shared.linux.rtnetlink_socket import read_dump
