@@ -14,20 +14,15 @@ from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers.network import interfaces
 from collectors.application.readers.network.dhcp import Dhcp
 from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.name_servers import KEY, answers_field
+from collectors.application.readers.network.name_servers import KEY, WAIT_S, answers_field
 from collectors.application.readers.network.resolver import (
-from collectors.application.readers import interfaces
-from collectors.application.readers.dhcp import Dhcp
-from collectors.application.readers.interfaces import Links
-from collectors.application.readers.name_servers import KEY, WAIT_S, answers_field
-from collectors.application.readers.resolver import (
     PROXY_KEYS,
     proxy_fields,
     servers_field,
 )
-from collectors.application.readers.network.wireless import Wireless
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.source import (
     Reading,
     Unreadable,
