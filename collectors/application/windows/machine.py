@@ -20,9 +20,9 @@ from collectors.application.readers.network.resolver import (
     proxy_fields,
     servers_field,
 )
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
-from collectors.application.readers.network.wireless import Wireless
 from collectors.application.source import (
     Reading,
     Unreadable,

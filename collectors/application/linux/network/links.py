@@ -19,7 +19,11 @@ from collectors.application.linux.network import nl80211
 from collectors.application.linux.network.dhcp import read_dhcp
 from collectors.application.readers.network.dhcp import Dhcp
 from collectors.application.readers.network.interfaces import Links
-from collectors.application.readers.network.wireless import ON_NO_NETWORK, Wireless, band_and_channel
+from collectors.application.readers.network.wireless import (
+    ON_NO_NETWORK,
+    Wireless,
+    band_and_channel,
+)
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.shared.linux.wireless import parse_signals
