@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.adapters.connectivity.link import LinkReading, Tables, summarize
-from collectors.shared.gateways import SystemGateway, parse_prefix_length, read_gateways
+from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, read_gateways
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 
 _VIRTUAL = {
