@@ -36,13 +36,12 @@ def _read_tables() -> Tables:
     gateways: tuple[SystemGateway, ...] = ()
     with contextlib.suppress(OSError, ValueError, ImportError):
         gateways = read_gateways()
-    return assemble(
-        psutil.net_if_addrs(),
-        psutil.net_if_stats(),
-        psutil.net_io_counters(pernic=True),
-        gateways,
-        sys.platform,
-    )
+    try:
+        addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
+        counters = psutil.net_io_counters(pernic=True)
+    except psutil.Error as error:
+        raise OSError(str(error)) from error
+    return assemble(addresses, stats, counters, gateways, sys.platform)
 
 
 def assemble(
