@@ -9,7 +9,7 @@ import re
 import sys
 import unicodedata
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Annotated, Final, Literal, get_args, get_origin
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -133,6 +133,10 @@ Ipv4Address = Annotated[str, AfterValidator(_ipv4_address)]
 MacAddress = Annotated[str, AfterValidator(_mac_address)]
 
 
+SYSTEM_PROXY: Final = "system"
+"""The value of `service.proxy` that selects the proxy in the operating system's settings."""
+
+
 class Section(Model):
     """A table of the configuration."""
 
@@ -163,6 +167,7 @@ class Service(Section):
         default="",
         description=(
             "Proxy such as http://user:password@proxy:3128. Default: HTTPS_PROXY and NO_PROXY."
+            ' "system": the proxy in the settings of Windows or macOS; on Linux as the default.'
             " Not used for a service on this machine."
         ),
     )

@@ -62,7 +62,7 @@ def located_devices(payload: NetworkPayload) -> dict[str, WatchedLine]:
 def _details(device: WatchedLine) -> Iterator[str]:
     """Yield what a technician needs to find the device."""
     if device.state == "moved":
-        yield f"at {device.address} (same MAC), configured at {device.moved_from}"
+        yield f"at {device.address} instead of {device.moved_from}"
     elif device.state == "replaced":
         yield f"{device.other_mac} answers at its address {device.address}"
     elif device.state == "absent":

@@ -40,6 +40,9 @@ GRACE_S: Final = 60.0
 """After the start of the agent and after a sleep, the network may need this time to come up. This
 is not an interruption."""
 SLEEP_MIN_S: Final = 5.0
+WRITE_EVERY_S: Final = 60.0
+"""Interval at which a lasting interruption is written. If the agent is killed or the power fails,
+the record shows at least this part of it."""
 UNWRITTEN_MAX: Final = 200
 """Maximum number of rows of a kind that wait in memory while they cannot be written."""
 
@@ -74,6 +77,7 @@ class Recorder:
     _has_reply: bool = False
     _probed_path: tuple[object, ...] | None = None
     _names_due_s: float = 0.0
+    _write_due_s: float = 0.0
     _slept_s: float = 0.0
     _excused_until_s: float = 0.0
     _open: Incident | None = None
@@ -141,6 +145,7 @@ class Recorder:
     def _begin(self) -> None:
         """Record how the previous run ended, and continue its record."""
         now = self.clock.now()
+        self.record.quarantine_unreadable()
         values = self.record.values()
         self._events += describe_start(values, self.boot_id, now)
         self._ended += self.record.open_incidents()
@@ -191,15 +196,17 @@ class Recorder:
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
     def _note_open_incident(self) -> None:
-        """Write ended incidents, and the begin of a new one."""
+        """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
         before, self._open = self._open, self._incidents.open_incident(self.clock.now())
         is_new = (before and before.cause) != (self._open and self._open.cause)
         if is_new and self._open is not None:
             log.warning("interrupted: %s (%s)", self._open.evidence, self._open.cause)
         for incident in self._ended:
             log.warning("the interruption (%s) ended", incident.cause)
-        if is_new or self._ended:
+        is_changed = is_new or bool(self._ended)
+        if is_changed or (self._open and self.clock.monotonic() >= self._write_due_s):
             self._write()
+        if is_changed:
             self.on_change()
 
     # ------------------------------------------------------------------ details
@@ -236,6 +243,7 @@ class Recorder:
     def _write(self, *values: tuple[str, str]) -> None:
         """Write what is new. If that fails, it stays in memory and is written later."""
         open_incident = filter(None, (self._open,))
+        self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         try:
             self.record.write(
                 incidents=(*self._ended, *open_incident),

@@ -181,6 +181,8 @@ class FakePath:
             return ServiceUnavailable("connection-refused", "connection refused"), REPLY_S
         if answer == "unreachable":
             return ServiceUnavailable("connection-lost", "no route to host"), REPLY_S
+        if "name-servers" in failing:
+            return ServiceUnavailable("name-resolution", "temporary failure"), REPLY_S
         if "key" in failing:
             return CredentialRefused("the service does not accept the API key"), REPLY_S
         return None, REPLY_S

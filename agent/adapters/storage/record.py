@@ -5,6 +5,7 @@ created with their first row, so that the daemon can start on a full disk.
 """
 
 import contextlib
+import logging
 import sqlite3
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -15,7 +16,9 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import FILES, NAME, Database, connect_to_read
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
-from agent.wire.payloads.history import CAUSES, Event, History, Hour, Incident
+from agent.wire.payloads.history import CAUSES, EVENT_KINDS, Event, History, Hour, Incident
+
+log = logging.getLogger(__name__)
 
 Query = Callable[[str, tuple[object, ...]], list[Any]]
 
@@ -54,6 +57,9 @@ _TABLES: Final = (
     ) STRICT""",
 )
 """All times are seconds since 1970 in UTC."""
+_NAMES: Final = ("incidents", "events", "hours", "recorder")
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 class Record:
@@ -102,6 +108,24 @@ class Record:
             if keep_since is not None:
                 _prune(connection, keep_since.timestamp())
 
+    def quarantine_unreadable(self) -> None:
+        """Quarantine all rows if some cannot be read, and drop the tables.
+
+        Raises OSError and StateError.
+        """
+        try:
+            _history(self._database.query, _FIRST, _LAST)
+        except (ValueError, OverflowError) as error:
+            reason: Exception = error
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            reason = error  # a table or a column is missing
+        else:
+            return
+        log.error("the connectivity record cannot be read (%s) and is quarantined", reason)
+        self._database.quarantine_tables("record.json", _NAMES, Failpoint.RECORD_WRITTEN)
+
     def values(self) -> dict[str, str]:
         """Return the recorder's own notes by name."""
         try:
@@ -134,7 +158,7 @@ def read_record(state: StateDirectory, since: datetime, until: datetime) -> Hist
             return History(until)
         with contextlib.closing(connect_to_read(state)) as connection:
             known = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
         raise StateError(f"{path} cannot be read: {error}") from None
     if state.holder() is not None:
         return known
@@ -193,6 +217,7 @@ def _history(query: Query, since: datetime, until: datetime) -> History:
         events=tuple(
             Event(row[1], _time(row[0]), row[2])
             for row in query("SELECT * FROM events WHERE at BETWEEN ? AND ? ORDER BY at", bounds)
+            if row[1] in EVENT_KINDS
         ),
         hours=tuple(
             Hour(_time(row[0]), *tuple(row)[1:])

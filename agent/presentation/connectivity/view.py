@@ -22,7 +22,8 @@ ENTRIES_FIRST: Final = 8
 """Number of incidents and events that are visible at first."""
 CHART_WIDTH, CHART_HEIGHT = 340, 84
 _LEFT, _TOP, _BOTTOM = 46, 8, 66
-_SIGNAL_DBM: Final = (-90.0, -40.0)
+_SIGNAL_DBM: Final = (-85.0, -55.0)
+"""The smallest range of a chart of the signal."""
 _PEAK: Final = 4.0
 """A chart is cut at this multiple of its median, so that one slow hour does not flatten it."""
 

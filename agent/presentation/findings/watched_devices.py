@@ -37,9 +37,9 @@ def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Va
     thing = kinds.pop() if len(kinds) == 1 else KIND_WORDS["other"]
     return tuple(
         {
-            "device": f"{each.kind} {each.name}",
+            "device": each.described,
             "thing": thing,
-            "at": f"at {each.address}" if each.address else "",
+            "at": f"at {each.address}" if each.address else "on this network",
             "old": each.moved_from or "",
             "new": each.address or "",
             "mac": each.other_mac or "",
@@ -58,7 +58,7 @@ def _rules(
             "device-moved",
             moved,
             "a watched device answers at another address (same MAC)",
-            "The {device} has moved from {old} to {new}.",
+            "{device} has moved from {old} to {new}.",
             "give the {thing} a fixed address (DHCP reservation)",
             lambda report: _with_state(devices(report), "moved"),
         ),
@@ -66,7 +66,7 @@ def _rules(
             "device-replaced",
             replaced,
             "another MAC answers at the address of a watched device, which does not answer",
-            "The {device} does not answer: another device uses its address {new} (MAC {mac}).",
+            "{device} does not answer: another device uses its address {new} (MAC {mac}).",
             "give the {thing} a fixed address (DHCP reservation), and the other device another one;"
             " if the {thing} was exchanged, configure its new MAC",
             lambda report: _with_state(devices(report), "replaced"),
@@ -75,7 +75,7 @@ def _rules(
             "device-absent",
             absent,
             "a watched device does not answer, and was not found at another address",
-            "The {device} does not answer {at}.",
+            "{device} does not answer {at}.",
             "check that the {thing} is on and connected to this network",
             lambda report: _with_state(devices(report), "absent"),
         ),

@@ -119,7 +119,9 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
         printers = dict.fromkeys((*at_host, *expected.get(host.address, ())))
         named = _host_row(host, own, kind, tuple(printers))
         if device := watched.get(host.address):
-            return replace(named, name=shorten(device.name, NAME_LENGTH), watched_kind=device.kind)
+            kind = kind if printers or kind in ("machine", "router") else "watched"
+            name = shorten(device.name, NAME_LENGTH)
+            return replace(named, name=name, kind=kind, watched_kind=device.kind)
         return replace(named, name=named.name or _own_name(payload)) if kind == "machine" else named
 
     return tuple(map(row, (*hosts, *unmapped)))

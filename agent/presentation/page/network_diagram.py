@@ -25,8 +25,8 @@ _SERVICES_IN_TOOLTIP: Final = 8
 
 Marker = Literal["", "good", "bad"]
 NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
-    "printer", "machine", "router", "screen", "server", "network", "camera", "speaker", "phone",
-    "home", "lighting", "unknown",
+    "printer", "watched", "machine", "router", "screen", "server", "network", "camera", "speaker",
+    "phone", "home", "lighting", "unknown",
 )  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
         return None
     printers = {row.name: row for row in printer_rows(payload)}
     centre, around = _centre_and_others(hosts)
-    ordered = sorted(around, key=_nearness)
+    ordered = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
     labelled = len(ordered) if len(ordered) <= LABELLED_MAX else _important(ordered)
     dots = ordered[labelled : labelled + DOTS_MAX]
     layout = lay_out(labelled, len(dots))
@@ -125,15 +125,10 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
     return centre, [row for row in hosts if row is not centre]
 
 
-def _nearness(row: HostRow) -> tuple[int, int]:
-    rank = 0 if row.printers else 1 if row.watched_kind else 2
-    return rank, NEAREST_FIRST.index(row.kind)
-
-
 def _important(ordered: list[HostRow]) -> int:
     """Return how many hosts at the start of ``ordered`` are important enough for a label."""
     important = sum(
-        bool(row.printers or row.watched_kind) or row.kind in {"printer", "machine", "router"}
+        bool(row.printers) or row.kind in {"printer", "watched", "machine", "router"}
         for row in ordered
     )
     return min(important, IMPORTANT_MAX)

@@ -31,8 +31,7 @@ class Suspicion:
         """Note a failed call. Returns whether the connection should be probed."""
         if isinstance(error, ServiceUnavailable) and error.cause in WITHOUT_CONTACT:
             if self._connected_at is not None and began_at > self._connected_at:
-                evidence = f"the service accepts connections, but calls fail: {error}"
-                self._failing = Diagnosis("service-down", evidence)
+                self._failing = _failing(error)
         elif operation == "heartbeat" and (refusal := diagnose_reply(error)) is not None:
             self._refusal = refusal
         else:
@@ -50,4 +49,13 @@ class Suspicion:
             self._connected_at = self._failing = None
         elif self._connected_at is None:
             self._connected_at = at
+        if sample.name_servers and not any(s.answer == "answer" for s in sample.name_servers):
+            self._failing = None  # the probes show the cause, and when it ends
         return replace(sample, refusal=self._refusal or self._failing)
+
+
+def _failing(error: ServiceUnavailable) -> Diagnosis:
+    if error.cause == "name-resolution":
+        return Diagnosis("name-servers-silent", f"the service's name is not resolved: {error}")
+    evidence = f"the service accepts connections, but calls fail: {error}"
+    return Diagnosis("service-down", evidence)

@@ -40,6 +40,8 @@ EventKind = Literal[
 """The kinds of events. ``agent-killed``: the previous run of the agent did not stop cleanly.
 ``power-lost``: the machine started, and neither the machine nor the agent had stopped cleanly."""
 
+EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
+
 
 @dataclass(frozen=True, slots=True)
 class Incident:

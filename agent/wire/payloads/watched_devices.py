@@ -48,6 +48,12 @@ class WatchedLine:
     other_mac: str | None = None
     reason: str | None = None
 
+    @property
+    def described(self) -> str:
+        """The device as the subject of a sentence: ``The scale Deli``, ``Bar terminal``."""
+        word = self.kind.rpartition(" ")[2]
+        return self.name if word in self.name.casefold() else f"The {self.kind} {self.name}"
+
     def __str__(self) -> str:
         at = f" at {self.address}" if self.address else ""
         there = f"; {self.other_mac} answers there now" if self.other_mac else ""

@@ -10,8 +10,9 @@ import psutil
 
 from collectors.application.deadline import Deadline
 from collectors.application.readers.dhcp import Dhcp, dhcp_fields
-from collectors.application.source import Reading, absent, available, either, left_out, source
-from collectors.contract import Field, FieldStatus, InterfaceFields
+from collectors.application.readers.wireless import Wireless, wireless_fields
+from collectors.application.source import Reading, available, either, left_out, source
+from collectors.contract import Field, InterfaceFields
 from collectors.shared.text import clean_text
 
 SOURCE: Final = "psutil"
@@ -29,16 +30,6 @@ COUNTERS: Final = (
     ("interface.receiveDrops", "dropin"),
     ("interface.sendDrops", "dropout"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Wireless:
-    """The Wi-Fi network of an interface. ``status`` and ``reason`` explain why a value is None."""
-
-    ssid: str | None = None
-    signal_dbm: int | None = None
-    status: FieldStatus = "unsupported"
-    reason: str = "the system does not report it to services"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,17 +126,6 @@ def with_prefix(address: str, netmask: str | None) -> str | None:
     except ValueError:
         return None
     return f"{ip}/{prefix}"
-
-
-def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
-    keys = ("interface.wifiSsid", "interface.wifiSignalDbm")
-    if wireless is None:
-        return tuple(absent(key, "system", "not-applicable", "it is not Wi-Fi") for key in keys)
-    values = (wireless.ssid, wireless.signal_dbm)
-    return tuple(
-        either(key, "system", value, wireless.reason, wireless.status)
-        for key, value in zip(keys, values, strict=True)
-    )
 
 
 def _counters(counters: "psutil._ntp.snetio | None") -> tuple[Field, ...]:

@@ -3,20 +3,26 @@
 import platform
 import re
 import time
-from collections.abc import Iterable
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
-from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
 from collectors.application.readers import interfaces
 from collectors.application.readers.dhcp import Dhcp
-from collectors.application.readers.interfaces import Links, Wireless
+from collectors.application.readers.interfaces import Links
 from collectors.application.readers.name_servers import KEY, answers_field
-from collectors.application.readers.resolver import proxy_field, servers_field
+from collectors.application.readers.resolver import (
+    PROXY_KEYS,
+    proxy_fields,
+    servers_field,
+)
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
+from collectors.application.readers.wireless import Wireless
 from collectors.application.source import (
     Reading,
     Unreadable,
@@ -24,9 +30,10 @@ from collectors.application.source import (
     either,
     not_applicable,
     source,
+    status_of,
     unsupported,
 )
-from collectors.application.windows import powershell
+from collectors.application.windows import powershell, wlan
 from collectors.application.windows.script import (
     SCRIPT_S,
     SOURCE,
@@ -111,8 +118,30 @@ def _parse_utc(written: str | None) -> datetime | None:
 def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
     sections = read_sections(powershell.ADAPTERS, deadline)
     types = parse_link_types(sections)
-    wireless = {name: Wireless() for name, kind in types.items() if kind == "wifi"}
+    wireless = wireless_of(sections, types)
     return Links(types, wireless, parse_default_routes(sections), _dhcp_or_reason(sections, types))
+
+
+def wireless_of(
+    sections: Sections,
+    types: Mapping[str, str],
+    read: Callable[[], Mapping[uuid.UUID, Wireless]] = wlan.read_wireless,
+) -> dict[str, Wireless]:
+    """Return the Wi-Fi network of each adapter of the type "wifi", by its name."""
+    names = [name for name, kind in types.items() if kind == "wifi"]
+    try:
+        networks = read() if names else {}
+    except OSError as error:
+        status, reason = status_of(error)
+        return dict.fromkeys(names, Wireless(status=status, reason=reason))
+    known = {}
+    for row in section(sections, "adapters").rows:
+        name = text(row, "Name")
+        with suppress(ValueError):
+            guid = uuid.UUID(text(row, "InterfaceGuid") or "")
+            if name in names and guid in networks:
+                known[name] = networks[guid]
+    return {name: known.get(name, Wireless(reason=_NOT_REPORTED)) for name in names}
 
 
 def _dhcp_or_reason(sections: Sections, names: Iterable[str]) -> dict[str, Dhcp]:
@@ -282,9 +311,9 @@ def parse_name_servers(sections: Sections) -> tuple[str, ...]:
     return name_servers(each for each in written if not _SITE_LOCAL.match(each))
 
 
-@field_group("network.proxy")
+@field_group(*PROXY_KEYS)
 def _proxy(_: Sections) -> tuple[Field, ...]:
-    return (proxy_field(getproxies()),)
+    return proxy_fields()
 
 
 def _link_type(medium: str, *, is_virtual: bool) -> str:

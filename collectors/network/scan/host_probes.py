@@ -98,16 +98,13 @@ class HostProbes:
         return not (self._ordinary or self._printing or self._flying)
 
     @property
-    def is_ready_for_retries(self) -> bool:
-        """Whether the ports that were silent so far can be tried again.
+    def has_only_pauses_left(self) -> bool:
+        """Whether the host answers and only further tries at its print ports are left.
 
-        All ports must be done. But if the host answers, further tries at its print ports may be
-        left, because there is a pause before each of them anyway. This is not so while an IPP query
-        waits until the other print ports are done.
+        There is a pause before each of them, in which its other ports can be tried again. The
+        result is False while an IPP query waits until the other print ports are done.
         """
-        if self.is_done:
-            return True
-        if self._ordinary or not self.has_answered:
+        if self._ordinary or not self._printing or not self.has_answered:
             return False
         if self._is_ipp_held_back or IPP_PORT in self.open:
             return False

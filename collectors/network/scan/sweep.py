@@ -202,7 +202,7 @@ class Sweep:
                     self._take_step(host, step)
             if latest_s is not None:
                 probes.give_up_second_tries_at_print_ports(latest_s)
-            if probes.is_ready_for_retries:
+            if probes.is_done or probes.has_only_pauses_left:
                 self._plan_retries(host, now)
             if probes.is_done:
                 self._finish(host)

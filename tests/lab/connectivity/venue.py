@@ -70,6 +70,13 @@ class Venue:
         module = (sys.executable, "-m", "tests.lab.connectivity.peer")
         self.programs[program] = self._start(*self._inside(name), *module, *arguments)
 
+    def kill(self, program: str) -> None:
+        _end(self.programs.pop(program))
+
+    def pid_of(self, name: str) -> int:
+        """Return the process that holds a namespace."""
+        return self._namespaces[name].pid
+
     def sensor(self, *servers: str, base_url: str = f"https://{NAME}:{PORT}") -> "SensorProcess":
         """Start the sensors on the till."""
         module = (sys.executable, "-m", "tests.lab.connectivity.sensor")
@@ -98,7 +105,7 @@ class Venue:
         self.ip(other, f"link set {other_interface} up")
 
     def _inside(self, name: str) -> tuple[str, ...]:
-        pid = self._namespaces[name].pid
+        pid = self.pid_of(name)
         own = Path("/proc/self/ns/user").readlink() == Path(f"/proc/{pid}/ns/user").readlink()
         user = () if own else ("--user", "--preserve-credentials")
         return ("nsenter", f"--target={pid}", "--net", *user)

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 
 import httpcore2
 import pytest
+from starlette import routing
 
 from controlplane.cli import main
 from controlplane.settings import Settings
@@ -40,6 +41,14 @@ def _one_parser() -> Iterator[None]:
     """Build the command line parser only once, because this is the slowest part of `main`."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_compilation_of_each_route() -> Iterator[None]:
+    """Compile the pattern of each path once. A service has 140 paths, and most tests start one."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(routing, "compile_path", functools.cache(routing.compile_path))
         yield
 
 

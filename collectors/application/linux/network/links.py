@@ -1,21 +1,24 @@
 """Reads the type of each interface, its Wi-Fi network and its DHCP lease.
 
-The name and the signal of the Wi-Fi network come from the wireless extensions (an ioctl and
-/proc/net/wireless), which need no privilege. If the kernel lacks the wireless extensions,
-NetworkManager is queried for the name.
+The facts about the Wi-Fi network come from nl80211. Kernels and drivers without nl80211 have the
+wireless extensions (an ioctl and /proc/net/wireless), which know the name and the signal. If both
+lack the name, NetworkManager is queried for it. None of these needs a privilege.
 """
 
 import re
 import socket
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
+from collectors.application.linux.network import nl80211
 from collectors.application.linux.network.dhcp import read_dhcp
-from collectors.application.readers.interfaces import Links, Wireless
+from collectors.application.readers.interfaces import Links
+from collectors.application.readers.wireless import ON_NO_NETWORK, Wireless, band_and_channel
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.shared.linux.wireless import parse_signals
@@ -87,13 +90,44 @@ def read_wireless(
     names: tuple[str, ...],
     network_manager: ReadNetworkManager,
     ssid: ReadSsid | None = None,
+    read: Callable[[], nl80211.Known] | None = None,
 ) -> Mapping[str, Wireless]:
+    try:
+        wifi = (read or nl80211.read_wifi)()
+    except OSError:
+        wifi = {}
     signals = parse_signals(_proc_wireless(root))
-    ssids = {name: (ssid or ssid_by_ioctl)(name) for name in names}
-    if None in ssids.values():
-        known = parse_network_manager(network_manager())
-        ssids = {name: value or known.get(name) for name, value in ssids.items()}
-    return {name: Wireless(ssids[name], signals.get(name)) for name in names}
+    known = {}
+    for name in names:
+        wireless = wireless_of(*wifi[name]) if name in wifi else Wireless()
+        if wireless.status == "unsupported":
+            wireless = replace(
+                wireless,
+                ssid=wireless.ssid
+                or (ssid or ssid_by_ioctl)(name)
+                or parse_network_manager(network_manager()).get(name),
+                signal_dbm=wireless.signal_dbm or signals.get(name),
+            )
+        known[name] = wireless
+    return known
+
+
+def wireless_of(interface: nl80211.Interface, connection: nl80211.Connection | None) -> Wireless:
+    if not interface.is_client:
+        reason = "the interface is no client of a network"
+        return Wireless(status="not-applicable", reason=reason)
+    if connection is None:
+        return Wireless(status="not-applicable", reason=ON_NO_NETWORK)
+    band, channel = band_and_channel(interface.frequency_mhz)
+    return Wireless(
+        interface.ssid,
+        connection.signal_dbm,
+        connection.access_point,
+        band,
+        channel,
+        connection.rate_megabits,
+        reason="the driver does not report it",
+    )
 
 
 def parse_network_manager(objects: Objects) -> dict[str, str]:

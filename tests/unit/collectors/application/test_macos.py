@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, dhcp, profiler, readers
 from collectors.application.readers.dhcp import dhcp_fields
+from collectors.application.readers.wireless import Wireless
 from collectors.shared.run_command import Output
 from collectors.shared.text import decode
 from tests.sizes import examples
@@ -187,7 +188,9 @@ def test_drive_facts_are_read() -> None:
 
 def test_wifi_facts_are_parsed_on_macos() -> None:
     interfaces = profiler.parse_airport(fixture("macos/airport.json"))
-    assert (interfaces["en1"].ssid, interfaces["en1"].signal_dbm) == ("Venue", -55)
+    assert interfaces["en1"] == Wireless(
+        "Venue", -55, "a4:b1:c2:d3:e4:f5", "5 GHz", 44, 866, reason="macOS does not report it"
+    )
     assert (interfaces["en2"].ssid, interfaces["en2"].status) == (None, "permission-denied")
     assert interfaces["awdl0"].status == "not-applicable"
 

@@ -21,7 +21,8 @@ from collectors.application.deadline import Deadline
 from collectors.application.linux.network import links
 from collectors.application.readers import interfaces, resolver, service_probe
 from collectors.application.readers.certificate import CertificateSummary, parse_certificate
-from collectors.application.readers.interfaces import Links, Wireless
+from collectors.application.readers.interfaces import Links
+from collectors.application.readers.wireless import Wireless
 from collectors.application.system_bus import parse_objects
 from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.resolv_conf import parse_resolv_conf
@@ -55,9 +56,9 @@ def test_the_parser_of_resolv_conf_accepts_any_text(text: str) -> None:
 
 
 def test_the_password_of_a_proxy_is_not_reported() -> None:
-    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"})
+    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"}, "x")
     assert field.value == "proxy.example:3128"
-    assert resolver.proxy_field({}).status == "not-applicable"
+    assert resolver.proxy_field({}, "x").status == "not-applicable"
 
 
 def test_local_service_is_checked_without_a_proxy(
@@ -71,6 +72,14 @@ def test_local_service_is_checked_without_a_proxy(
     assert fields["network.service.reachable"].value is True
     fields = by_key(service_probe.read_service(Deadline.after(60), "http://ops.example"))
     assert fields["network.service.reachable"].status == "not-applicable"
+
+
+@pytest.mark.parametrize("host", ["ops.example", "127.0.0.1"])
+def test_a_service_behind_a_configured_proxy_is_not_tested(host: str) -> None:
+    fields = by_key(service_probe.read_service(NOW, f"http://{host}:1", has_proxy=True))
+    is_local = host == "127.0.0.1"
+    status = fields["network.service.reachable"].status
+    assert status == ("available" if is_local else "not-applicable")
 
 
 @pytest.mark.parametrize(
@@ -162,9 +171,9 @@ def test_link_types_are_detected(tmp_path: Path) -> None:
 def test_wifi_facts_come_from_the_kernel_or_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
-    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: "Kernel")
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: "Kernel", dict)
     assert wireless["wlan0"] == Wireless("Kernel", -56)
-    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: None)
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: None, dict)
     assert wireless["wlan0"] == Wireless("Café", -56)
 
 

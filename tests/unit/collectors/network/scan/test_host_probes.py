@@ -135,16 +135,16 @@ def test_silent_ports_are_retried_while_further_tries_at_print_ports_are_pending
     probes = HostProbes((80, 81, 9100))
     probes.connects(0.0, 100)
     probes.answered(80, "open", 0.01)
-    assert not probes.is_ready_for_retries
+    assert not probes.has_only_pauses_left
     probes.timeouts(WAIT_MIN_S)
     probes.timeouts(2 * WAIT_MIN_S)
-    assert (probes.is_ready_for_retries, probes.is_done) == (True, False)
+    assert (probes.has_only_pauses_left, probes.is_done) == (True, False)
     assert probes.last_retry_in_s(None) == LAST_RETRY_AFTER_S
     mute = HostProbes((9100, 9101))
     mute.connects(0.0, 100)
     mute.timeouts(WAIT_S)
     mute.connects(WAIT_S, 100)
-    assert not mute.is_ready_for_retries
+    assert not mute.has_only_pauses_left
 
 
 @pytest.mark.parametrize("ipp_last", [False, True])
@@ -157,7 +157,7 @@ def test_retries_wait_for_print_ports_if_an_ipp_query_waits_for_them(ipp_last: b
         probes.connects(0.01, 100)
     probes.timeouts(0.01 + WAIT_MIN_S)
     assert not probes.is_done_with_print_ports
-    assert not probes.is_ready_for_retries
+    assert not probes.has_only_pauses_left
 
 
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:

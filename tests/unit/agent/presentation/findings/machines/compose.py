@@ -31,6 +31,7 @@ from collectors.application.kiosk import kiosk, page_state
 from collectors.application.linux import operating_system
 from collectors.application.linux.network import dhcp as linux_dhcp
 from collectors.application.linux.network import links as linux_links
+from collectors.application.linux.network import nl80211 as linux_nl80211
 from collectors.application.readers import (
     clock,
     disk_space,
@@ -361,6 +362,7 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr("os.cpu_count", lambda: cores)
     patch.setattr(linux_links, "ssid_by_ioctl", lambda _: "Venue")
     patch.setattr(linux_dhcp, "kernel_addresses", tuple)
+    patch.setattr(linux_nl80211, "read_wifi", dict)
     if machine.platform == "win32":
         labels = {d.path: d.label for d in machine.disks}
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
@@ -378,8 +380,9 @@ def addresses_of(link: Link) -> Iterator[SimpleNamespace]:
 
 def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the connections to the service and to the kiosk's browser."""
-    for module in (resolver, service_probe, windows):
+    for module in (resolver, service_probe):
         patch.setattr(module, "getproxies", dict)
+    patch.setattr(resolver, "script_address", lambda: None)
 
     patch.setattr(name_servers, "query_servers", lambda servers, *_: machine.dns_answers or tuple(
         f"{each}: answered in 4 ms" for each in servers))  # fmt: skip
