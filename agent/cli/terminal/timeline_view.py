@@ -17,7 +17,8 @@ from agent.presentation.connectivity.titles import CAUSE_TITLES
 from agent.presentation.humanize import counted, format_seconds
 from agent.redaction.known import redact
 from agent.rules.connectivity.figures import hour_rows, interruptions
-from agent.wire.payloads.history import History
+from agent.wire.payloads.history import History, Hour
+from agent.wire.payloads.history_lines import HourRow
 
 LISTED_MAX: Final = 40
 _TITLE_WIDTH: Final = 12
@@ -49,7 +50,11 @@ def show_timeline(
     _show_verdict(screen, history, now, to_local)
     if not is_running:
         screen.paragraph("The agent does not run: nothing is recorded now.", "warn")
-    _show_days(screen, day_rows(hour_rows(history, history.since, now, zone)))
+    rows = hour_rows(history, history.since, now, zone)
+    present = HourRow(Hour(to_local(now).replace(minute=0, second=0, microsecond=0)))
+    if is_running and rows and rows[-1].hour.at < present.hour.at:
+        rows = (*rows, present)  # it is written when it ends
+    _show_days(screen, day_rows(rows))
     _show_list(screen, history, now, to_local)
 
 
@@ -87,15 +92,16 @@ def _show_days(screen: Screen, days: tuple[DayRow, ...]) -> None:
 
 def _show_legend(screen: Screen, days: tuple[DayRow, ...]) -> None:
     titles = [CAUSE_TITLES[cause] for cause in causes_in(days)]
-    entries = [f"{each.letter} {each.label}" for each in titles]
+    legend = [f"{each.letter} {each.label}" for each in titles]
     letters = {hour.letter for day in days for hour in day.hours}
     if any(letter.islower() for letter in letters):
-        entries.append(f"small letter: less than {format_seconds(SHORT_S)}")
-    entries.append(". works")
+        legend.append(f"small letter: less than {format_seconds(SHORT_S)}")
+    if "." in letters:
+        legend.append(". works")
     if " " in letters:
-        entries.append("blank: not recorded")
+        legend.append("blank: not recorded")
     screen.blank()
-    screen.paragraph(" · ".join(entries), "quiet")
+    screen.paragraph(" · ".join(legend), "quiet")
 
 
 def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLocal) -> None:
