@@ -98,14 +98,14 @@ TERMINAL = {
 
 CASES = (
     *(
-        Case(code, outages(f"{cause} 300 s x1"), outages(f"{cause} 299 s x4"), sentence)
+        Case(code, outages(f"{cause} 300 s x1"), outages(f"{cause} 299 s x7"), sentence)
         for code, cause, sentence in OUTAGES
     ),
     Case(
         "wifi-lost",
-        lost_link("link-down 25 s x5"),
-        lost_link("link-down 25 s x4"),
-        "The Wi-Fi link was lost 5 times in 7 days, 25 s in total.",
+        lost_link("link-down 25 s x8"),
+        lost_link("link-down 25 s x7"),
+        "The Wi-Fi link was lost 8 times in 7 days, 25 s in total.",
     ),
     Case(
         "address-shared",
