@@ -80,7 +80,7 @@ class Recorder:
     _write_due_s: float = 0.0
     _slept_s: float = 0.0
     _excused_until_s: float = 0.0
-    _open: Incident | None = None
+    _present: tuple[Incident, ...] = ()
     _events: list[Event] = field(default_factory=list)
     _ended: list[Incident] = field(default_factory=list)
     _finished: list[Hour] = field(default_factory=list)
@@ -139,7 +139,7 @@ class Recorder:
         """End the record of this run. Call this at a clean stop."""
         self._ended += self._incidents.observe(self.clock.now(), None)
         self._finished += filter(None, (self._hours.hour(),))
-        self._open = None
+        self._present = ()
         self._write(("stopped", "cleanly"))
 
     def _begin(self) -> None:
@@ -180,7 +180,7 @@ class Recorder:
         is_late = sample.service != "refused" and not self._incidents.is_open
         began_at = (is_late and self._suspicion.since) or woken_at
         self._ended += self._incidents.observe(self.clock.now(), diagnosis, began_at)
-        self._note_open_incident()
+        self._note_present()
 
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
@@ -195,16 +195,16 @@ class Recorder:
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
-    def _note_open_incident(self) -> None:
+    def _note_present(self) -> None:
         """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
-        before, self._open = self._open, self._incidents.open_incident(self.clock.now())
-        is_new = (before and before.cause) != (self._open and self._open.cause)
-        if is_new and self._open is not None:
-            log.warning("interrupted: %s (%s)", self._open.evidence, self._open.cause)
+        before, self._present = self._present, self._incidents.present(self.clock.now())
+        is_new = [each.cause for each in before] != [each.cause for each in self._present]
+        for incident in self._present[-1:] if is_new else ():
+            log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
         for incident in self._ended:
             log.warning("the interruption (%s) ended", incident.cause)
         is_changed = is_new or bool(self._ended)
-        if is_changed or (self._open and self.clock.monotonic() >= self._write_due_s):
+        if is_changed or (self._present and self.clock.monotonic() >= self._write_due_s):
             self._write()
         if is_changed:
             self.on_change()
@@ -242,11 +242,10 @@ class Recorder:
 
     def _write(self, *values: tuple[str, str]) -> None:
         """Write what is new. If that fails, it stays in memory and is written later."""
-        open_incident = filter(None, (self._open,))
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         try:
             self.record.write(
-                incidents=(*self._ended, *open_incident),
+                incidents=(*self._ended, *self._present),
                 events=self._events,
                 hours=self._finished,
                 values=values,

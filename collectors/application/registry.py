@@ -19,14 +19,10 @@ from collectors.application.linux import (
 )
 from collectors.application.linux.network import links
 from collectors.application.macos import readers as macos
-from collectors.application.readers import (
-    clock,
-    disk_space,
+from collectors.application.readers import clock, disk_space, print_queues, processes, resources
+from collectors.application.readers.network import (
     interfaces,
-    print_queues,
-    processes,
     resolver,
-    resources,
     service_probe,
     watched_devices,
 )

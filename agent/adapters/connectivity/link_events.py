@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from collectors.shared.netlink_socket import NETLINK_ROUTE, open_netlink
+from collectors.shared.linux.netlink_socket import NETLINK_ROUTE, open_netlink
 
 COALESCE_S: Final = 0.2
 """Changes within this time after a call of ``on_change`` cause one more call."""

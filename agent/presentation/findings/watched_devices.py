@@ -57,7 +57,7 @@ def _rules(
         ProblemRule(
             "device-moved",
             moved,
-            "a watched device answers at another address (same MAC)",
+            "a watched device answers at another address",
             "{device} has moved from {old} to {new}.",
             "give the {thing} a fixed address (DHCP reservation)",
             lambda report: _with_state(devices(report), "moved"),

@@ -76,13 +76,14 @@ class IncidentBuilder:
         self._segments.clear()
         return tuple(self._merged(incident) for incident in ended)
 
-    def open_incident(self, at: datetime) -> Incident | None:
-        """Return the incident that lasts now, with its downtime until ``at``, or None."""
-        parts = list(self._parts(at))
-        if not parts:
-            return None
-        segment, ends_at = parts[-1]
-        return replace(_incident(segment, ends_at), ended_at=None)
+    def present(self, at: datetime) -> tuple[Incident, ...]:
+        """Return the incidents of the present interruption, with their downtime until ``at``.
+
+        The last one has not ended.
+        """
+        incidents = [*self._ended(at)]
+        incidents[-1:] = [replace(each, ended_at=None) for each in incidents[-1:]]
+        return tuple(incidents)
 
     def _extend(self, segment: _Segment) -> None:
         if not self._segments:

@@ -60,10 +60,12 @@ def printers_job(config: LocalConfig, printer: str = "") -> NetworkJob:
 
 def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
     """Return the devices with an address or a MAC, each name once."""
-    devices = {d.name: d for d in reversed(config.watched_devices) if d.address or d.mac}
-    return tuple(
-        WatchedDevice(d.name, d.kind, d.address, d.mac) for d in reversed(devices.values())
-    )
+    devices: dict[str, WatchedDevice] = {}
+    for each in config.watched_devices:
+        if each.address or each.mac:
+            device = WatchedDevice(each.name, each.kind, each.address, each.mac)
+            devices.setdefault(each.name, device)
+    return tuple(devices.values())
 
 
 def _address(printer: Printer) -> str | None:

@@ -18,8 +18,8 @@ from collectors.application.foreign_json import (
     objects,
     text,
 )
+from collectors.application.readers.network.wireless import ON_NO_NETWORK, Wireless
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
-from collectors.application.readers.wireless import ON_NO_NETWORK, Wireless
 from collectors.shared.run_command import run_command
 
 SOURCE: Final = "system_profiler"

@@ -16,8 +16,9 @@ from collectors.application.foreign_json import Object, number, text
 from collectors.application.linux.operating_system import time_zone
 from collectors.application.macos import commands, dhcp, profiler
 from collectors.application.macos.profiler import PROFILE_S
-from collectors.application.readers import clock, interfaces, resolver
-from collectors.application.readers.interfaces import Links
+from collectors.application.readers import clock
+from collectors.application.readers.network import interfaces, resolver
+from collectors.application.readers.network.interfaces import Links
 from collectors.application.readers.peripherals import (
     BLUETOOTH_KEYS,
     USB_KEYS,

@@ -11,18 +11,18 @@ from typing import Final
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
-from collectors.application.readers import interfaces
-from collectors.application.readers.dhcp import Dhcp
-from collectors.application.readers.interfaces import Links
-from collectors.application.readers.name_servers import KEY, answers_field
-from collectors.application.readers.resolver import (
+from collectors.application.readers.network import interfaces
+from collectors.application.readers.network.dhcp import Dhcp
+from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.name_servers import KEY, WAIT_S, answers_field
+from collectors.application.readers.network.resolver import (
     PROXY_KEYS,
     proxy_fields,
     servers_field,
 )
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
-from collectors.application.readers.wireless import Wireless
 from collectors.application.source import (
     Reading,
     Unreadable,
@@ -343,10 +343,10 @@ GROUPS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(GROUPS), KEY, deadline_s=SCRIPT_S)
+@source("machine", SOURCE, *keys_of(GROUPS), KEY, deadline_s=SCRIPT_S + WAIT_S)
 def read_machine(deadline: Deadline, service_url: str) -> Reading:
     def answers(sections: Sections) -> tuple[Field, ...]:
         return (answers_field(parse_name_servers(sections), service_url, deadline),)
 
     groups = (*GROUPS, FieldGroup((KEY,), answers))
-    return read_groups(groups, read_sections(powershell.MACHINE, deadline))
+    return read_groups(groups, read_sections(powershell.MACHINE, deadline.sooner(SCRIPT_S)))

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from collectors.application.readers.wireless import (
+from collectors.application.readers.network.wireless import (
     ON_NO_NETWORK,
     SIGNALS_DBM,
     Wireless,

@@ -92,11 +92,11 @@ def scan(
     """
     network, targets, limitation = _open_network(targets)
     with closing(network):
-        targets, silent = resolved(targets, untouched, deadline_s, run)
+        known = resolved(targets, untouched, deadline_s, run)
         run.on_cancel(network.wake)
         sweep = Sweep(
             network,
-            targets,
+            known.allowed,
             ports,
             discoveries=discoveries,
             sockets_max=_sockets_max(),
@@ -110,10 +110,11 @@ def scan(
             report=lambda done, all_: run.progress("scan", done, all_),
         )
     findings = findings_of(result, len(targets))
+    findings = with_neighbour_table(findings, targets, known.answers)
     return replace(
         findings,
         limitations=(*limitation, *findings.limitations),
-        unanswered=(*findings.unanswered, *silent),
+        unanswered=(*findings.unanswered, *known.silent),
     )
 
 

@@ -6,7 +6,7 @@ the scan connects to an address on this machine's links, the address must be res
 
 import ipaddress
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from collectors.contract import Run
 from collectors.network.matching.identity import mac_in_address
@@ -14,6 +14,7 @@ from collectors.network.scan.targets import Target
 from collectors.shared.addresses import network_of
 from collectors.shared.arp.resolver import answering
 from collectors.shared.host.local_network import LocalInterface
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import Untouched
 
 
@@ -59,22 +60,33 @@ def _guarded(
             yield target
 
 
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The targets that may be connected to, and what the others answered to ARP."""
+
+    allowed: tuple[Target, ...]
+    answers: tuple[LinkNeighbour, ...] = ()
+    silent: tuple[Target, ...] = ()
+
+
 def resolved(
     targets: Sequence[Target], untouched: Untouched, deadline_s: float, run: Run
-) -> tuple[tuple[Target, ...], tuple[Target, ...]]:
+) -> Resolved:
     """Resolve targets on this machine's links that the scan would connect to without ARP.
 
-    This is for systems that report no neighbour events. Returns the targets that may be connected
-    to, and those that did not answer ARP. Raises OSError if addresses cannot be resolved.
+    This is for systems that report no neighbour events. Raises OSError if addresses cannot be
+    resolved.
     """
     on_link = {t.address for t in targets if t.way == "routed" and t.interface_name}
     if not untouched.macs or not on_link:
-        return tuple(targets), ()
-    answers = answering(on_link, deadline_s, run).answers
-    kept = (t for t in targets if t.address not in on_link or t.address in answers)
-    allowed = (t for t in kept if (t.address, answers.get(t.address)) not in untouched)
-    silent = tuple(t for t in targets if t.address in on_link and t.address not in answers)
-    return tuple(allowed), silent
+        return Resolved(tuple(targets))
+    macs = answering(on_link, deadline_s, run).answers
+    kept = (t for t in targets if t.address not in on_link or t.address in macs)
+    return Resolved(
+        tuple(t for t in kept if (t.address, macs.get(t.address)) not in untouched),
+        tuple(LinkNeighbour(0, address, mac, "reachable") for address, mac in macs.items()),
+        tuple(t for t in targets if t.address in on_link and t.address not in macs),
+    )
 
 
 def _link_of(address: str, interfaces: Sequence[LocalInterface]) -> LocalInterface | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from collectors.shared.addresses import mac_text, plain_address
-from collectors.shared.netlink import parse_attributes, split_entries
+from collectors.shared.linux.netlink import parse_attributes, split_entries
 
 RTM_GETLINK = 18
 RTM_GETADDR = 22

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.netlink import parse_messages
+from collectors.shared.linux.netlink_socket import NETLINK_ROUTE, dump, open_netlink
 from collectors.shared.linux.rtnetlink import LinkNeighbour, NeighbourTableSize
-from collectors.shared.netlink import parse_messages
-from collectors.shared.netlink_socket import NETLINK_ROUTE, dump, open_netlink
 
 RTMGRP_NEIGH = 0x4
 _DATAGRAM_MAX = 65536

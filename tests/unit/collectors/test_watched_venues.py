@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.rules.learned_printers import NOTHING_LEARNED, updated
-from collectors.application.readers.watched_devices import DEADLINE_S, Search
+from collectors.application.readers.network.watched_devices import DEADLINE_S, Search
 from collectors.contract import (
     DeviceState,
     Interface,
@@ -156,7 +156,7 @@ def network_report(
     return collect_network(job, RecordedRun(), sources), sources.lan
 
 
-def found(state: DeviceState) -> Truth:
+def truth_of(state: DeviceState) -> Truth:
     other = None if state.state == "unknown" else state.other_mac
     return Truth(state.state, state.address, state.moved_from, other)
 
@@ -165,12 +165,12 @@ def found(state: DeviceState) -> Truth:
 def test_the_network_report_finds_each_device_and_contacts_no_terminal(seed: int) -> None:
     venue = venue_of(seed)
     first, first_lan = network_report(venue, venue.before, {})
-    assert [found(each) for each in first.devices] == [
+    assert [truth_of(each) for each in first.devices] == [
         Truth("present", each.home) for each in venue.watched
     ]
     learned = updated(NOTHING_LEARNED, first, datetime.now(UTC)).printers
     second, second_lan = network_report(venue, venue.now, venue.stale, learned)
-    assert {each.device.name: found(each) for each in second.devices} == {
+    assert {each.device.name: truth_of(each) for each in second.devices} == {
         each.device.name: each.network for each in venue.watched
     }
     assert second.failures == ()
@@ -187,6 +187,6 @@ def test_the_snapshot_finds_each_device_by_arp(seed: int) -> None:
     ends_s = kernel.now() + DEADLINE_S - 0.2
     search = Search(expected, LOCAL, (), Resolver(kernel), kernel)
     answers = search.run(lambda: kernel.now() >= ends_s)
-    assert {each.device.name: found(state_of(each, answers)) for each in expected} == {
+    assert {each.device.name: truth_of(state_of(each, answers)) for each in expected} == {
         each.device.name: each.snapshot for each in venue.watched
     }

@@ -19,12 +19,12 @@ from collectors.application.linux.network.leases import (
     parse_network_manager_leases,
     stored_leases,
 )
-from collectors.application.readers.dhcp import INFINITE, Dhcp
+from collectors.application.readers.network.dhcp import INFINITE, Dhcp
 from collectors.application.source import status_of
 from collectors.application.system_bus import Objects
 from collectors.contract import FieldStatus
-from collectors.shared.netlink import parse_attributes
-from collectors.shared.netlink_socket import NETLINK_ROUTE, dump, open_netlink
+from collectors.shared.linux.netlink import parse_attributes
+from collectors.shared.linux.netlink_socket import NETLINK_ROUTE, dump, open_netlink
 from collectors.shared.sysfs import children, read_line
 
 _RTM_NEWADDR, _RTM_GETADDR = 20, 22

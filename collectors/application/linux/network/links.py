@@ -17,8 +17,13 @@ from typing import Any, Final
 from collectors.application.deadline import Deadline
 from collectors.application.linux.network import nl80211
 from collectors.application.linux.network.dhcp import read_dhcp
-from collectors.application.readers.interfaces import Links
-from collectors.application.readers.wireless import ON_NO_NETWORK, Wireless, band_and_channel
+from collectors.application.readers.network.dhcp import Dhcp
+from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.wireless import (
+    ON_NO_NETWORK,
+    Wireless,
+    band_and_channel,
+)
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
 from collectors.shared.linux.wireless import parse_signals
@@ -29,6 +34,10 @@ _LOOPBACK: Final = "772"
 _ETHERNET: Final = "1"
 _TUNNELS: Final = frozenset({"65534", "768", "769", "776", "778", "512"})
 """ARPHRD_NONE, TUNNEL, TUNNEL6, SIT, IPGRE and PPP of linux/if_arp.h."""
+_PEER_TYPES: Final = frozenset({"tunnel", "wwan"})
+_PEER: Final = Dhcp(
+    status="not-applicable", reason="a tunnel or mobile connection does not use DHCP"
+)
 _SIOCGIWESSID: Final = 0x8B1B
 _SSID_MAX: Final = 32
 _NM: Final = "org.freedesktop.NetworkManager"
@@ -42,7 +51,10 @@ def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
     wifi = tuple(name for name, kind in types.items() if kind == "wifi")
     objects = cache(lambda: ask_network_manager(deadline))
     wireless = read_wireless(root, wifi, objects) if wifi else {}
-    dhcp = read_dhcp(root, names, objects)
+    dhcp = {
+        name: _PEER if each.is_used is False and types[name] in _PEER_TYPES else each
+        for name, each in read_dhcp(root, names, objects).items()
+    }
     return Links(types, wireless, default_routes(root / "proc/net"), dhcp)
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from collectors.application.readers.wireless import SIGNALS_DBM
+from collectors.application.readers.network.wireless import SIGNALS_DBM
 from collectors.shared.addresses import mac_text
-from collectors.shared.netlink import parse_attributes, unsigned, write_attribute
-from collectors.shared.netlink_socket import NETLINK_GENERIC, dump, open_netlink
+from collectors.shared.linux.netlink import parse_attributes, unsigned, write_attribute
+from collectors.shared.linux.netlink_socket import NETLINK_GENERIC, dump, open_netlink
 from collectors.shared.text import decode_text
 
 _GENERIC_HEADER: Final = struct.Struct("=BBxx")  # struct genlmsghdr: command, version

@@ -402,7 +402,7 @@ def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, pr
     assert "secret" not in str(error.value)
 
 
-async def _proxies_asked_for(
+async def _queried_proxies(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock, *exceptions: str
 ) -> tuple[list[str], list[str]]:
     """Call the service with ``proxy = "system"``, where the system and the environment name two
@@ -436,13 +436,13 @@ async def _proxies_asked_for(
 async def test_the_proxy_of_the_system_takes_precedence_over_the_environment(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
-    assert await _proxies_asked_for(monkeypatch, clock) == (["ops.invalid:1"], [])
+    assert await _queried_proxies(monkeypatch, clock) == (["ops.invalid:1"], [])
 
 
 async def test_an_exception_in_the_settings_of_the_system_uses_no_proxy(
     monkeypatch: pytest.MonkeyPatch, clock: FakeClock
 ) -> None:
-    assert await _proxies_asked_for(monkeypatch, clock, "ops.invalid") == ([], [])
+    assert await _queried_proxies(monkeypatch, clock, "ops.invalid") == ([], [])
 
 
 def test_an_unusable_proxy_of_the_system_is_named(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
 from collectors.application.macos import commands, dhcp, profiler, readers
-from collectors.application.readers.dhcp import dhcp_fields
-from collectors.application.readers.wireless import Wireless
+from collectors.application.readers.network.dhcp import dhcp_fields
+from collectors.application.readers.network.wireless import Wireless
 from collectors.shared.run_command import Output
 from collectors.shared.text import decode
 from tests.sizes import examples

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers import name_servers
-from collectors.application.readers.name_servers import answers_field, query_servers
+from collectors.application.readers.network import name_servers
+from collectors.application.readers.network.name_servers import answers_field, query_servers
 from collectors.shared.background import in_background
 from collectors.shared.dns import write_question
 
@@ -123,6 +123,14 @@ def test_nothing_is_queried_without_a_server_or_a_name(
 ) -> None:
     field = answers_field(servers, url, Deadline.after(LONG_S))
     assert (field.status, field.reason) == ("not-applicable", reason)
+
+
+def test_a_name_server_is_not_judged_without_time_to_answer() -> None:
+    field = answers_field(("127.0.0.1",), "https://ops.example.com", Deadline.after(1.1))
+    assert (field.status, field.reason) == (
+        "collection-failed",
+        "no time was left to query the name servers",
+    )
 
 
 def test_the_host_name_of_the_service_is_queried_in_ascii(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
 from collectors.application.linux.network import links
-from collectors.application.readers import interfaces, resolver, service_probe
-from collectors.application.readers.certificate import CertificateSummary, parse_certificate
-from collectors.application.readers.interfaces import Links
-from collectors.application.readers.wireless import Wireless
+from collectors.application.readers.network import interfaces, resolver, service_probe
+from collectors.application.readers.network.certificate import CertificateSummary, parse_certificate
+from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.system_bus import parse_objects
 from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.resolv_conf import parse_resolv_conf

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.shared import netlink
-from collectors.shared.netlink_socket import dump, open_netlink
+from collectors.shared.linux import netlink
+from collectors.shared.linux.netlink_socket import dump, open_netlink
 
 
 def message(kind: int, body: bytes) -> bytes:

@@ -10,9 +10,10 @@ from collectors.application.deadline import Deadline
 from collectors.application.kiosk.source import read_kiosk_page
 from collectors.application.linux import drives, operating_system, pressure, services
 from collectors.application.linux.hardware import read_temperatures
-from collectors.application.readers import clock, disk_space, processes, service_probe
+from collectors.application.readers import clock, disk_space, processes
 from collectors.application.readers.disk_space import Mount, Space
-from collectors.application.readers.interfaces import Wireless, wireless_fields
+from collectors.application.readers.network import service_probe
+from collectors.application.readers.network.interfaces import Wireless, wireless_fields
 from collectors.application.readers.print_queues import read_print_queues
 from collectors.application.source import Reading, available
 from collectors.application.system_bus import UnitState, parse_objects

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.application.linux.network import dhcp, leases
+from collectors.application.deadline import Deadline
+from collectors.application.linux.network import dhcp, leases, links
 from collectors.application.linux.network.dhcp import Address, dhcp_of
 from collectors.application.linux.network.leases import Lease, Leases
-from collectors.application.readers.dhcp import INFINITE, KEYS, Dhcp, dhcp_fields
+from collectors.application.readers.network.dhcp import INFINITE, KEYS, Dhcp, dhcp_fields
 from collectors.application.system_bus import parse_objects
-from collectors.shared import netlink
+from collectors.shared.linux import netlink
 from tests.unit.collectors.application.fixtures import fixture, plant, values
 
 NOW = 1_795_446_000.0  # 2026-11-23 15:00:00 UTC
@@ -156,6 +157,20 @@ def test_a_client_that_stores_no_lease_leaves_the_assignment_unknown(tmp_path: P
     known = dhcp.read_dhcp(tmp_path, ["eth0"], dict, lambda: (Address("eth0", ADDRESS, None, 1.0),))
     assert known["eth0"].is_used is None
     assert known["eth0"].reason == "the DHCP client udhcpc does not report its leases"
+
+
+def test_a_mobile_connection_has_no_static_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses = (Address("ppp0", "10.64.0.9", None, 1.0), Address("eth0", ADDRESS, None, 1.0))
+    monkeypatch.setattr(dhcp, "kernel_addresses", lambda: addresses)
+    files: dict[str, str | bytes] = {
+        "sys/class/net/ppp0/type": "512\n",
+        "sys/class/net/eth0/type": "1\n",
+    }
+    known = links.read_links(plant(tmp_path, files), ("ppp0", "eth0"), Deadline.after(60)).dhcp
+    assert (known["ppp0"].is_used, known["ppp0"].status) == (None, "not-applicable")
+    assert known["eth0"] == Dhcp(is_used=False)
 
 
 def test_a_refused_netlink_socket_is_the_reason_of_each_interface(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from collectors.application.linux.network import links, nl80211
 from collectors.application.linux.network.nl80211 import Interface
-from collectors.application.readers.wireless import (
+from collectors.application.readers.network.wireless import (
     KEYS,
     Wireless,
     band_and_channel,
     wireless_fields,
 )
-from collectors.shared.netlink import write_attribute
+from collectors.shared.linux.netlink import write_attribute
 from tests.unit.collectors.application.fixtures import fixture, plant, values
 
 FAMILY = 31

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.shared import netlink
 from collectors.shared.host.interfaces_linux import assemble
 from collectors.shared.host.local_network import LocalInterface
-from collectors.shared.linux import rtnetlink
+from collectors.shared.linux import netlink, rtnetlink
+from collectors.shared.linux.netlink import Message
 from collectors.shared.linux.rtnetlink import Link, LinkNeighbour, NeighbourTableSize
-from collectors.shared.netlink import Message
 from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"

@@ -32,14 +32,10 @@ from collectors.application.linux import operating_system
 from collectors.application.linux.network import dhcp as linux_dhcp
 from collectors.application.linux.network import links as linux_links
 from collectors.application.linux.network import nl80211 as linux_nl80211
-from collectors.application.readers import (
-    clock,
-    disk_space,
+from collectors.application.readers import clock, disk_space, print_queues, processes, resources
+from collectors.application.readers.network import (
     name_servers,
-    print_queues,
-    processes,
     resolver,
-    resources,
     service_probe,
     watched_devices,
 )

@@ -16,7 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.certificate import parse_certificate
+from collectors.application.readers.network.certificate import parse_certificate
 from collectors.application.source import (
     Reading,
     all_absent,

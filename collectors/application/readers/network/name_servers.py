@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import available, not_applicable
+from collectors.application.source import available, failed, not_applicable
 from collectors.contract import Field
 from collectors.shared.addresses import is_loopback, is_mdns_name, plain_address
 from collectors.shared.dns import HEADER, RECURSION_DESIRED, parse_reply, write_question
@@ -30,6 +30,7 @@ _NO_ROUTE: Final = "no route to it"
 _WITHOUT_ROUTE: Final = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 _PORT: Final = 53
 _RESERVE_S: Final = 0.2
+_WAIT_MIN_S: Final = 1.0
 _MESSAGE_MAX_BYTES: Final = 4096
 _NO_ERROR, _NO_SUCH_NAME = 0, 3
 _REFUSALS: Final = {
@@ -54,7 +55,9 @@ def answers_field(servers: Iterable[str], url: str, deadline: Deadline) -> Field
         return not_applicable(KEY, SOURCE, "no name server is set")
     if question is None:
         return not_applicable(KEY, SOURCE, "no service with a host name is configured")
-    wait_s = min(WAIT_S, max(0.0, deadline.remaining_s() - _RESERVE_S))
+    wait_s = min(WAIT_S, deadline.remaining_s() - _RESERVE_S)
+    if wait_s < _WAIT_MIN_S:
+        return failed(KEY, SOURCE, "no time was left to query the name servers")
     return available(KEY, SOURCE, query_servers(known, question, wait_s))
 
 

@@ -9,8 +9,8 @@ from typing import Final
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.dhcp import Dhcp, dhcp_fields
-from collectors.application.readers.wireless import Wireless, wireless_fields
+from collectors.application.readers.network.dhcp import Dhcp, dhcp_fields
+from collectors.application.readers.network.wireless import Wireless, wireless_fields
 from collectors.application.source import Reading, available, either, left_out, source
 from collectors.contract import Field, InterfaceFields
 from collectors.shared.text import clean_text

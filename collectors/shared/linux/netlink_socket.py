@@ -8,7 +8,7 @@ import errno
 import os
 import socket
 
-from collectors.shared.netlink import (
+from collectors.shared.linux.netlink import (
     NLMSG_DONE,
     NLMSG_ERROR,
     dump_message,
