@@ -70,7 +70,7 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
         "period": period,
         "duration": format_seconds(downtime_s),
         "hours": _mostly(hours, cause) if count >= MOSTLY_FROM else "",
-        "why": f": {of_cause[0].evidence}" if of_cause else "",
+        "why": of_cause[0].evidence if of_cause else "the reason is not in the report",
     }
 
 
@@ -116,7 +116,8 @@ def _wifi_lost(facts: SnapshotFacts) -> Iterator[Values]:
     values = _outage(facts, "link-down")
     if values and _lost_interface(facts)[1] == "wifi":
         signal = facts.machine.number("history.signalMinDbm24h")
-        yield {**values, "signal": "" if signal is None else f", at {signal:.0f} dBm"}
+        at = "" if signal is None else f", at {signal:.0f} dBm"
+        yield {**values, "hours": values["hours"] + at}
 
 
 def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
@@ -145,7 +146,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "wifi-lost",
         f"{_FIELDS}, history.signalMinDbm24h, interface.type",
         f"the Wi-Fi had no link {_WHEN}",
-        "The Wi-Fi link was lost {times} in {period}, {duration} in total{hours}{signal}.",
+        "The Wi-Fi link was lost {times} in {period}, {duration} in total{hours}.",
         "move the access point or the machine closer, or use a cable; if the signal is better than"
         " -70 dBm, restart the access point and check whether it changes its channel",
         _wifi_lost,
@@ -171,7 +172,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "address-shared",
         _FIELDS,
         "another machine used the address at least once in 7 days",
-        "Two machines used one address, {times} in {period}{why}.",
+        "Two machines used one address, {times} in {period}: {why}.",
         "give one of them another address, or use DHCP for both",
         _repeated("address-conflict", 1),
     ),
@@ -205,7 +206,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "service-refusals",
         _FIELDS,
         f"the service refused the agent {_WHEN}",
-        "The service refused the agent {times} in {period}, {duration} in total{why}.",
+        "The service refused the agent {times} in {period}, {duration} in total: {why}.",
         "run `venue-agent doctor`: it checks the API key, its location and the binding",
         _repeated("service-refuses"),
     ),
