@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 import os
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
+from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.identity import Identity
+from agent.adapters.machine import boot_id, memory_kills
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, quarantine_database
@@ -22,14 +25,17 @@ from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
 from agent.adapters.storage.outbox import Outbox
+from agent.adapters.storage.record import Record
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import BindingStatus, DaemonStatus, StatusFile
 from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import LoadedConfig
+from agent.config.local_hours import parse_local_hours
 from agent.config.model import Config, LocalConfig
 from agent.device_setup import device_at_start
 from agent.errors import StateError
 from agent.rules import retry
+from agent.rules.connectivity.changes import MachineState
 from agent.rules.reports.fit import clip
 from agent.rules.time_jump import TimeJump
 from agent.tasks.acknowledge import Acknowledger
@@ -38,6 +44,7 @@ from agent.tasks.execute import IDLE, Executor
 from agent.tasks.health_board import HealthBoard
 from agent.tasks.heartbeat import Heartbeat
 from agent.tasks.receive import Receiver
+from agent.tasks.record import Recorder
 from agent.tasks.schedule import Scheduler
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.circuit_breaker import CircuitBreaker
@@ -106,6 +113,7 @@ class App:
         self._make_session()
         self._make_request_loops()
         self._make_timers()
+        self._make_recorder()
 
     def _open_state(self) -> None:
         """Load the device record, and open the journal and the outbox."""
@@ -143,7 +151,8 @@ class App:
         """Build the components that call the service."""
         runtime, service = self._runtime, self._config.service
         api_key = runtime.kept_key or key_source(service.api_key_file, self._loaded.path)
-        self.client = ServiceClient(service, api_key, runtime.clock)
+        is_watched = self._config.recorder.enabled
+        self.client = ServiceClient(service, api_key, runtime.clock, watch=is_watched)
         self._breaker = CircuitBreaker(runtime.clock, runtime.rng, self.health, api_key)
         self._session = DeviceSession(
             self.client, self._breaker, self.binding_state, runtime.clock, runtime.foreground
@@ -194,8 +203,28 @@ class App:
             schedule=self._config.schedule,
         )
 
+    def _make_recorder(self) -> None:
+        """Build the recorder, and connect it with the calls to the service."""
+        self._recorder: Recorder | None = None
+        config, runtime = self._config.recorder, self._runtime
+        if not config.enabled:
+            return
+        self._recorder = Recorder(
+            sensors=SystemSensors(self._config.service),
+            record=Record(self._database),
+            clock=runtime.clock,
+            keep=timedelta(days=config.keep_days),
+            quiet_hours=parse_local_hours(config.quiet_hours),
+            boot_id=boot_id(),
+            read_machine=lambda: MachineState(memory_kills(), runtime.state.free_bytes()),
+            on_change=self.status.changed,
+        )
+        self._breaker.on_attempt = self._recorder.note_attempt
+        self._receiver.on_break = self._recorder.note_stream_broken
+
     def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
         """Return the daemon's loops by name, in the order of their start."""
+        recorder = {} if self._recorder is None else {"record": self._recorder.run}
         return {
             "status": self.status.run,
             "time": partial(watch_clocks, self._runtime.clock, self._time_jumped),
@@ -205,6 +234,7 @@ class App:
             "acknowledge": self._acknowledger.run,
             "execute": self._executor.run,
             "submit": self._submitter.run,
+            **recorder,
         }
 
     def start(self) -> None:
@@ -223,6 +253,8 @@ class App:
         self.phase = "stopped"
         if self._settling is not None:
             self._settling.cancel()
+        if self._recorder is not None:
+            self._recorder.stop()
         self.status.write_now()
         await self.client.close()
         self._database.close()
@@ -249,6 +281,8 @@ class App:
         self._scheduler.plan_anew()
         self._breaker.retry_now()
         self._receiver.reconnect()
+        if self._recorder is not None and jump.stepped_s:
+            self._recorder.note_clock_set(jump.stepped_s)
         self._outbox.shift_creation_times(timedelta(seconds=max(0.0, jump.stepped_s)))
 
     async def _send_heartbeat(self) -> None:
@@ -297,13 +331,25 @@ class App:
     def _agent_fields(self) -> "Iterable[Field]":
         from agent.reporting import agent_fields  # large, so only for reports
 
-        return agent_fields(
+        yield from self._history_fields()
+        yield from agent_fields(
             uptime_s=int((self._runtime.clock.now() - self._runtime.started_at).total_seconds()),
             outbox=self._outbox.depth(),
             config_digest=config_digest(self._config),
             last_exit=None if self._last_exit is None else self._last_exit.describe(),
             last_heartbeat_at=_text(self._heartbeat.last_at),
         )
+
+    def _history_fields(self) -> "Iterable[Field]":
+        from agent.rules.connectivity.fields import history_fields, missing_history_fields
+
+        if self._recorder is None:
+            return missing_history_fields("the recorder is switched off in the configuration")
+        now = self._runtime.clock.now()
+        try:
+            return history_fields(self._recorder.history(now - self._recorder.keep), now)
+        except sqlite3.Error as error:
+            return missing_history_fields(f"the record cannot be read: {error}")
 
     def _status_now(self) -> DaemonStatus:
         depth = self._outbox.depth()

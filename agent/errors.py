@@ -18,7 +18,7 @@ AgentError                  shown to users as one or two plain lines
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
+from typing import Final, Literal
 
 from agent.redaction.known import redact
 
@@ -35,6 +35,11 @@ UnavailableCause = Literal[
     "bad-reply",
     "throttled",
 ]
+
+WITHOUT_CONTACT: Final = frozenset(
+    {"name-resolution", "connection-refused", "connection-lost", "timeout", "tls"}
+)
+"""Causes of ServiceUnavailable without any reply. All other causes mean that there was a reply."""
 
 
 class AgentError(Exception):

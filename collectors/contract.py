@@ -118,7 +118,8 @@ class NetworkJob:
 class ApplicationJob:
     """Bounds of one application snapshot.
 
-    The collector connects to ``service_url`` to measure the connection. It sends no request there.
+    The collector connects to ``service_url`` to measure the connection, unless the configuration
+    names a proxy for it (``has_proxy``). It sends no request there.
     It resolves the addresses of ``devices`` by ARP, except addresses in ``exclude``. With
     ``device_only`` it only reads the neighbour table for them. ``learned`` are the identities that
     the devices had in earlier reports.
@@ -128,6 +129,7 @@ class ApplicationJob:
     watch_processes: tuple[str, ...] = ()
     kiosk_debug_url: str = ""
     service_url: str = ""
+    has_proxy: bool = False
     devices: tuple[WatchedDevice, ...] = ()
     learned: tuple[LearnedPrinter, ...] = ()
     exclude: tuple[str, ...] = ()

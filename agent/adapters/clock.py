@@ -19,6 +19,12 @@ class Clock(Protocol):
         Only the difference of two values has a meaning.
         """
 
+    def slept_s(self) -> float:
+        """Return the time in seconds that the machine has slept since its start.
+
+        On a platform that does not tell, this is always 0.
+        """
+
     async def sleep(self, seconds: float) -> None: ...
 
 
@@ -37,6 +43,9 @@ class SystemClock:
             return time.clock_gettime(time.CLOCK_MONOTONIC)
         else:
             return time.monotonic()
+
+    def slept_s(self) -> float:
+        return self.monotonic() - time.monotonic() if sys.platform in ("linux", "darwin") else 0.0
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

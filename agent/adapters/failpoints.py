@@ -31,6 +31,7 @@ class Failpoint(StrEnum):
     JOURNAL_PRUNED = "journal-pruned"
     SENT_DROPPED = "sent-dropped"
     COUNTED = "counted"
+    RECORD_WRITTEN = "record-written"
     # calls
     CHALLENGE_CALLED = "challenge-called"
     ENROLL_CALLED = "enroll-called"

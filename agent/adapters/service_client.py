@@ -77,14 +77,17 @@ class ServiceClient:
     proxies and gateways are not used for this.
     """
 
-    def __init__(self, service: Service, api_key: ApiKeySource, clock: Clock) -> None:
+    def __init__(
+        self, service: Service, api_key: ApiKeySource, clock: Clock, *, watch: bool = False
+    ) -> None:
+        """``watch``: detect a dead connection within seconds (see `client_for`)."""
         self.last_contact_at: datetime | None = None
         self._service_clock: ServiceClock | None = None
         self._api_key = api_key
         self._clock = clock
         self._timeout_s = service.request_timeout_seconds
         self._base_url = service.base_url
-        self._client = client_for(service)
+        self._client = client_for(service, watch=watch)
         self._read_limit = ReadRateLimit(clock)
 
     @property

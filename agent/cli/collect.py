@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -18,14 +19,16 @@ from agent.adapters.clock import SystemClock
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.printer_memory import PrinterMemory
+from agent.adapters.storage.record import read_record
 from agent.adapters.storage.state import StateDirectory
 from agent.cli.terminal.options import add_config_option
 from agent.config.file import load
 from agent.config.model import LocalConfig
 from agent.config.rights import with_config
-from agent.errors import AgentError
+from agent.errors import AgentError, StateError
 from agent.presentation.machine_name import machine_name
 from agent.reporting import environment_here
+from agent.rules.connectivity.fields import history_fields, missing_history_fields
 from agent.rules.install_id import install_id_for
 from agent.rules.reports.context import UNENROLLED, ReportContext, identity_of
 from agent.rules.reports.jobs import job_of, printers_job
@@ -36,7 +39,7 @@ from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.common import Identity
 from agent.wire.payloads.network import NetworkPayload
 from agent.wire.vocabulary import Kind
-from collectors.contract import PRINTER_STEP, Facts, Field, Job, Progress
+from collectors.contract import PRINTER_STEP, ApplicationJob, Facts, Field, Job, Progress
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +157,20 @@ async def run_job(
         identity=identity,
         environment=environment_here(config),
     )
-    return job, with_limitation(collected.facts, limitation), (), context
+    fields = _history_fields(config, state) if isinstance(job, ApplicationJob) else ()
+    return job, with_limitation(collected.facts, limitation), fields, context
+
+
+def _history_fields(config: LocalConfig, state: StateDirectory) -> tuple[Field, ...]:
+    """Return the fields that show what the daemon of this machine has recorded."""
+    now = SystemClock().now()
+    try:
+        history = read_record(state, now - timedelta(days=config.recorder.keep_days), now)
+    except StateError as error:
+        return tuple(missing_history_fields(str(error)))
+    if history.since == now:
+        return tuple(missing_history_fields("the daemon has not recorded anything yet"))
+    return tuple(history_fields(history, now))
 
 
 def _no_progress(_: Progress) -> None:

@@ -69,7 +69,7 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
     made_at = datetime.now(UTC).isoformat(timespec="seconds")
     document = document_of(results, made_at=made_at, duration_s=duration_s)
     if options.bundle is not None:
-        from agent.cli.support_bundle import new_case_id
+        from agent.cli.terminal.support_bundle import new_case_id
 
         document["caseId"] = new_case_id()
     if options.json:
@@ -80,7 +80,7 @@ def _examine(options: argparse.Namespace, write: Callable[[bytes], None] | None 
             advice = with_config(as_root("doctor"))
             sys.stdout.write(f"to see what is not visible to you: {advice}\n")
     if options.bundle is not None:
-        from agent.cli.support_bundle import make_bundle
+        from agent.cli.terminal.support_bundle import make_bundle
 
         make_bundle(options.bundle, context, results, document, write, fresh=options.collect)
     code = _code_of(results)

@@ -23,7 +23,6 @@ from agent.config.credential import ApiKeySource, key_source
 from agent.config.file import load
 from agent.config.model import Config, Service
 from agent.device_setup import device_at_start
-from agent.doctor.route import route_of
 from agent.errors import (
     CredentialRefused,
     Refused,
@@ -32,6 +31,7 @@ from agent.errors import (
     StateError,
 )
 from agent.rules.health import CONDITIONS
+from agent.rules.route import route_of
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.codec import to_plain

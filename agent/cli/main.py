@@ -37,6 +37,7 @@ VERBS: Final = {
     "status": "show the daemon's state and its problems",
     "doctor": "check everything that the agent needs, with a fix for each problem",
     "history": "list requests and reports from the journal",
+    "timeline": "show when the connection was interrupted, and why",
     "printers": "show the state of all printers of this machine, the broken ones first",
     "config": "check, show or describe the configuration",
     "service": "install, uninstall, start or stop the service, or show its state",

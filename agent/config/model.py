@@ -9,11 +9,12 @@ import re
 import sys
 import unicodedata
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Annotated, Final, Literal, get_args, get_origin
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from agent.config.local_hours import parse_local_hours
 from agent.wire import limits
 from agent.wire.addresses import has_usable_port, is_loopback, is_one_word
 from agent.wire.base import MaxItems, Model, Port
@@ -119,11 +120,21 @@ def _cron(text: str) -> str:
     return text
 
 
+def _local_hours(text: str) -> str:
+    parse_local_hours(text)
+    return text
+
+
 Cron = Annotated[str, AfterValidator(_cron)]
+QuietHours = Annotated[str, AfterValidator(_local_hours)]
 Subnet = Annotated[str, AfterValidator(_private_subnet)]
 SubnetOrAddress = Annotated[str, AfterValidator(_subnet_or_address)]
 Ipv4Address = Annotated[str, AfterValidator(_ipv4_address)]
 MacAddress = Annotated[str, AfterValidator(_mac_address)]
+
+
+SYSTEM_PROXY: Final = "system"
+"""The value of `service.proxy` that selects the proxy in the operating system's settings."""
 
 
 class Section(Model):
@@ -156,6 +167,7 @@ class Service(Section):
         default="",
         description=(
             "Proxy such as http://user:password@proxy:3128. Default: HTTPS_PROXY and NO_PROXY."
+            ' "system": the proxy in the settings of Windows or macOS; on Linux as the default.'
             " Not used for a service on this machine."
         ),
     )
@@ -379,6 +391,20 @@ class Limits(Section):
     )
 
 
+class Recorder(Section):
+    enabled: bool = Field(
+        default=True, description="Record interruptions of the connection and their causes."
+    )
+    keep_days: int = Field(
+        default=30, ge=1, le=90, description="Time for which the record is kept."
+    )
+    quiet_hours: QuietHours = Field(
+        default="",
+        description='Local hours without a record, such as "23:00-06:00", if the venue switches its'
+        " router off at night.",
+    )
+
+
 class Logging(Section):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Minimum severity of log messages."
@@ -406,6 +432,9 @@ class LocalConfig(Section):
         default_factory=Application, description="Application snapshots."
     )
     limits: Limits = Field(default_factory=Limits, description="Limits of reports.")
+    recorder: Recorder = Field(
+        default_factory=Recorder, description="The record of interruptions of the connection."
+    )
     logging: Logging = Field(default_factory=Logging, description="The daemon's log on stderr.")
     enrollment: Enrollment = Field(
         default_factory=Enrollment, description="Enrollment at the service."

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agent.config.model import MAC
+from agent.config.model import MAC, SYSTEM_PROXY
 from agent.wire.addresses import has_usable_port, is_one_word, parse_ip, split_host_port
 from agent.wire.validation import Issue, Path
 
@@ -191,7 +191,9 @@ def _blanks(text: str) -> str | None:
 
 
 def _proxy(text: str) -> str | None:
-    problem = "must be a URL such as http://proxy.example:3128"
+    problem = 'must be a URL such as http://proxy.example:3128, or "system"'
+    if text == SYSTEM_PROXY:
+        return None
     if not (is_one_word(text) and has_usable_port(text)):
         return problem
     parts = urlsplit(text)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.config.model import is_of_the_machine
-from agent.doctor.route import Route
+from agent.rules.route import Route
 
 if TYPE_CHECKING:
     from agent.adapters.storage.device_record import DeviceRecord

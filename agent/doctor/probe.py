@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Final
 
-from agent.doctor.route import Proxy, Route
+from agent.rules.route import Proxy, Route
 
 STEP_S: Final = 3.0
 

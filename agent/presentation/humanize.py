@@ -14,6 +14,8 @@ Value = str | bool | int | float | tuple[str, ...]
 
 _BINARY_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _WORDS: Final = re.compile(r"[Ii]pv[46]|[A-Z]?[a-z]+|[0-9]+|[A-Z]+(?![a-z])|[^\W_]+")
+_PERIOD: Final = re.compile(r"(?:24h|7d)$")
+"""The period of a figure, at the end of its key: ``downtimeSeconds24h``."""
 _STEP: Final = 1024
 _LONGEST_S: Final = 1e11  # three thousand years: a longer value is not a duration
 _LARGEST: Final = 1e15
@@ -160,7 +162,8 @@ def label_of(key: str) -> str:
 
 def _split_unit(key: str) -> tuple[str, list[str]]:
     """Return the unit at the end of ``key`` ("" for none) and the words before it."""
-    words = [_decapitalised(word) for word in _WORDS.findall(key.rpartition(".")[2])]
+    leaf = _PERIOD.sub("", key.rpartition(".")[2])
+    words = [_decapitalised(word) for word in _WORDS.findall(leaf)]
     for length in (3, 2, 1):
         unit = " ".join(word.capitalize() for word in words[-length:])
         if len(words) > length and unit in _UNITS:
@@ -184,6 +187,11 @@ def _number(number: float, decimals: int) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: ``1 host``, ``3 hosts``."""
     return f"{count} {noun}{'s'[: count != 1]}"
+
+
+def times(count: int) -> str:
+    """Return how often something happened: ``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
 def with_more(sentence: str, more: int, noun: str) -> str:

@@ -3,16 +3,13 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from agent.adapters.storage.state import StateDirectory
+from agent.rules.connectivity.changes import DISK_FLOOR_BYTES
 from agent.tasks.health_board import HealthBoard
 from agent.wire.vocabulary import Kind
 
 log = logging.getLogger(__name__)
-
-DISK_FLOOR_BYTES: Final = 50 * 2**20
-"""Free space below which scheduled reports are skipped."""
 
 
 @dataclass(slots=True, eq=False)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, Literal
@@ -92,6 +92,8 @@ class Receiver:
     unreadable: int = 0
     for_others: int = 0
     """Number of commands for other bindings. They are normal if devices share an API key."""
+    on_break: Callable[[], None] = lambda: None
+    """Called when the connection of a reply breaks."""
     expired: int = 0
     """Number of requests that had expired before they arrived."""
 
@@ -217,6 +219,7 @@ class Receiver:
 
     def _note_break(self, error: ServiceUnavailable) -> None:
         log.info("the reply of onCommands broke: %s", error)
+        self.on_break()
         self._breaks += 1
         if self._breaks >= BREAKS_REPORTED_FROM:
             self.health.set("stream-broken", str(error))

@@ -4,8 +4,10 @@ import ipaddress
 import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
+from typing import TYPE_CHECKING
 
-from collectors.contract import InterfaceAddress
+if TYPE_CHECKING:  # the idle daemon imports this module, but not the contract
+    from collectors.contract import InterfaceAddress
 
 Network = IPv4Network | IPv6Network
 
@@ -32,6 +34,7 @@ PRINT_PORTS = (IPP_PORT, 9100, 515, *RAW_PRINT_PORTS[1:])
 """Ports for printing, the most useful one first: IPP also identifies the printer."""
 
 _PORT_MAX = 65535
+_MAC_BYTES = 6
 _HEX_PAIR = r"[0-9a-fA-F]{2}"
 _MAC = re.compile(rf"{_HEX_PAIR}([:-]){_HEX_PAIR}(?:\1{_HEX_PAIR}){{4}}")
 _BARE_MAC = re.compile(r"[0-9a-fA-F]{12}")
@@ -91,6 +94,19 @@ def is_private(address: str) -> bool:
     return parsed.is_link_local or parsed in _UNIQUE_LOCAL
 
 
+def mac_text(raw: bytes) -> str | None:
+    """Return six bytes as ``aa:bb:cc:dd:ee:ff``; None for another length or all zeros."""
+    return raw.hex(":") if len(raw) == _MAC_BYTES and any(raw) else None
+
+
+def plain_address(value: str | bytes) -> str | None:
+    """Return an address in its usual text form, or None if ``value`` is not an address."""
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        return None
+
+
 def normal_mac(text: str | None) -> str | None:
     """Return a MAC as ``aa:bb:cc:dd:ee:ff``. ``text`` may have colons, dashes or no separators.
 
@@ -114,7 +130,7 @@ def numeric_order(address: str) -> tuple[int, int, str]:
     return (parsed.version, int(parsed), address)
 
 
-def network_of(address: InterfaceAddress) -> Network:
+def network_of(address: "InterfaceAddress") -> Network:
     """Return the network that an interface's address is in."""
     return ipaddress.ip_network(f"{address.address}/{address.prefix_length}", strict=False)
 

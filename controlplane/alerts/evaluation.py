@@ -15,7 +15,7 @@ from controlplane.devices.liveness import record_service_outage, update_liveness
 from controlplane.devices.locations.locations import LocationKey, schedules, zones
 from controlplane.devices.priority import NOT_ONLINE, OFFLINE, ONLINE, Priority
 from controlplane.settings import HEARTBEAT_S, Settings
-from controlplane.storage.monitoring_tables import MonitoringState
+from controlplane.storage.monitoring_tables import AlertWebhook, MonitoringState
 from controlplane.storage.statements import in_steps
 from controlplane.storage.tables import Device, Report
 
@@ -76,6 +76,7 @@ def _evaluate_locations(
     location_keys = sorted(states.keys() | devices.keys())
     by_location, counts = schedules(session, now, location_keys), _counts(session, location_keys)
     clocks = zones(session, location_keys)
+    with_webhook = set(session.scalars(select(AlertWebhook.organization_id)))
     rules = Rules(
         timedelta(seconds=settings.alert_fire_after_s),
         timedelta(seconds=settings.alert_resolve_after_s),
@@ -101,7 +102,7 @@ def _evaluate_locations(
             offline = len(facts.offline)
             name, detail = _describe(session, transition, known, offline)
             subject = store.Subject(name or location[1], detail, clocks.get(location))
-            has_webhook = settings.notify_url is not None
+            has_webhook = settings.notify_url is not None or location[0] in with_webhook
             store.record_transition(
                 session, location, transition, subject, now, has_webhook=has_webhook
             )

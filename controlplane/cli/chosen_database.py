@@ -89,7 +89,7 @@ def in_database(
         CommandError: The database does not exist or cannot be used.
     """
     if not may_create:
-        _require_database(options.database)
+        require_database(options.database)
     with opened(options.database) as database:
         return database.write(work)
 
@@ -121,7 +121,8 @@ def database_error(error: Exception) -> CommandError:
     return UsageError(f"cannot use the database: {reason}", hint)
 
 
-def _require_database(named: str | None) -> None:
+def require_database(named: str | None) -> None:
+    """Raise UsageError if the chosen SQLite database does not exist."""
     try:
         file = sqlite_file(chosen_database(named).url)
         is_missing = file is not None and not file.exists()

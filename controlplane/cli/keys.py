@@ -29,6 +29,8 @@ from controlplane.storage.tables import ApiKey
 
 LISTED_MAX: Final = 3
 """Number of new locations that are listed by their ids."""
+KNOWN_LISTED_MAX: Final = 10
+"""Number of existing locations that a refusal lists."""
 
 
 def create(options: argparse.Namespace) -> int:
@@ -108,7 +110,7 @@ def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
     def work(session: Session) -> list[str]:
         now, organization = system_clock(), options.organization
         wanted = {each for key in keys for each in key.locations}
-        unknown = unknown_locations(session, organization, wanted)
+        unknown = unknown_locations(session, options, wanted)
         key_store.add_keys(
             session, keys, can_write=options.write, organization_id=organization, now=now
         )
@@ -133,19 +135,39 @@ def key_named(
     return only_match(text, {key.id: key.id for key in matches}, "key", hint, UsageError)
 
 
-def unknown_locations(session: Session, organization: str, ids: Iterable[str]) -> list[str]:
-    """Return the ids that no device, key or setting of the organization uses."""
-    return sorted(set(ids) - known_locations(session, organization).keys())
+def unknown_locations(
+    session: Session, options: argparse.Namespace, ids: Iterable[str]
+) -> list[str]:
+    """Return the ids that no device, key or setting of the organization uses.
+
+    Raises UsageError if there are any and the option ``--new-locations`` is not given.
+    """
+    known = known_locations(session, options.organization)
+    unknown = sorted(set(ids) - known.keys())
+    if unknown and not options.new_locations:
+        are = "locations {} do" if len(unknown) > 1 else "location {} does"
+        names = [f"{each} ({name})" if name else each for each, name in known.items()]
+        raise UsageError(
+            f"the {are.format(shortened(unknown, LISTED_MAX))} not exist",
+            f"Locations: {shortened(names, KNOWN_LISTED_MAX) or 'none'}."
+            " If a location is new, repeat the command with --new-locations.",
+        )
+    return unknown
 
 
 def report_new_locations(ids: Sequence[str]) -> None:
     """Name the new locations on standard error, so that a mistyped id is noticed."""
     if ids:
-        more = f" and {len(ids) - LISTED_MAX} more" if len(ids) > LISTED_MAX else ""
         sys.stderr.write(
-            f"New location{'s'[: len(ids) > 1]}: {', '.join(ids[:LISTED_MAX])}{more}."
+            f"New location{'s'[: len(ids) > 1]}: {shortened(ids, LISTED_MAX)}."
             " `venue-control locations name ID NAME` sets a name.\n"
         )
+
+
+def shortened(values: Sequence[str], most: int) -> str:
+    """Return the first values, and the number of the others."""
+    text = ", ".join(values[:most])
+    return f"{text} and {len(values) - most} more" if len(values) > most else text
 
 
 def require_locations(ids: Sequence[str]) -> None:

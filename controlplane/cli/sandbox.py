@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from controlplane.accounts import key_store
 from controlplane.audit.command_line import note_new_key, note_new_retail_key
-from controlplane.cli.chosen_database import in_database, opened
+from controlplane.cli.chosen_database import in_database, opened, require_database
 from controlplane.client.connection import API_KEY, RETAIL_KEY
 from controlplane.client.errors import CommandError, UsageError
 from controlplane.clock import system_clock
@@ -106,6 +106,7 @@ def _make_keys(session: Session, organization_id: str, now: datetime) -> _Keys:
 
 def run(options: argparse.Namespace) -> int:
     """Generate sales until Ctrl-C. A service with the same database shows the new sales."""
+    require_database(options.database)
     with opened(options.database) as database, _as_command_errors():
         plan = database.read(lambda session: stored_plan(session, options.organization))
         generator, venues = database.read(lambda session: stored_generator(session, plan))
@@ -124,6 +125,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
+    require_database(options.database)
     with opened(options.database) as database, _file(options.file, "w") as out:
 
         def work(session: Session) -> None:
@@ -145,7 +147,7 @@ def import_file(options: argparse.Namespace) -> int:
 
 def rebuild_all(options: argparse.Namespace) -> int:
     """Recalculate all sums. Returns 1 if a stored sum was wrong, otherwise 0."""
-    wrong = in_database(options, rebuild, may_create=True)
+    wrong = in_database(options, rebuild)
     for table, count in wrong.items():
         print(f"{table}: {count} wrong")
     return int(any(wrong.values()))

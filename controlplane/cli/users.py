@@ -47,7 +47,7 @@ def add(options: argparse.Namespace) -> int:
     password_hash = "" if options.known else new_password(options)
 
     def work(session: Session) -> list[str]:
-        unknown = unknown_locations(session, options.organization, options.location)
+        unknown = unknown_locations(session, options, options.location)
         user = _known_user(session, options) or users.add_user(
             session, email=email, name=name, password_hash=password_hash, now=system_clock()
         )
@@ -68,13 +68,16 @@ def role(options: argparse.Namespace) -> int:
 
     def work(session: Session) -> tuple[list[str], list[str]]:
         member = _member(session, options)
+        unknown = unknown_locations(
+            session, options, set(options.location).difference(member.locations)
+        )
         locations = options.location or ([] if options.every_location else member.locations)
         before = granted(member.role, member.locations)
         user = session.get_one(User, member.user_id)
         _set_membership(session, options, user, locations)
         after = granted(options.role, locations)
         _note(session, options, "member.change", user, f"{before} → {after}")
-        return list(locations), unknown_locations(session, options.organization, options.location)
+        return list(locations), unknown
 
     locations, unknown = in_database(options, work)
     _print_role(options, locations)

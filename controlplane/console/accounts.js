@@ -3,7 +3,7 @@
 import { FILTERS, fetchAudit, showAudit } from "./audit.js";
 import { fetchMembers, showMembers } from "./members.js";
 import { fetchAddDevice, reloadMs, showAddDevice } from "./add_device.js";
-import { fetchLocations, showLocations } from "./locations.js";
+import { fetchLocationsPage, showLocations } from "./locations.js";
 import { fetchProfile, showProfile } from "./profile.js";
 import { fetchSupport, showSupport } from "./support.js";
 
@@ -17,7 +17,7 @@ export function accountViews(hooks) {
   return {
     profile: { load: fetchProfile, show: (data, view) => showProfile(data, view, hooks), title: () => "Your profile", rows },
     members: { load: fetchMembers, show: (data, view) => showMembers(data, view, hooks), title: () => "Members", rows },
-    locations: { load: fetchLocations, show: (data, view) => showLocations(data, view, hooks), title: () => "Locations", rows },
+    locations: { load: fetchLocationsPage, show: (data, view) => showLocations(data, view, hooks), title: () => "Locations", rows },
     "add-device": { load: fetchAddDevice, show: (data, view) => showAddDevice(data, view, hooks), title: () => "Add a device", rows, get reloadMs() { return reloadMs(); } },
     audit: { load: (route) => fetchAudit(route, hooks.pages()), show: (data, view) => showAudit(data, view, hooks), title: () => "Audit log", rows },
     support: { load: fetchSupport, show: (data, view) => showSupport(data, view, hooks), title: () => "Support", rows },

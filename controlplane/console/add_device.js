@@ -13,28 +13,29 @@ const NEW = "+";
 const LOOPBACK = ["127.0.0.1", "[::1]", "localhost"];
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const install = (program, options) => `sudo ${program} service install ${options} --api-key-file -`;
-// `before` is what the user does first. `command` gets the options of `service install` and the key.
+// `before` is what the user does first. `command` gets the options of `service install`. It has no secret, because
+// shells store commands in their history. The program prompts for the key.
 const SYSTEMS = {
   debian: {
     name: "Debian or Ubuntu",
     before: "Copy the agent's package (venue-agent_…_amd64.deb) to the device. Open a terminal in its folder and run:",
-    command: (options, key) => `sudo apt-get install --yes ./venue-agent_*.deb && echo ${key} | ${install("venue-agent", options)}`,
+    command: (options) => `sudo apt-get install --yes ./venue-agent_*.deb && ${install("venue-agent", options)}`,
   },
   linux: {
     name: "Another Linux with systemd",
     before: "Copy the agent's wheel (venue_agent-….whl) to the device. Open a terminal in its folder and run:",
-    command: (options, key) => "sudo python3 -m venv /opt/venue-agent && sudo /opt/venue-agent/bin/pip install ./venue_agent-*.whl"
-      + ` && echo ${key} | ${install("/opt/venue-agent/bin/venue-agent", options)}`,
+    command: (options) => "sudo python3 -m venv /opt/venue-agent && sudo /opt/venue-agent/bin/pip install ./venue_agent-*.whl"
+      + ` && ${install("/opt/venue-agent/bin/venue-agent", options)}`,
   },
   macos: {
     name: "macOS",
     before: "Copy the agent's package (venue-agent-….pkg) to the device. Open a terminal in its folder and run:",
-    command: (options, key) => `sudo installer -pkg ./venue-agent-*.pkg -target / && echo ${key} | ${install("/usr/local/bin/venue-agent", options)}`,
+    command: (options) => `sudo installer -pkg ./venue-agent-*.pkg -target / && ${install("/usr/local/bin/venue-agent", options)}`,
   },
   windows: {
     name: "Windows",
     before: "Unpack the agent's zip file to C:\\Program Files\\venue-agent. Open PowerShell as administrator and run:",
-    command: (options, key) => `'${key}' | & 'C:\\Program Files\\venue-agent\\venue-agent.exe' service install ${options} --api-key-file -`,
+    command: (options) => `& 'C:\\Program Files\\venue-agent\\venue-agent.exe' service install ${options} --api-key-file -`,
     quoted: (text) => `'${text.replaceAll("'", "''")}'`,
   },
 };
@@ -113,7 +114,7 @@ async function create(event, hooks) {
     const options = `--base-url ${location.origin} --location ${(system.quoted || quoted)(locationId)}`;
     made = { key, devices: [], isRevoked: false };
     const place = form.elements.location.selectedOptions[0].textContent;
-    replace(at("command-box"), ...command(system, system.command(options, secret), place));
+    replace(at("command-box"), ...command(system, system.command(options), secret, place));
     at("command-step").hidden = at("arrival-step").hidden = false;
     replace(at("arrival"), ...arrival());
     at("copy-command").focus();
@@ -136,15 +137,20 @@ async function addLocation(form, { name, zone }) {
   return locationId;
 }
 
-function command({ before }, text, place) {
+function command({ before }, text, secret, place) {
   const status = element("span", { role: "status", class: "sub" });
+  const keyStatus = element("span", { role: "status", class: "sub" });
   const code = element("code", { id: "command", tabindex: "0" }, text);
+  const key = element("input", { id: "new-secret", class: "mono", readonly: true, value: secret, autocomplete: "off", "aria-label": "API key" });
   const isLocal = LOOPBACK.includes(location.hostname);
   return [
     element("p", {}, before),
     element("div", { class: "command" }, code,
       element("button", { type: "button", id: "copy-command", onclick: () => copyText(text, code, status) }, "Copy")), status,
-    element("p", { class: "sub" }, `The command contains an API key for ${place}. The key expires if no device uses it within an hour. It belongs to you, and ends with your membership.`),
+    element("p", {}, "The command prompts for the API key. Paste this key, and press Enter:"),
+    element("div", { class: "secret" }, key,
+      element("button", { type: "button", id: "copy-key", onclick: () => copyText(secret, key, keyStatus) }, "Copy the key")), keyStatus,
+    element("p", { class: "sub" }, `The key is for ${place}. It expires if no device uses it within an hour. It belongs to you, and ends with your membership.`),
     isLocal ? element("p", { class: "sub" }, `The address ${location.origin} works on this machine only.`) : null,
   ].filter(Boolean);
 }

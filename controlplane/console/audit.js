@@ -8,7 +8,7 @@ const PAGES_MAX = 100;
 const AREAS = [
   ["", "Everything"], ["session", "Sign-ins"], ["member", "Members"], ["invitation", "Invitations"], ["password", "Passwords"],
   ["key", "API keys"], ["retail_key", "Retail keys"], ["request", "Requests"], ["pending_request", "Pending requests"],
-  ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"],
+  ["device", "Devices"], ["location", "Locations"], ["maintenance", "Maintenance"], ["organization", "Organization"], ["alert_webhook", "Alerts"],
   ["grant", "Program access"], ["support", "Support"],
 ];
 const WORDS = {
@@ -20,6 +20,7 @@ const WORDS = {
   "session.sign_in": "signed in", "session.sign_out": "signed out", "session.end": "ended a session", "session.choose_organization": "switched from another organization",
   "location.hours": "set the opening hours of", "location.name": "named the location", "organization.name": "named the organization",
   "maintenance.add": "started maintenance at", "maintenance.end": "ended maintenance at",
+  "alert_webhook.set": "set the webhook for alerts of", "alert_webhook.remove": "removed the webhook for alerts of",
   "grant.create": "granted access to", "grant.end": "ended the access of",
   "support.confirm": "linked with support:", "support.disconnect": "unlinked from support:",
 };

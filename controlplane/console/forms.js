@@ -54,7 +54,8 @@ export function openForm({ title, text, fields, action }, act, left) {
   form.querySelector("input, select, textarea")?.focus();
 }
 
-export function fieldOf({ name, label, type = "text", value = "", options, hint, ...others }) {
+// `suggest` returns suggestions for the text of the field.
+export function fieldOf({ name, label, type = "text", value = "", options, hint, suggest, ...others }) {
   const id = `form-${name}`;
   const described = hint ? { "aria-describedby": `${id}-hint` } : {};
   const attributes = { id, name, ...described, ...others };
@@ -63,8 +64,23 @@ export function fieldOf({ name, label, type = "text", value = "", options, hint,
     : type === "lines" ? element("textarea", { rows: 2, spellcheck: "false", ...attributes }, value)
       : element("input", { type, value, ...attributes });
   return element("div", { class: "asked" },
-    element("label", { for: id }, label), field,
+    element("label", { for: id }, label), field, suggest ? suggestions(field, suggest) : null,
     hint ? element("p", { class: "sub", id: `${id}-hint` }, hint) : null);
+}
+
+// A list of suggestions. While the user types, only the newest reply fills the list.
+function suggestions(field, suggest) {
+  const list = element("datalist", { id: `${field.id}-list` });
+  let newest = 0;
+  const update = async () => {
+    const call = newest += 1;
+    const values = await suggest(field.value.trim()).catch(() => []);
+    if (call === newest) list.replaceChildren(...values.map((value) => element("option", { value })));
+  };
+  field.setAttribute("list", list.id);
+  field.addEventListener("input", update);
+  field.addEventListener("focus", update, { once: true });
+  return list;
 }
 
 function choices(id, { name, label, value, options, hint }) {

@@ -1,13 +1,21 @@
-// The locations of an organization: names, time zones, opening hours and maintenance windows.
+// The locations of an organization: names, time zones, opening hours, maintenance windows and alerts.
 
 import { callConsole } from "./facade.js";
 import { element, plural, replace } from "./elements.js";
-import { openConfirmation, openForm } from "./forms.js";
+import { openConfirmation, openForm, showSecret } from "./forms.js";
+import { owns } from "./signing_in.js";
 
 const at = (id) => document.getElementById(id);
 const ALWAYS = "Always open";
+const SUGGESTED_MAX = 50;
 
 export const fetchLocations = () => callConsole("locations");
+
+// `webhook` is null unless the user may change the webhook for alerts.
+export async function fetchLocationsPage() {
+  const [data, webhook] = await Promise.all([fetchLocations(), owns() ? callConsole("alert-webhook") : null]);
+  return { ...data, webhook };
+}
 
 // Returns the names of locations by id, for forms and lists.
 export async function fetchLocationNames() {
@@ -32,10 +40,45 @@ export function showLocations(data, view, hooks) {
   replace(at("location-rows"), data.locations.length
     ? element("ul", { class: "cards people", id: "location-list" }, ...data.locations.map((each) => row(each, data, hooks)))
     : element("p", { class: "empty" }, "There are no locations yet."));
-  replace(at("alert-route"), element("h2", {}, "Alerts"),
-    data.alertsTo
-      ? element("p", { class: "empty" }, `Alerts are sent to ${data.alertsTo}. The operator of the service sets this address.`)
-      : element("p", { class: "empty" }, "No alerts are sent. The operator of the service can set an address: ", element("code", {}, "serve\u00a0--notify-url"), "."));
+  replace(at("alert-route"), ...alerts(data, hooks));
+}
+
+function alerts({ alertsTo, webhook }, hooks) {
+  const host = webhook?.host;
+  const texts = {
+    organization: `Alerts are sent to ${host || "the webhook of your organization"}.`,
+    operator: "Alerts are sent to the operator of the service.",
+  };
+  const change = webhook ? "" : " Owners of the organization can set a webhook.";
+  return [
+    element("div", { class: "heading" }, element("h2", {}, "Alerts"),
+      webhook ? element("div", { class: "acts" },
+        element("button", { type: "button", id: "set-webhook", onclick: () => setWebhook(hooks) }, host ? "Change the webhook" : "Set a webhook"),
+        host ? element("button", { type: "button", class: "danger", id: "remove-webhook", onclick: () => removeWebhook(host, hooks) }, "Remove") : null) : null),
+    element("p", { class: "empty" }, texts[alertsTo] || `No alerts are sent.${change}`),
+  ];
+}
+
+function setWebhook(hooks) {
+  openForm({
+    title: "Webhook for alerts", action: "Save",
+    text: "The service sends each alert of your organization to this address, for example to a chat channel or an incident tool.",
+    fields: [{ name: "url", label: "Address", type: "url", required: true, maxlength: 2048, placeholder: "https://", autocomplete: "off", spellcheck: "false", hint: "An https address on the public internet. It replaces the current webhook." }],
+  }, async ({ url }) => {
+    const { host, secret } = await callConsole("alert-webhook/set", { url });
+    hooks.refresh();
+    return () => showSecret({
+      title: "The secret of the webhook", value: secret,
+      text: `${host} can verify with this secret that an alert comes from this service. A chat does not need it. Copy the secret now: no other page has it.`,
+    });
+  }, hooks.sessionEnded);
+}
+
+function removeWebhook(host, hooks) {
+  openConfirmation({
+    title: "Remove the webhook?", keep: "Keep", action: "Remove",
+    text: `Alerts are no longer sent to ${host}.`,
+  }, () => hooks.attempt(() => callConsole("alert-webhook/remove")));
 }
 
 function row(each, { canWrite }, hooks) {
@@ -108,23 +151,33 @@ function editHours({ locationId, name, timeZone, openingHours }, hooks) {
   }, hooks.sessionEnded);
 }
 
-async function startMaintenance({ locationId, name, timeZone }, hooks) {
-  await hooks.attempt(async () => {
-    const { devices } = await callConsole("overview", { location: locationId, size: 200 });
-    openForm({
-      title: `Maintenance of ${name || locationId}`, action: "Start",
-      text: `Until the maintenance ends, offline devices cause no alert. Times are in the location's time zone, ${timeZone || "UTC"}.`,
-      fields: [
-        { name: "device", label: "For", options: [["", "The whole location"], ...devices.map(({ device }) => [device.instanceId, device.legacyInstallId])] },
-        { name: "since", label: "From", type: "datetime-local", hint: "Empty means now." },
-        { name: "until", label: "Until", type: "datetime-local", required: true },
-        { name: "reason", label: "Reason", maxlength: 128, autocomplete: "off" },
-      ],
-    }, async ({ device, since, until, reason }) => {
-      await callConsole("locations/maintenance", { locationId, instanceId: device || null, since: since || null, until, reason });
-      hooks.refresh();
-    }, hooks.sessionEnded);
-  });
+function startMaintenance({ locationId, name, timeZone }, hooks) {
+  const find = (text) => findDevices(locationId, text);
+  openForm({
+    title: `Maintenance of ${name || locationId}`, action: "Start",
+    text: `Until the maintenance ends, offline devices cause no alert. Times are in the location's time zone, ${timeZone || "UTC"}.`,
+    fields: [
+      { name: "device", label: "Device", maxlength: 128, autocomplete: "off", spellcheck: "false", hint: "Empty means the whole location.", suggest: async (text) => [...(await find(text)).keys()] },
+      { name: "since", label: "From", type: "datetime-local", hint: "Empty means now." },
+      { name: "until", label: "Until", type: "datetime-local", required: true },
+      { name: "reason", label: "Reason", maxlength: 128, autocomplete: "off" },
+    ],
+  }, async ({ device, since, until, reason }) => {
+    const named = device.trim();
+    const instanceId = named ? (await find(named)).get(named) : null;
+    if (instanceId === undefined) throw new Error(`There is no device ${named} at this location. Choose one of the list.`);
+    await callConsole("locations/maintenance", { locationId, instanceId, since: since || null, until, reason });
+    hooks.refresh();
+  }, hooks.sessionEnded);
+}
+
+// Returns the ids of devices by name. If two devices have the same name, the names include the ids.
+async function findDevices(locationId, text) {
+  const named = text.replace(/ \([0-9a-f-]{36}\)$/, "");
+  const { devices } = await callConsole("overview", { location: locationId, size: SUGGESTED_MAX, ...(named && { search: named }) });
+  const all = devices.map(({ device }) => device);
+  const isTwice = ({ legacyInstallId }) => all.filter((each) => each.legacyInstallId === legacyInstallId).length > 1;
+  return new Map(all.map((each) => [isTwice(each) ? `${each.legacyInstallId} (${each.instanceId})` : each.legacyInstallId, each.instanceId]));
 }
 
 function endMaintenance(window, { locationId, name }, what, hooks) {

@@ -43,6 +43,8 @@ Operation = Literal[
     "organization.name",
     "maintenance.add",
     "maintenance.end",
+    "alert_webhook.set",
+    "alert_webhook.remove",
     "grant.create",
     "grant.end",
     "support.confirm",

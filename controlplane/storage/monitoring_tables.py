@@ -163,6 +163,19 @@ class AlertNotification(Base):
     updated_at: Mapped[datetime]
 
 
+class AlertWebhook(Base):
+    """The webhook for the alert notifications of one organization.
+
+    It replaces the webhook of the operator. ``secret`` signs the notifications
+    (`web.webhooks.alerts.read_secret`).
+    """
+
+    __tablename__ = "alert_webhooks"
+    organization_id: Mapped[str] = mapped_column(primary_key=True)
+    url: Mapped[str]
+    secret: Mapped[str]
+
+
 class PendingRequest(Base):
     """A request that waits until its device is online (`controlplane.pending_requests`).
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
+import httpx2
 from sqlalchemy.orm import Session
 
 from agent.wire.sd_notify import Notifier
@@ -22,10 +23,10 @@ from controlplane.operation.permissions import versions
 from controlplane.pending_requests.dispatch import DispatchResult, dispatch_due, has_due
 from controlplane.remote_control.report_volume import delete_old_volumes
 from controlplane.remote_control.retention import delete_old, sweep
-from controlplane.settings import Settings
 from controlplane.storage.notifications import listen, publish
 from controlplane.web.core import Core
 from controlplane.web.webhooks.alerts import AlertOutbox
+from controlplane.web.webhooks.public_addresses import public_client
 from controlplane.web.webhooks.sending import Outbox, send_due, webhook_client
 from controlplane.web.webhooks.tracker import Tracker
 
@@ -62,8 +63,7 @@ async def background(core: Core) -> AsyncIterator[None]:
         if core.postgresql is not None:
             listener = listen(core.postgresql, core.name, core.feeds.notify)
             tasks.append(asyncio.create_task(listener, name="notifications"))
-        for outbox in _outboxes(core.settings):
-            tasks.append(await _start_outbox(core, stack, outbox))
+        tasks += await _start_outboxes(core, stack)
         try:
             yield
         finally:
@@ -84,19 +84,22 @@ def _start_retention(core: Core) -> Iterator[asyncio.Task[None]]:
         yield _start("retention", RETENTION_EVERY_S, partial(_delete_old, *reports))
 
 
-def _outboxes(settings: Settings) -> Iterator[Outbox]:
-    if settings.tracker_url is not None:
-        yield Tracker(settings)
-    if settings.notify_url is not None:
-        yield AlertOutbox(settings)
-
-
-async def _start_outbox(core: Core, stack: AsyncExitStack, outbox: Outbox) -> asyncio.Task[None]:
-    client = await stack.enter_async_context(
-        webhook_client(outbox.url, core.settings.tracker_timeout_s)
-    )
-    interval_s = core.settings.tracker_interval_s
-    return _start(outbox.name, interval_s, lambda: send_due(core, client, outbox))
+async def _start_outboxes(core: Core, stack: AsyncExitStack) -> list[asyncio.Task[None]]:
+    settings, tasks = core.settings, []
+    of_operator: list[tuple[str | None, Outbox]] = [
+        (settings.tracker_url, Tracker(settings)),
+        (settings.notify_url, AlertOutbox(settings)),
+    ]
+    for url, outbox in of_operator:
+        if url is None:
+            continue
+        client = await stack.enter_async_context(webhook_client(url, settings.tracker_timeout_s))
+        send = partial(send_due, core, client, outbox)
+        tasks.append(_start(outbox.name, settings.tracker_interval_s, send))
+    public = await stack.enter_async_context(public_client(settings.tracker_timeout_s))
+    send_own = partial(send_to_organizations, core, public)
+    tasks.append(_start("organizations' webhooks", settings.tracker_interval_s, send_own))
+    return tasks
 
 
 def _start(
@@ -204,6 +207,17 @@ async def _forget_old(core: Core) -> None:
     now = core.clock()
     await core.write(lambda session: delete_old_monitoring(session, now))
     await core.write(lambda session: delete_old_volumes(session, now))
+
+
+async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
+    """Send the due alert notifications of organizations that have their own webhook.
+
+    Returns the number of attempts.
+    """
+    outbox, now = AlertOutbox(core.settings, is_of_organizations=True), core.clock()
+    if not await core.read(lambda session: outbox.has_due(session, now)):
+        return 0
+    return await send_due(core, client, outbox)
 
 
 async def _summarize_old_reports(core: Core) -> None:

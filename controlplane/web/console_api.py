@@ -14,6 +14,7 @@ from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import venue_list
+from controlplane.devices.locations.alert_webhook import alert_webhook_operations
 from controlplane.devices.locations.operations import location_operations
 from controlplane.devices.overview.console_feeds import ConsoleStream
 from controlplane.devices.overview.device import device
@@ -49,6 +50,7 @@ def console_api_routes(core: Core) -> list[Route]:
         *member_operations(),
         *audit_operations(),
         *location_operations(),
+        *alert_webhook_operations(),
     )
     return [
         *(Route(each.path, Endpoint(core, each)) for each in operations),

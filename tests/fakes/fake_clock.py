@@ -19,6 +19,7 @@ class FakeClock:
 
     def __init__(self, limit_s: float = 7 * 86_400.0) -> None:
         self.elapsed_s = 0.0
+        self.asleep_s = 0.0
         self.limit_s = limit_s
         self.slept: list[float] = []
         self.is_at_limit = asyncio.Event()
@@ -31,6 +32,9 @@ class FakeClock:
 
     def monotonic(self) -> float:
         return 1000.0 + self.elapsed_s
+
+    def slept_s(self) -> float:
+        return self.asleep_s
 
     def advance(self, seconds: float) -> None:
         """Advance the time at once, as a long call does."""

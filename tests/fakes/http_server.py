@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -48,10 +49,12 @@ class Connections:
         self._closing = True
         self.made = 0
 
-    async def listen(self, port: int = 0) -> int:
-        """Listen on loopback, and return the port."""
+    async def listen(
+        self, port: int = 0, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+    ) -> int:
+        """Listen on loopback or another address, and return the port."""
         self._closing = False
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", port)
+        self._server = await asyncio.start_server(self._connected, host, port, ssl=tls)
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
@@ -111,6 +114,10 @@ class HttpServer:
 
     async def __aexit__(self, *_: object) -> None:
         await self._connections.close()
+
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext) -> None:
+        """Serve at another address, with TLS, until this process ends."""
+        await self._connections.listen(port, host=host, tls=tls)
 
     async def _serve(self, reader: Reader, writer: Writer) -> None:
         try:

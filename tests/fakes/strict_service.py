@@ -7,6 +7,7 @@ records the device's actions in order.
 
 import asyncio
 import json
+import ssl
 import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -75,6 +76,10 @@ class StrictService:
 
     async def __aexit__(self, *error: object) -> None:
         await self._server.__aexit__(*error)
+
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext) -> None:
+        """Serve at another address than loopback, with TLS, until this process ends."""
+        await self._server.listen(host, port, tls)
 
     async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:
         """Wait until an action of the device makes ``condition`` true.

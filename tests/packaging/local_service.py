@@ -99,9 +99,9 @@ def _address(output: str) -> str | None:
 
 
 def _make_key(database: str) -> str:
-    words = ("keys", "create", "--write", "--location", LOCATION, "--database", database)
+    words = ("keys", "create", "--write", "--location", LOCATION, "--new-locations")
     made = subprocess.run(
-        (sys.executable, "-m", "controlplane", *words),
+        (sys.executable, "-m", "controlplane", *words, "--database", database),
         capture_output=True,
         text=True,
         check=True,

@@ -145,6 +145,7 @@ ALONE: Final = Story(
         agent("collect network --config agent.toml", output="Interfaces"),
         agent("status --config agent.toml", 2),
         agent("history --config agent.toml", output="no requests yet"),
+        agent("timeline --config agent.toml", output="Nothing is recorded yet"),
         agent("check till --config agent.toml", 1, "this machine has no printer 'till'"),
         agent("check till --config agent.toml --json", 1, "this machine has no printer"),
         agent("printers --config agent.toml", output="no report has found a printer"),
@@ -222,6 +223,8 @@ VENUE: Final = Story(
         agent("status --config agent.toml --json", output="{device}"),
         agent("history --config agent.toml --limit 2 --json", output="submitted"),
         agent("history {first} --config agent.toml --html history.html", writes="history.html"),
+        agent("timeline --config agent.toml --days 2", output="since"),
+        agent("timeline --config agent.toml --hours 3 --json", output='"hours"'),
         agent("printers --config agent.toml"),
         agent("doctor --config agent.toml --all --bundle whole.zip", 0, "the service answers",
               writes="whole.zip"),
@@ -298,15 +301,16 @@ ACCOUNTS: Final = Story(
                 f" --password-file password --location-name Quay --location loc-0001"
                 f" --zone Europe/Riga --organization org-0003 {DB}", output="vck_"),
         control(f"keys create --location loc-0001 --organization org-0001 --count 2"
-                f" --locations-file locations --out keys {DB}", writes="keys/manifest.csv"),
+                f" --locations-file locations --new-locations --out keys {DB}",
+                writes="keys/manifest.csv"),
         control(f"keys create --write --name old {DB}"),
         control(f"keys list {DB}", output="old"),
         control(f"keys revoke old {DB}", output="revoked"),
         control(f"users add --name Ada --role owner --location loc-0001 --password-file password"
-                f" ada@example.com --organization org-0001 {DB}"),
+                f" --new-locations ada@example.com --organization org-0001 {DB}"),
         control(f"users add ada@example.com --known --role viewer --organization org-0002 {DB}"),
-        control(f"users role ada@example.com viewer --location loc-0002 --organization org-0001"
-                f" {DB}"),
+        control(f"users role ada@example.com viewer --location loc-0002 --new-locations"
+                f" --organization org-0001 {DB}"),
         control(f"users role ada@example.com manager --every-location {DB}"),
         control(f"users password --password-file password ada@example.com {DB}"),
         control(f"users list --organization org-0001 {DB}", output="ada@example.com"),

@@ -11,9 +11,10 @@ import pytest
 
 from agent.adapters.collector_process import CollectorProcess
 from agent.adapters.storage.state import QUARANTINE_MAX_BYTES, QUARANTINE_MAX_FILES, StateDirectory
+from agent.rules.connectivity.changes import DISK_FLOOR_BYTES
 from agent.rules.lifecycle import State
 from agent.tasks import receive
-from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
+from agent.tasks.disk_floor import DiskFloor
 from agent.tasks.health_board import HealthBoard
 from agent.wire.vocabulary import Kind
 from collectors.bounds import MEMORY_MAX_BYTES, NICENESS

@@ -3,6 +3,7 @@
 An existing configuration is never overwritten.
 """
 
+import getpass
 import json
 import os
 import sys
@@ -101,12 +102,22 @@ def _key(file: Path | None) -> str | None:
         return None
     try:
         if str(file) == STDIN:
-            key = checked_key(sys.stdin.readline(MAX_KEY_LENGTH + 2), "standard input")
+            key = checked_key(_read_stdin(), "standard input")
         else:
             key = ApiKeySource(file, None).read()
     except CredentialRefused as error:
         raise ConfigError((str(error),)) from None
     return key + "\n"
+
+
+def _read_stdin() -> str:
+    """Return the first line. On a terminal, prompt for it and do not show it."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline(MAX_KEY_LENGTH + 2)
+    try:
+        return getpass.getpass("API key (not shown): ")
+    except EOFError:
+        return ""
 
 
 def _read(path: Path) -> str | None:

@@ -11,7 +11,7 @@ import contextlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal, TypeVar
 from uuid import UUID
@@ -186,9 +186,26 @@ class Database:
         self._state.quarantine(f"{name}-row.json", json.dumps(dict(row), default=repr).encode())
         with self.transaction(Failpoint.ROW_SET_ASIDE) as connection:
             connection.execute(f"DELETE FROM {table} WHERE {key} IS ?", (row[key],))  # noqa: S608
-        self.count("rows_quarantined")
-        self.on_row_quarantined()
+        self._note_quarantined(1)
         return None
+
+    def quarantine_tables(self, name: str, tables: Sequence[str], failpoint: Failpoint) -> None:
+        """Copy the rows of tables to the quarantine, and drop the tables."""
+        known = {row[0] for row in self.query("SELECT name FROM sqlite_schema")}
+        present = [each for each in tables if each in known]
+        rows = {
+            each: [tuple(row) for row in self.query(f"SELECT * FROM {each}")]  # noqa: S608
+            for each in present
+        }
+        self._state.quarantine(name, json.dumps(rows, default=repr).encode())
+        with self.transaction(failpoint) as connection:
+            for each in present:
+                connection.execute(f"DROP TABLE {each}")
+        self._note_quarantined(sum(map(len, rows.values())))
+
+    def _note_quarantined(self, rows: int) -> None:
+        self.count("rows_quarantined", rows)
+        self.on_row_quarantined()
 
     def count(self, name: str, by: int = 1) -> None:
         """Add ``by`` to the persistent counter ``name``."""

@@ -4,6 +4,7 @@ from typing import Final
 
 from agent.presentation.findings.connectivity import CONNECTIVITY_RULES
 from agent.presentation.findings.disks import DISK_RULES
+from agent.presentation.findings.history import HISTORY_RULES
 from agent.presentation.findings.kiosk import KIOSK_RULES
 from agent.presentation.findings.local_network import LOCAL_NETWORK_RULES
 from agent.presentation.findings.machine import MACHINE_RULES
@@ -24,6 +25,7 @@ APPLICATION_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     *WATCHED_SNAPSHOT_RULES,
     *KIOSK_RULES,
     *CONNECTIVITY_RULES,
+    *HISTORY_RULES,
     *DISK_RULES,
     *MACHINE_RULES,
 )

@@ -8,15 +8,14 @@ from agent.presentation.findings.rule import NoteRule, ProblemRule, Rule, Values
 from agent.presentation.printer_status import Status, described_name, status_of
 from agent.wire.payloads.network import NetworkPayload, Printer
 
-_QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) (?:reports|says): ([^;]+)")
-"""A message of the printer or the spooler. Reports of older agents have "says" for "reports"."""
+_QUOTED: Final = re.compile(r"\b[Tt]he (?:printer|spooler) reports: ([^;]+)")
+"""A message of the printer or the spooler."""
 _HARMLESS: Final = re.compile(
     r"low on |asked to |holds new jobs|.* nearly |wifi not configured|cups (?:waiting|ipp) "
 )
 """Messages of a printer that works: low supplies, its unused Wi-Fi, the work of CUPS."""
 _STOPPED: Final = (
     "the printer reports that it is stopped",
-    "the printer says that it is stopped",  # in reports of older agents
     "its queue is stopped on this machine",
 )
 

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from agent.presentation import application_rows, network_rows
 from agent.presentation.changes.change import Changes
+from agent.presentation.connectivity.view import connection_view, hour_tooltip
 from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.humanize import format_timestamp
@@ -79,6 +80,8 @@ def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
     return {
         "headline": headline_of(payload),
+        "connection": connection_view(payload),
+        "tooltip": hour_tooltip,
         "groups": application_rows.snapshot_groups(payload),
         "things": application_rows.thing_groups(payload),
         "absences": application_rows.absence_rows(payload),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from agent.config.model import LocalConfig, Printer
+from agent.config.model import SYSTEM_PROXY, LocalConfig, Printer
 from agent.redaction.userinfo import address_of
 from agent.wire.vocabulary import Kind
 from collectors.contract import ApplicationJob, ConfiguredPrinter, Job, NetworkJob, WatchedDevice
@@ -25,6 +25,7 @@ def application_job(config: LocalConfig) -> ApplicationJob:
         watch_processes=config.application.watch_processes,
         kiosk_debug_url=config.application.kiosk_debug_url,
         service_url="" if config.service is None else config.service.base_url,
+        has_proxy=config.service is not None and config.service.proxy not in {"", SYSTEM_PROXY},
         devices=_devices(config),
         exclude=config.network.exclude,
         device_only=config.network.device_only,

@@ -18,6 +18,8 @@ from agent.wire.payloads.network import NetworkPayload
 LAST_TIER: Final = 7
 """Tier 0 is the whole report. The last tier is a failed report without a payload."""
 
+_HOURS: Final = "history.hours"
+"""The largest field of the connectivity record. It is dropped first."""
 _ENDPOINTS_KEPT: Final = {1: 256, 2: 128, 3: 32, 4: 16, 5: 4, 6: 0}
 _HOSTS_KEPT: Final = {1: 512, 2: 128}
 _PRINTERS_KEPT: Final = {4: 16, 5: 8, 6: 2}
@@ -115,15 +117,17 @@ def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
 
 def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPayload:
     snapshot = payload.snapshot
-    dropped = [f"{len(snapshot.peripherals)} peripherals"]
+    fields = tuple(f for f in snapshot.fields if f.key != _HOURS)
+    dropped = [_HOURS] if len(fields) < len(snapshot.fields) else []
+    dropped.append(f"{len(snapshot.peripherals)} peripherals")
     browser_fields = payload.browser_fields
-    update: dict[str, Any] = {"peripherals": (), "truncated": True}
+    update: dict[str, Any] = {"fields": fields, "peripherals": (), "truncated": True}
     if tier >= 2:
         dropped.append(f"{len(snapshot.interfaces)} interfaces")
         update["interfaces"] = ()
     if tier >= 3:
-        available = tuple(f for f in snapshot.fields if f.status == "available")
-        dropped.append(f"{len(snapshot.fields) - len(available)} unavailable fields")
+        available = tuple(f for f in fields if f.status == "available")
+        dropped.append(f"{len(fields) - len(available)} unavailable fields")
         update["fields"] = available[: _FIELDS_KEPT.get(tier)]
         dropped += _counted((len(available) - len(update["fields"]), "other fields"))
     if tier >= 4:

@@ -28,7 +28,13 @@ from typing import Final, Literal, TypeVar
 
 from agent.adapters.clock import Clock
 from agent.config.credential import ApiKeySource
-from agent.errors import CredentialRefused, ServiceError, ServiceUnavailable, Throttled
+from agent.errors import (
+    WITHOUT_CONTACT,
+    CredentialRefused,
+    ServiceError,
+    ServiceUnavailable,
+    Throttled,
+)
 from agent.rules import retry
 from agent.rules.health import CONDITIONS
 from agent.tasks.health_board import HealthBoard
@@ -57,11 +63,6 @@ call has reached the service."""
 PARTLY_FAILING_FROM: Final = 3
 """Number of failures of one operation that sets the condition ``partly-failing``, if other
 operations succeed."""
-
-WITHOUT_CONTACT: Final = frozenset(
-    {"name-resolution", "connection-refused", "connection-lost", "timeout", "tls"}
-)
-"""Causes of ServiceUnavailable without any reply. All other causes mean that there was a reply."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,6 +104,8 @@ class CircuitBreaker:
     _shared: _Breaker = field(default_factory=_Breaker)
     _of: defaultdict[Operation, _Breaker] = field(default_factory=lambda: defaultdict(_Breaker))
     _answers: int = 0
+    on_attempt: Callable[[Operation, ServiceError | None, float], None] = lambda *_: None
+    """Called after each attempt with its error, or None, and its duration in seconds."""
     reconnect_over_s: float = 0.0
     """Time over which the devices spread their calls after an outage, in seconds."""
     _contact: asyncio.Event = field(default_factory=asyncio.Event)
@@ -198,14 +201,17 @@ class CircuitBreaker:
 
     async def _attempt(self, operation: Operation, ask: Callable[[], Awaitable[Answer]]) -> Answer:
         before = (self._shared.generation, self._of[operation].generation)
+        began_s = self.clock.monotonic()
         try:
             answer = await ask()
-        except (ServiceUnavailable, CredentialRefused) as error:
-            self._note_failure(operation, error, *before)
+        except ServiceError as error:
+            self.on_attempt(operation, error, self.clock.monotonic() - began_s)
+            if isinstance(error, ServiceUnavailable | CredentialRefused):
+                self._note_failure(operation, error, *before)
+            else:
+                self._note_answer(operation)
             raise
-        except ServiceError:
-            self._note_answer(operation)
-            raise
+        self.on_attempt(operation, None, self.clock.monotonic() - began_s)
         self._note_answer(operation)
         return answer
 

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.resolver import name_servers
+from collectors.shared.resolv_conf import name_servers
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 

@@ -14,7 +14,7 @@ from collectors.network.scan.targets import Target
 from collectors.network.scan.untouched import resolved
 from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
 from collectors.shared.arp.table_room import read_table_room
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import NOTHING_UNTOUCHED, Untouched
 
 _SPARE_FILES = 64

@@ -20,8 +20,8 @@ from typing import Protocol
 
 from collectors.network.scan.host_probes import ConnectOutcome
 from collectors.shared.arp.priming import PrimingSockets
-from collectors.shared.host.rtnetlink import LinkNeighbour
-from collectors.shared.host.rtnetlink_socket import NeighbourEvents, read_neighbours
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink_socket import NeighbourEvents, read_neighbours
 
 SOCKETS_MAX = 480
 """The most connections at once. On Windows, select() accepts at most 512 sockets."""

@@ -14,7 +14,7 @@ from collectors.network.scan.targets import Target
 from collectors.shared.addresses import network_of
 from collectors.shared.arp.resolver import answering
 from collectors.shared.host.local_network import LocalInterface
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import Untouched
 
 

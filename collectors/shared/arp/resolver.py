@@ -18,8 +18,8 @@ from collectors.shared.arp.priming import SETTLE_S, PrimingSockets
 from collectors.shared.arp.proxy_arp import is_multicast_mac
 from collectors.shared.arp.table_room import ROOM_UNKNOWN, TableRoom, read_table_room
 from collectors.shared.host.neighbours import read_neighbour_table
-from collectors.shared.host.rtnetlink import LinkNeighbour
-from collectors.shared.host.rtnetlink_socket import read_neighbours
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink_socket import read_neighbours
 
 STALE_S: Final = 8.5
 """How long the kernel takes to find out that the host of an older entry is gone."""

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import Self
 
-from collectors.shared.host.rtnetlink_socket import read_neighbour_table_size, read_neighbours
+from collectors.shared.linux.rtnetlink_socket import read_neighbour_table_size, read_neighbours
 
 UNRESOLVED_DEFAULT = 480
 """The most unresolved addresses at once if the size of the table is not known."""

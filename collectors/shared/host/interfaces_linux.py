@@ -1,15 +1,14 @@
 """Reads interfaces, addresses and default routes with rtnetlink dumps (Linux)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from collectors.contract import InterfaceAddress, Unavailable
-from collectors.shared.host import rtnetlink
+from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
-from collectors.shared.host.rtnetlink import DefaultRoute
-from collectors.shared.host.rtnetlink_socket import read_dump
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
+from collectors.shared.linux.rtnetlink_socket import read_dump
 
 
 def read_interfaces() -> LocalNetwork:
@@ -25,8 +24,8 @@ def read_interfaces() -> LocalNetwork:
 
 
 def assemble(
-    links: Sequence[LocalInterface],
-    addresses: Sequence[tuple[int, InterfaceAddress]],
+    links: Sequence[Link],
+    addresses: Sequence[LinkAddress],
     routes: Sequence[DefaultRoute],
 ) -> tuple[LocalInterface, ...]:
     """Join the three dumps by interface index. IPv4 comes before IPv6."""
@@ -40,19 +39,30 @@ def is_wireless(name: str, sys_root: Path = Path("/sys")) -> bool:
 
 
 def _join(
-    link: LocalInterface,
-    addresses: Sequence[tuple[int, InterfaceAddress]],
+    link: Link,
+    addresses: Sequence[LinkAddress],
     by_metric: Sequence[DefaultRoute],
 ) -> LocalInterface:
-    own = [address for index, address in addresses if index == link.index]
+    own = [
+        InterfaceAddress(
+            each.address, "ipv6" if ":" in each.address else "ipv4", each.prefix_length
+        )
+        for each in addresses
+        if each.index == link.index
+    ]
     routes = [route for route in by_metric if route.index == link.index]
-    return replace(
-        link,
-        interface=replace(
-            link.interface,
+    return LocalInterface(
+        Interface(
+            link.name,
             addresses=tuple(sorted(own, key=lambda address: address.family)),
             gateways=tuple(dict.fromkeys(route.gateway for route in routes if route.gateway)),
+            mac_address=link.mac_address,
         ),
+        index=link.index,
+        is_up=link.has_carrier,
+        is_loopback=link.is_loopback,
+        is_point_to_point=link.is_point_to_point,
+        has_arp=link.has_arp,
         metric=routes[0].metric if routes else None,
-        is_wireless=not link.is_loopback and is_wireless(link.interface.name),
+        is_wireless=not link.is_loopback and is_wireless(link.name),
     )

@@ -4,35 +4,27 @@ On Windows, netifaces names an interface by its GUID and psutil by its friendly 
 of a gateway is therefore identified by the addresses that both libraries report.
 """
 
-import ipaddress
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import psutil
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.shared.addresses import is_loopback, normal_mac
+from collectors.shared.gateways import SystemGateway, parse_prefix_length, read_gateways
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
 
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # on Windows; macOS names all interfaces en0, en1
 _NO_MAC = "00:00:00:00:00:00"  # the MAC that a loopback interface reports
-_IPV6_LINK_PREFIX = 64  # psutil reports none on Windows; RFC 4291 section 2.5.4
 _FAMILIES: Mapping[int, Literal["ipv4", "ipv6"]] = {socket.AF_INET: "ipv4", socket.AF_INET6: "ipv6"}
-
-
-class SystemGateway(NamedTuple):
-    """A default gateway. ``reached_from`` are the addresses of the interface that leads to it."""
-
-    gateway: str
-    reached_from: frozenset[str]
 
 
 def read_interfaces() -> LocalNetwork:
     """Read psutil and netifaces. Raises OSError if the system denies the list of interfaces."""
     addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
     try:
-        gateways = _read_gateways()
+        gateways = read_gateways()
     except (OSError, ValueError) as error:
         unread = Unavailable(gateway=f"the routing table cannot be read: {error}")
         return LocalNetwork(assemble(addresses, stats, ()), unread)
@@ -53,20 +45,6 @@ def assemble(
         for index, name in enumerate(addresses, start=1)
     ]
     return best_route_first(joined)
-
-
-def parse_prefix_length(address: str, netmask: str | None) -> int | None:
-    """Return the number of bits in a netmask; without a netmask, 64 for IPv6 and 32 for IPv4.
-
-    Returns None if a text is not an address.
-    """
-    try:
-        version = ipaddress.ip_address(address).version
-        if netmask is None:
-            return _IPV6_LINK_PREFIX if version == 6 else 32
-        return int(ipaddress.ip_address(netmask.split("/")[0].split("%")[0])).bit_count()
-    except ValueError:
-        return None
 
 
 def _join(
@@ -104,24 +82,3 @@ def _addresses(listed: "Sequence[psutil._ntp.snicaddr]") -> Iterator[InterfaceAd
         prefix_length = parse_prefix_length(address, entry.netmask) if family else None
         if family and prefix_length is not None:
             yield InterfaceAddress(address, family, prefix_length)
-
-
-def _read_gateways() -> tuple[SystemGateway, ...]:
-    import netifaces  # not installed on Linux, which has rtnetlink
-
-    table = netifaces.gateways()
-    families = (netifaces.AF_INET, netifaces.AF_INET6)
-    gateways: list[SystemGateway] = []
-    for family in families:
-        # Each entry is (gateway, interface, is default); the default comes first.
-        entries = [tuple(entry) for entry in _listed(table.get(family))]
-        for gateway, interface, *_ in sorted(entries, key=lambda entry: not entry[-1]):
-            own = netifaces.ifaddresses(str(interface))
-            listed = (entry for each in families for entry in own.get(each, ()))
-            addresses = frozenset(str(e["addr"]).split("%")[0] for e in listed if "addr" in e)
-            gateways.append(SystemGateway(str(gateway).split("%")[0], addresses))
-    return tuple(gateways)
-
-
-def _listed(value: object) -> Sequence[Sequence[object]]:
-    return value if isinstance(value, list) else ()

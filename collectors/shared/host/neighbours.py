@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from collectors.shared.addresses import normal_mac
-from collectors.shared.host import rtnetlink
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.addresses import normal_mac, plain_address
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 
@@ -69,7 +69,7 @@ def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
 
     These tables do not show whether an entry is confirmed, so an entry with a MAC is "stale".
     """
-    text = rtnetlink.plain_address(address)
+    text = plain_address(address)
     if text is None:
         return
     groups = mac_text.split(":")
@@ -79,7 +79,7 @@ def _entry(address: str, mac_text: str) -> Iterator[LinkNeighbour]:
 
 
 def _read_linux() -> tuple[LinkNeighbour, ...]:
-    from collectors.shared.host.rtnetlink_socket import read_neighbours
+    from collectors.shared.linux.rtnetlink_socket import read_neighbours
 
     try:
         families = (rtnetlink.AF_INET, rtnetlink.AF_INET6)

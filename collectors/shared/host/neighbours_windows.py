@@ -5,7 +5,8 @@ import ctypes
 import struct
 import sys
 
-from collectors.shared.host.rtnetlink import LinkNeighbour, NeighbourState, mac_text, plain_address
+from collectors.shared.addresses import mac_text, plain_address
+from collectors.shared.linux.rtnetlink import LinkNeighbour, NeighbourState
 
 _AF_INET, _AF_INET6 = 2, 23
 _ROW_BYTES = 88

@@ -35,6 +35,7 @@ _ACCESS: Final = repeated(
     "give access to this location only; may be repeated (default: unchanged; for a new member, all"
     " locations)",
 )  # fmt: skip
+_NEW_LOCATIONS: Final = flag("--new-locations", "permit locations that do not exist yet")
 _PASSWORD: Final = option(
     "--password-file", "FILE", "file with the password on its first line; - is standard input"
     " (default: prompt for it)",
@@ -84,6 +85,7 @@ COMMANDS: Final = (
             flag("--write", "grant write access, which an agent requires"),
             repeated("--location", "ID",
                      "limit the key to this location; may be repeated (default: all locations)"),
+            _NEW_LOCATIONS,
             option("--name", "NAME", "purpose of the key; with --out, a prefix of each key's name",
                    default=""),
             _ORGANIZATION,
@@ -112,7 +114,7 @@ COMMANDS: Final = (
             option("--role", None, _ROLE, required=True, choices=ROLES),
             flag("--known", "add the existing account of the address and keep its password; first"
                  " make sure that the account belongs to this user"),
-            _ACCESS, _PASSWORD, _EMAIL, _ORGANIZATION, DATABASE,
+            _ACCESS, _NEW_LOCATIONS, _PASSWORD, _EMAIL, _ORGANIZATION, DATABASE,
         ),
         (
             'venue-control users add ada@example.com --name "Ada" --role owner',
@@ -125,7 +127,7 @@ COMMANDS: Final = (
         (
             _EMAIL, positional("role", _ROLE, choices=ROLES),
             one_of(_ACCESS, flag("--every-location", "give access to all locations")),
-            _ORGANIZATION, DATABASE,
+            _NEW_LOCATIONS, _ORGANIZATION, DATABASE,
         ),
     ),
     Command("users remove", "users:remove", "remove a member and revoke the member's keys",

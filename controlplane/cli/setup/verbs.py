@@ -26,7 +26,7 @@ from controlplane.cli.chosen_database import (
     in_database,
     service_options,
 )
-from controlplane.cli.keys import require_locations
+from controlplane.cli.keys import LISTED_MAX, require_locations, shortened
 from controlplane.cli.locations import require_name
 from controlplane.cli.screen.output import print_secret
 from controlplane.cli.setup import dialog
@@ -222,12 +222,7 @@ def _print_existing(existing: Existing) -> None:
         ("location", locations),
         ("key", existing.keys),
     ):
-        print(f"{title:13} {_shortened(values)}")
-
-
-def _shortened(values: tuple[str, ...] | list[str], most: int = 3) -> str:
-    more = f" and {len(values) - most} more" if len(values) > most else ""
-    return ", ".join(values[:most]) + more
+        print(f"{title:13} {shortened(values, LISTED_MAX)}")
 
 
 def _print_next(options: argparse.Namespace) -> None:

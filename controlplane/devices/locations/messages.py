@@ -1,7 +1,7 @@
 """Messages of the operations for the settings of locations."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -17,6 +17,7 @@ Name = Annotated[
 ]
 Zone = Annotated[str, Field(min_length=1, max_length=64)]
 Line = Annotated[str, Field(max_length=64)]
+WebhookOwner = Literal["organization", "operator"]
 LocalTime = Annotated[str, Field(min_length=1, max_length=40)]
 """An ISO 8601 time. Without a UTC offset, it is in the location's time zone."""
 
@@ -49,14 +50,14 @@ class LocationsReply(Tolerant):
         organization_name: null if the organization has no name.
         can_write: whether the caller may change the settings of these locations.
         can_add: whether the caller may add locations and name the organization.
-        alerts_to: the host of the webhook that gets the alerts, or null if there is no webhook.
+        alerts_to: whose webhook gets the alerts, or null if no alerts are sent.
     """
 
     organization_name: str | None
     locations: Array[LocationRecord]
     can_write: bool
     can_add: bool
-    alerts_to: str | None
+    alerts_to: WebhookOwner | None
 
 
 class LocationAddRequest(Exact):
@@ -108,6 +109,23 @@ class MaintenanceEndReply(Tolerant):
 
 class OrganizationNameRequest(Exact):
     name: Name
+
+
+class AlertWebhookRequest(Exact):
+    url: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2048), *STORABLE]
+
+
+class AlertWebhookReply(Tolerant):
+    """``host`` is null if the organization has no webhook of its own."""
+
+    host: str | None
+
+
+class NewAlertWebhookReply(Tolerant):
+    """``secret`` signs the notifications. No other reply contains it."""
+
+    host: str
+    secret: str
 
 
 class NameReply(Tolerant):

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from sqlalchemy import func, select
@@ -34,7 +33,7 @@ from controlplane.operation.errors import (
     read_only_key,
 )
 from controlplane.operation.operation import Procedure, procedure
-from controlplane.storage.monitoring_tables import LocationHours, MaintenanceWindow
+from controlplane.storage.monitoring_tables import AlertWebhook, LocationHours, MaintenanceWindow
 from controlplane.storage.tables import Device
 
 PREFIX: Final = "/console/api/locations"
@@ -81,13 +80,17 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
         for each, name in names.items()
     ]
     may_write = caller.kind == "session" and caller.can_write
-    url = context.settings.notify_url
+    alerts_to: messages.WebhookOwner | None = None
+    if session.get(AlertWebhook, organization_id) is not None:
+        alerts_to = "organization"
+    elif context.settings.notify_url is not None:
+        alerts_to = "operator"
     return messages.LocationsReply(
         organization_name=names_of_organizations(session, (organization_id,)).get(organization_id),
         locations=tuple(sorted(records, key=lambda each: (each.name or each.location_id).lower())),
         can_write=may_write,
         can_add=may_write and not caller.locations,
-        alerts_to=None if url is None else urlsplit(url).hostname,
+        alerts_to=alerts_to,
     )
 
 

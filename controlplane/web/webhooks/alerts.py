@@ -1,7 +1,7 @@
 """The outbox of alert notifications.
 
 The notifications of an alert are sent in order. A notification is sent again until the webhook
-accepts it, for up to three days. If a secret is configured, each notification is signed.
+accepts it, for up to three days. If the webhook has a secret, each notification is signed.
 The headers and the signature follow Standard Webhooks (standardwebhooks.com, specification 1.0.0).
 """
 
@@ -18,7 +18,7 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session, aliased
 
 from controlplane.settings import Settings
-from controlplane.storage.monitoring_tables import AlertNotification
+from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertWebhook
 from controlplane.web.observability.metrics import Metrics, TrackerResult
 from controlplane.web.webhooks.sending import BATCH, Claim, backoff_s
 
@@ -29,12 +29,24 @@ SECRET_BYTES: Final = range(24, 65)
 
 @dataclass(frozen=True, slots=True)
 class AlertOutbox:
+    """The notifications for the operator's webhook, or for the webhooks of organizations.
+
+    Attributes:
+        is_of_organizations: whether it has the notifications of organizations with their own
+            webhook. Otherwise it has all other notifications.
+    """
+
     settings: Settings
-    name: str = "webhook"
+    is_of_organizations: bool = False
 
     @property
-    def url(self) -> str:
-        return self.settings.notify_url or ""
+    def name(self) -> str:
+        return "organization's webhook" if self.is_of_organizations else "webhook"
+
+    def has_due(self, session: Session, now: datetime) -> bool:
+        """Return whether a notification may be due."""
+        due = select(AlertNotification.id).where(AlertNotification.due_at <= now).limit(1)
+        return session.scalars(due).first() is not None
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         firing = aliased(AlertNotification)
@@ -44,14 +56,20 @@ class AlertOutbox:
             ~firing.is_resolved,
             firing.status == "pending",
         )
+        own = AlertWebhook.organization_id
+        # First attempts come first: webhooks that fail delay only other repeated notifications.
+        order = (AlertNotification.attempts > 0, AlertNotification.due_at)
         query = (
-            select(AlertNotification)
+            select(AlertNotification, AlertWebhook)
+            .join(Alert, Alert.id == AlertNotification.alert_id)
+            .outerjoin(AlertWebhook, own == Alert.organization_id)
             .where(AlertNotification.due_at <= now, ~is_too_early)
-            .order_by(AlertNotification.due_at, AlertNotification.position)
+            .where(own.is_not(None) if self.is_of_organizations else own.is_(None))
+            .order_by(*order, AlertNotification.position)
             .limit(BATCH)
-            .with_for_update(skip_locked=True)
+            .with_for_update(of=AlertNotification, skip_locked=True)
         )
-        return [self._claim(row, now) for row in session.scalars(query).all()]
+        return [self._claim(row, webhook, now) for row, webhook in session.execute(query).all()]
 
     def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:
         query = select(AlertNotification).where(AlertNotification.id == claim.id).with_for_update()
@@ -68,18 +86,21 @@ class AlertOutbox:
     def count(self, metrics: Metrics, result: TrackerResult) -> None:
         """Do nothing: there is no metric for notifications."""
 
-    def _claim(self, row: AlertNotification, now: datetime) -> Claim:
+    def _claim(self, row: AlertNotification, webhook: AlertWebhook | None, now: datetime) -> Claim:
+        url, secret = self.settings.notify_url or "", self.settings.notify_secret
+        if webhook is not None:
+            url, secret = webhook.url, read_secret(webhook.secret)
         row.attempts += 1
         wait_s = self.settings.tracker_timeout_s + backoff_s(row.attempts)
         row.due_at = now + timedelta(seconds=wait_s)
         row.updated_at = now
         content = row.body.encode()
         headers = {"webhook-id": row.id, "webhook-timestamp": str(int(now.timestamp()))}
-        if self.settings.notify_secret is not None:
+        if secret is not None:
             headers["webhook-signature"] = signature(
-                self.settings.notify_secret, row.id, headers["webhook-timestamp"], content
+                secret, row.id, headers["webhook-timestamp"], content
             )
-        return Claim(row.id, row.alert_id, row.attempts, content, headers)
+        return Claim(row.id, row.alert_id, url, row.attempts, content, headers)
 
 
 def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) -> str:

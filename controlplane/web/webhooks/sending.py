@@ -38,19 +38,17 @@ class Claim:
 
     id: str
     key: UUID
+    url: str
     attempt: int
     content: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Outbox(Protocol):
-    """The messages for one webhook."""
+    """The messages for one webhook, or for one kind of webhook."""
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def url(self) -> str: ...
 
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         """Return at most ``BATCH`` due messages, and count the attempts."""
@@ -89,7 +87,11 @@ def backoff_s(attempt: int) -> float:
 
 
 async def _send(core: Core, client: httpx2.AsyncClient, outbox: Outbox, claim: Claim) -> None:
-    reason = await _post(outbox, client, claim)
+    try:
+        async with asyncio.timeout(core.settings.tracker_timeout_s):
+            reason = await _post(outbox, client, claim)
+    except TimeoutError:
+        reason = f"the {outbox.name} did not answer in time"
     now = core.clock()
     status = await core.write(
         lambda session: outbox.conclude(session, claim, now, is_sent=not reason)
@@ -114,7 +116,7 @@ async def _post(outbox: Outbox, client: httpx2.AsyncClient, claim: Claim) -> str
     headers = {"Content-Type": "application/json", "Idempotency-Key": claim.id, **claim.headers}
     try:
         async with client.stream(
-            "POST", outbox.url, content=claim.content, headers=headers
+            "POST", claim.url, content=claim.content, headers=headers
         ) as response:
             if response.is_success:
                 return ""

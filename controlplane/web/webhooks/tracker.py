@@ -48,10 +48,6 @@ class Tracker:
     settings: Settings
     name: str = "tracker"
 
-    @property
-    def url(self) -> str:
-        return self.settings.tracker_url or ""
-
     def claim(self, session: Session, now: datetime) -> Sequence[Claim]:
         query = (
             select(Report)
@@ -72,7 +68,8 @@ class Tracker:
             report.updated_at = now
             event = record_of(Event, report, event_id=report.tracker_event_id, report_id=report.id)
             attempt = report.tracker_attempts
-            claims.append(Claim(event.event_id, report.id, attempt, encode(event)))
+            url = self.settings.tracker_url or ""
+            claims.append(Claim(event.event_id, report.id, url, attempt, encode(event)))
         return claims
 
     def conclude(self, session: Session, claim: Claim, now: datetime, *, is_sent: bool) -> str:

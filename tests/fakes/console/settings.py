@@ -11,6 +11,11 @@ from tests.fakes.console.play import enrolled
 
 FORM_PROBLEM: Final = "document.querySelector('#form .problem')?.textContent"
 COMMAND: Final = "document.getElementById('command')?.textContent"
+ALERTS: Final = "document.getElementById('alert-route').innerText"
+SUGGESTED: Final = """(() => {
+  const options = document.querySelectorAll('#form-device-list option');
+  return options.length && [...options].map((each) => each.value);
+})()"""
 ROW: Final = "document.querySelector('#location-list li')?.innerText"
 
 
@@ -21,6 +26,7 @@ async def settings(page: Page, http: httpx2.AsyncClient, url: str, database: str
     await sign_in(page, ADA, PASSWORD)
     await _add_device(page, results, http)
     await _locations(page, results)
+    await _alerts(page, results)
     await _invite(page, results)
     results["wrong"] = await page.run("window.wrong")
     await _documents(page, results, url)
@@ -38,9 +44,10 @@ async def _add_device(page: Page, results: dict[str, Any], http: httpx2.AsyncCli
     results["command"] = await page.until(COMMAND)
     results["waiting"] = await page.run("document.getElementById('arrival').innerText")
     await page.check_view("add-device-waiting")
-    match = re.search(r"echo (vck_[\w-]+) .*--location '([^']+)'", results["command"])
+    match = re.search(r"--location '([^']+)'", results["command"])
     assert match is not None
-    await enrolled(http, match[1], "till-bar", match[2])
+    results["new secret"] = await page.run("document.getElementById('new-secret').value")
+    await enrolled(http, results["new secret"], "till-bar", match[1])
     results["arrived"] = await page.until(
         "document.querySelector('#arrival a') && document.getElementById('arrival').innerText"
     )
@@ -70,18 +77,43 @@ async def _locations(page: Page, results: dict[str, Any]) -> None:
     await page.click("#form-submit")
     await page.until(f"{ROW}.includes('Open Mon-Fri')")
     await page.click("#maintain-loc-0001")
-    await fill(page, form_until="2020-01-01T06:00", form_reason="new cables")
+    await fill(page, form_device="till", form_until="2020-01-01T06:00", form_reason="new cables")
+    results["suggested"] = await page.until(SUGGESTED)
     await page.click("#form-submit")
-    results["wrong end"] = await page.until(FORM_PROBLEM)
+    results["no device"] = await page.until(FORM_PROBLEM)
+    await fill(page, form_device="till-bar")
+    await page.click("#form-submit")
+    results["wrong end"] = await page.until(
+        f"({FORM_PROBLEM})?.startsWith('The end') && {FORM_PROBLEM}"
+    )
     await page.check_view("maintenance")
     await fill(page, form_until="2099-12-01T06:00")
     await page.click("#form-submit")
     results["changed"] = await page.until(f"{ROW}.includes('new cables') && {ROW}")
-    results["alerts"] = await page.run("document.getElementById('alert-route').innerText")
     await page.check_view("locations")
     await page.click(".window button")
     await page.click("#confirm-act")
     await page.until("!document.querySelector('.window')")
+
+
+async def _alerts(page: Page, results: dict[str, Any]) -> None:
+    """Set and remove the webhook for alerts, on the page of the locations."""
+    results["no alerts"] = await page.until(ALERTS)
+    await page.click("#set-webhook")
+    await fill(page, form_url="https://127.0.0.1/in")
+    await page.click("#form-submit")
+    results["wrong address"] = await page.until(FORM_PROBLEM)
+    await page.check_view("webhook")
+    await fill(page, form_url="https://hooks.example.com/services/T0/path")
+    await page.click("#form-submit")
+    results["webhook secret"] = await page.until("document.getElementById('secret')?.value")
+    await page.check_view("webhook-secret")
+    await page.click("#secret-done")
+    results["alerts"] = await page.until(f"{ALERTS}.includes('hooks.example.com') && {ALERTS}")
+    await page.check_view("alerts")
+    await page.click("#remove-webhook")
+    await page.click("#confirm-act")
+    await page.until(f"{ALERTS}.includes('No alerts')")
 
 
 async def _invite(page: Page, results: dict[str, Any]) -> None:

@@ -47,8 +47,8 @@ PEOPLE_STATES: Final = {
 CONSENT_STATES: Final = {"sign-in", "consent", "grants", "consent-long", "refused"}
 SETTINGS_STATES: Final = {
     "add-device-empty", "add-device-waiting", "add-device-arrived", "opening-hours", "maintenance",
-    "locations", "join-refused", "docs-facade", "docs-facade-operation", "docs-retail",
-    "docs-retail-operation",
+    "locations", "webhook", "webhook-secret", "alerts", "join-refused", "docs-facade",
+    "docs-facade-operation", "docs-retail", "docs-retail-operation",
 }  # fmt: skip
 STATES: Final = {
     "play": PLAY_STATES, "figures": FIGURES_STATES, "people": PEOPLE_STATES,
@@ -494,8 +494,13 @@ def installed(width: str) -> dict[str, Any]:
 def test_the_empty_console_guides_to_the_first_device(installed: dict[str, Any]) -> None:
     assert installed["guide"] == "#/add-device"
     command = installed["command"]
-    assert command.startswith("sudo apt-get install --yes ./venue-agent_*.deb && echo vck_")
+    assert command.startswith(
+        "sudo apt-get install --yes ./venue-agent_*.deb && sudo venue-agent service install "
+    )
     assert command.endswith("--location 'loc-0001' --api-key-file -")
+    # A key in the command would be stored in the history of the shell.
+    assert installed["new secret"].startswith("vck_")
+    assert installed["new secret"] not in command
     assert installed["waiting"].startswith("Waiting for the device.")
     assert "till-bar" in installed["arrived"]
     assert installed["device"] == "till-bar"
@@ -510,9 +515,20 @@ def test_settings_of_a_location_are_changed_and_wrong_values_explained(
     assert installed["wrong hours"] == (
         "The opening hours cannot be used: '9 to 5' does not have the form \"Mon-Fri 08:00-22:00\"."
     )
+    assert installed["suggested"] == ["till-bar"]
+    assert installed["no device"] == (
+        "There is no device till at this location. Choose one of the list."
+    )
     assert installed["wrong end"] == "The end must be in the future, and after the start."
     assert "Open Mon-Fri 08:00-22:00" in installed["changed"]
     assert "until Dec 1, 2099, 6:00:00 AM GMT+2: new cables" in installed["changed"]
+
+
+def test_an_owner_sets_the_webhook_for_alerts(installed: dict[str, Any]) -> None:
+    assert "No alerts are sent." in installed["no alerts"]
+    assert installed["wrong address"] == "The address must be an address of the public internet."
+    assert installed["webhook secret"].startswith("whsec_")
+    assert "Alerts are sent to hooks.example.com." in installed["alerts"]
 
 
 def test_locations_are_chosen_by_name_and_a_short_password_is_explained(

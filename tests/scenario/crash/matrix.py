@@ -106,6 +106,7 @@ PLAIN = Scene(
         Failpoint.SUBMIT_CALLED: 1,
         Failpoint.REPORT_SETTLED: 1,
         Failpoint.REPORT_KEPT: 1,
+        Failpoint.RECORD_WRITTEN: 1,
     },
 )
 TOO_LARGE = Scene(

@@ -57,6 +57,8 @@ def _class_of(case: Case) -> tuple[str, str]:
     """
     failpoint = case.plan.partition(":")[0]
     classes = {"written": "file", "called": "call"}
+    if failpoint == Failpoint.RECORD_WRITTEN:
+        return case.scene.name, failpoint
     first, last = failpoint.split("-")[0], failpoint.split("-")[-1]
     return case.scene.name, first if first == "child" else classes.get(last, failpoint)
 

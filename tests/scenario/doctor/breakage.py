@@ -46,7 +46,7 @@ async def reference_service(world: World, *grants: str) -> AsyncIterator[dict[st
             while "listening on " not in log.read_text():  # noqa: ASYNC110 - a file is watched
                 await asyncio.sleep(0.02)
         world.base_url = log.read_text().partition("listening on ")[2].split()[0]
-        key = (await _control("keys", "create", *grants, *database)).split()[0]
+        key = (await _control("keys", "create", "--new-locations", *grants, *database)).split()[0]
         write_config(world.home, world.base_url)
         (world.home / "api-key").write_text(key + "\n")
         yield {"VENUE_CONTROL_URL": world.base_url, "VENUE_CONTROL_API_KEY": key}

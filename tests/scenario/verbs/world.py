@@ -45,6 +45,7 @@ SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
 
 READING: Final = (
     "status", "status --json", "doctor", "doctor --json", "history", "history --json",
+    "timeline", "timeline --json",
     "printers", "printers --json", "check kitchen", "check kitchen --json",
     "config check", "config check --json", "config show", "config show --json", "config schema",
     "config example", "collect network", "collect application --json", "service status",

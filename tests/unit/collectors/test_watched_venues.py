@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent.rules.learned_printers import NOTHING_LEARNED, updated
-from collectors.application.readers.watched_devices import DEADLINE_S, Search
+from collectors.application.readers.network.watched_devices import DEADLINE_S, Search
 from collectors.contract import (
     DeviceState,
     Interface,
@@ -32,7 +32,7 @@ from collectors.network.scan.targets import Target
 from collectors.network.sources import Sources
 from collectors.shared.arp.resolver import Resolver
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import Untouched, expectations, state_of
 from tests.sizes import amount
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan

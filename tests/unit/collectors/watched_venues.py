@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from collectors.contract import DeviceKind, LearnedPrinter, WatchedDevice
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 Fate = Literal["stays", "moves", "is off", "is replaced", "moves, replaced", "exchanged", "new MAC"]
 FATES: tuple[Fate, ...] = (

@@ -222,7 +222,8 @@ def test_a_refusal_of_the_service_is_printed_in_two_lines(
 def test_a_key_is_revoked_by_its_id(
     process: Process, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["keys", "create", "--name", "short-lived", "--location", "loc-0001"]) == 0
+    words = ["keys", "create", "--name", "short-lived", "--location", "loc-0001"]
+    assert main([*words, "--new-locations"]) == 0
     key = capsys.readouterr().out.strip()
     monkeypatch.setenv("VENUE_CONTROL_API_KEY", key)
     assert main(["devices"]) == 0

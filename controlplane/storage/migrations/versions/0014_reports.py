@@ -1,6 +1,6 @@
 """Adds the tables of the printers and of the searchable texts in the newest reports.
 
-Also adds the time at which an unused API key expires.
+Also adds the time at which an unused API key expires, and the webhooks of organizations.
 """
 
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ def upgrade() -> None:
     _add_report_texts()
     _add_device_printers()
     _add_expiry_of_unused_keys()
+    _add_alert_webhooks()
 
 
 def _add_report_texts() -> None:
@@ -67,3 +68,12 @@ def _add_device_printers() -> None:
 def _add_expiry_of_unused_keys() -> None:
     expiry = sa.Column("unused_until", sa.DateTime(timezone=True), nullable=True)
     op.add_column("api_keys", expiry)
+
+
+def _add_alert_webhooks() -> None:
+    op.create_table(
+        "alert_webhooks",
+        sa.Column("organization_id", sa.Text(), primary_key=True),
+        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("secret", sa.Text(), nullable=False),
+    )

@@ -25,7 +25,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    "words", [["run"], ["enroll"], ["history"], ["config", "check"], ["config", "show"]]
+    "words",
+    [["run"], ["enroll"], ["history"], ["timeline"], ["config", "check"], ["config", "show"]],
 )
 def test_missing_configuration_is_reported_in_one_sentence(
     words: list[str], place: Path, capsys: pytest.CaptureFixture[str]

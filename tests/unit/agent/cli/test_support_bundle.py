@@ -6,7 +6,7 @@ import pytest
 
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
-from agent.cli import support_bundle
+from agent.cli.terminal import support_bundle
 from agent.config.model import LocalConfig
 from agent.doctor.context import Context
 from agent.errors import CollectorError

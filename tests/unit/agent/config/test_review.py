@@ -220,7 +220,9 @@ def test_unusual_but_valid_settings_are_accepted(file: Path, text: str) -> None:
 )
 def test_invalid_proxy_is_reported_without_its_content(file: Path, proxy: str) -> None:
     (line,) = problems_in(file, f'{SERVICE}proxy = "{proxy}"\n')
-    assert line == ":4:1: service.proxy must be a URL such as http://proxy.example:3128"
+    assert (
+        line == ':4:1: service.proxy must be a URL such as http://proxy.example:3128, or "system"'
+    )
 
 
 def test_a_problem_from_the_environment_names_the_variable(file: Path) -> None:

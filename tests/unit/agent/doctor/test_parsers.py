@@ -24,8 +24,8 @@ from agent.doctor.checks.connection import STRICT_ERRORS, judge_clock, judge_unt
 from agent.doctor.checks.network import parse_unanswered_arp
 from agent.doctor.probe import ProxyRefused, open_tunnel, request, request_date
 from agent.doctor.processes import is_agent, other_agents
-from agent.doctor.route import Proxy, Route
 from agent.doctor.service_unit import UnitFacts, parse_systemctl
+from agent.rules.route import Proxy, Route
 from tests.fakes.tls_front import Authority, make_authority, server_context
 from tests.paths import FIXTURES
 from tests.unit.collectors.shared.spooler import spooler

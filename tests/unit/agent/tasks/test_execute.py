@@ -710,6 +710,11 @@ def test_jobs_follow_the_configuration() -> None:
     )
     assert application.service_url == "http://127.0.0.1:9"
     assert application_job(LocalConfig()).service_url == ""
+    assert not application.has_proxy
+    proxied = settings.service.model_copy(update={"proxy": "http://user:secret@proxy:3128"})
+    assert application_job(settings.model_copy(update={"service": proxied})) == replace(
+        application, has_proxy=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,10 @@ from agent.adapters.storage.status_file import (
     StatusFile,
 )
 from agent.config.model import Schedule
+from agent.rules.connectivity.changes import DISK_FLOOR_BYTES
 from agent.rules.health import Problem
 from agent.rules.time_jump import TimeJump
-from agent.tasks.disk_floor import DISK_FLOOR_BYTES, DiskFloor
+from agent.tasks.disk_floor import DiskFloor
 from agent.tasks.schedule import Scheduler
 from agent.tasks.status import StatusWriter, describe
 from agent.tasks.timekeeper import watch_clocks

@@ -18,11 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
-from collectors.application.linux import links
-from collectors.application.readers import interfaces, resolver, service_probe
-from collectors.application.readers.certificate import CertificateSummary, parse_certificate
-from collectors.application.readers.interfaces import Links, Wireless
+from collectors.application.linux.network import links
+from collectors.application.readers.network import interfaces, resolver, service_probe
+from collectors.application.readers.network.certificate import CertificateSummary, parse_certificate
+from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.system_bus import parse_objects
+from collectors.shared.linux.wireless import parse_signals
+from collectors.shared.resolv_conf import parse_resolv_conf
 from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
@@ -36,24 +39,26 @@ def test_name_servers_are_read_from_resolv_conf_or_from_the_file_of_systemd_reso
     assert resolver.servers_of(root, NOW) == ("127.0.0.53",)
     stub = "nameserver 192.168.1.1\nnameserver fe80::1%eth0\nnameserver junk\n"
     plant(root, {"run/systemd/resolve/resolv.conf": stub})
-    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1")
+    assert resolver.servers_of(root, NOW) == ("192.168.1.1", "fe80::1%eth0")
+    field = resolver.servers_field(resolver.servers_of(root, NOW), "resolv.conf")
+    assert field.value == ("192.168.1.1", "fe80::1")
 
 
 def test_name_servers_are_not_applicable_if_none_is_set(tmp_path: Path) -> None:
-    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "x")
+    reading = resolver.read_resolver(NOW, lambda _: resolver.servers_of(tmp_path, NOW), "")
     assert by_key(reading)["network.dnsServers"].status == "not-applicable"
 
 
 @given(st.text())
 def test_the_parser_of_resolv_conf_accepts_any_text(text: str) -> None:
-    for server in resolver.parse_resolv_conf(text):
+    for server in parse_resolv_conf(text):
         ipaddress.ip_address(server)
 
 
 def test_the_password_of_a_proxy_is_not_reported() -> None:
-    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"})
+    field = resolver.proxy_field({"https": "http://anna:hunter2@proxy.example:3128/x?y"}, "x")
     assert field.value == "proxy.example:3128"
-    assert resolver.proxy_field({}).status == "not-applicable"
+    assert resolver.proxy_field({}, "x").status == "not-applicable"
 
 
 def test_local_service_is_checked_without_a_proxy(
@@ -67,6 +72,14 @@ def test_local_service_is_checked_without_a_proxy(
     assert fields["network.service.reachable"].value is True
     fields = by_key(service_probe.read_service(Deadline.after(60), "http://ops.example"))
     assert fields["network.service.reachable"].status == "not-applicable"
+
+
+@pytest.mark.parametrize("host", ["ops.example", "127.0.0.1"])
+def test_a_service_behind_a_configured_proxy_is_not_tested(host: str) -> None:
+    fields = by_key(service_probe.read_service(NOW, f"http://{host}:1", has_proxy=True))
+    is_local = host == "127.0.0.1"
+    status = fields["network.service.reachable"].status
+    assert status == ("available" if is_local else "not-applicable")
 
 
 @pytest.mark.parametrize(
@@ -158,9 +171,9 @@ def test_link_types_are_detected(tmp_path: Path) -> None:
 def test_wifi_facts_come_from_the_kernel_or_network_manager(tmp_path: Path) -> None:
     root = plant(tmp_path, {"proc/net/wireless": fixture("linux/proc-net-wireless.txt")})
     objects = parse_objects(fixture("linux/network-manager.json"))
-    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: "Kernel", lambda _: objects)
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: "Kernel", dict)
     assert wireless["wlan0"] == Wireless("Kernel", -56)
-    wireless = links.read_wireless(root, ("wlan0",), NOW, lambda _: None, lambda _: objects)
+    wireless = links.read_wireless(root, ("wlan0",), lambda: objects, lambda _: None, dict)
     assert wireless["wlan0"] == Wireless("Café", -56)
 
 
@@ -170,11 +183,11 @@ def test_the_kernel_names_no_network_for_loopback() -> None:
 
 @given(st.text())
 def test_the_parser_of_wifi_signals_accepts_any_text(text: str) -> None:
-    assert all(level < 0 for level in links.parse_signals(text).values())
+    assert all(level < 0 for level in parse_signals(text).values())
 
 
 def test_wifi_signals_are_parsed() -> None:
-    assert links.parse_signals(decode(fixture("linux/proc-net-wireless.txt"))) == {"wlan0": -56}
+    assert parse_signals(decode(fixture("linux/proc-net-wireless.txt"))) == {"wlan0": -56}
 
 
 # ---------------------------------------------------------------------------- the service

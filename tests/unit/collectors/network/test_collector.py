@@ -37,7 +37,7 @@ from collectors.network.scan.targets import Target
 from collectors.network.sources import Sources
 from collectors.shared.addresses import parse_networks
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import Untouched
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)

@@ -51,7 +51,17 @@ def test_each_change_on_the_command_line_has_an_audit_entry(
         ["keys", "revoke", "till"],
         ["keys", "revoke", "till"],  # the second revocation changes nothing
         ["retail", "keys", "revoke", "shop"],
-        ["users", "add", ada, "--role", "viewer", "--location", "loc-0001", *file],
+        [
+            "users",
+            "add",
+            ada,
+            "--role",
+            "viewer",
+            "--location",
+            "loc-0001",
+            "--new-locations",
+            *file,
+        ],
         ["users", "role", ada, "owner", "--every-location"],
         ["users", "password", ada, *file],
         ["users", "remove", ada],

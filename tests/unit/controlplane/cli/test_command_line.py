@@ -101,6 +101,19 @@ def test_errors_of_options_and_environment_have_at_most_two_lines(
     assert len(message.splitlines()) <= 2
 
 
+@pytest.mark.parametrize("words", ["run --once", "export", "export shop.ndjson", "rebuild"])
+def test_sandbox_commands_do_not_create_a_database_at_a_mistyped_path(
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sandbox", *words.split(), "--database", "srevice.db"]) == 2
+    assert "there is no database at srevice.db" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_options_of_serve_become_settings() -> None:
     options = build_parser().parse_args(
         "serve --online-window 10 --request-ttl 20 --challenge-ttl 30 --body-limit 40 --rate 50 "

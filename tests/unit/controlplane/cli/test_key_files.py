@@ -39,7 +39,7 @@ def test_keys_create_writes_a_file_for_each_key(
     venues = tmp_path / "venues.txt"
     venues.write_text("# our venues\nloc-0001\n\n  loc/2 ä  \nloc-0001\n", encoding="utf-8")
     out = tmp_path / "new" / "keys"
-    words = "keys create --write --count 2 --name rollout --locations-file".split()
+    words = "keys create --write --count 2 --name rollout --new-locations --locations-file".split()
     assert main([*words, str(venues), "--out", str(out)]) == 0
     output = capsys.readouterr()
     assert output.out == f"wrote 4 keys and manifest.csv to {out}\n"
@@ -81,12 +81,36 @@ def test_existing_key_files_are_not_overwritten(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "keys"
-    assert main(["keys", "create", "--location", "a", "--out", str(out)]) == 0
+    words = ["keys", "create", "--location", "a", "--new-locations"]
+    assert main([*words, "--out", str(out)]) == 0
     held = (out / "a-01.key").read_text("ascii")
-    assert main(["keys", "create", "--location", "a", "--out", str(out)]) == 2
+    assert main([*words, "--out", str(out)]) == 2
     assert "is not empty, and keys are not overwritten" in capsys.readouterr().err
     assert (out / "a-01.key").read_text("ascii") == held
     assert len(keys_in(database)) == 1
+
+
+def test_keys_of_unknown_locations_are_refused_unless_an_option_permits_them(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "keys"
+    words = ["keys", "create", "--location", "loc-0001"]
+    assert main([*words, "--out", str(out)]) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "the location loc-0001 does not exist" in error
+    assert "Locations: none. If a location is new, repeat" in error
+    assert (out.exists(), keys_in(database)) == (False, [])
+    assert main(["locations", "name", "loc-0001", "Quay"]) == 0
+    assert main(words) == 0
+    capsys.readouterr()
+    mistyped = [*words, "--location", "loc-001", "--location", "lco-1"]
+    assert main(mistyped) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "the locations lco-1, loc-001 do not exist" in error
+    assert "Locations: loc-0001 (Quay)." in error
+    assert len(keys_in(database)) == 1
+    assert main([*mistyped, "--new-locations"]) == 0
+    assert "New locations: lco-1, loc-001." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("full_after", [0, 1, 2, 3, 4])

@@ -60,7 +60,7 @@ def test_users_are_added_listed_changed_and_removed(
 ) -> None:
     assert main([*ADD, *secret]) == 0
     assert main(["users", "add", "bob@example.com", "--role", "viewer", "--location", "loc-1",
-                 *secret]) == 0  # fmt: skip
+                 "--new-locations", *secret]) == 0  # fmt: skip
     password_hash, memberships_of_ada = stored(database)
     assert hasher(8, 1).verify(password_hash, PASSWORD)
     assert memberships_of_ada == [("org-0001", "owner", [])]
@@ -78,6 +78,20 @@ def test_users_are_added_listed_changed_and_removed(
     assert main(["users", "remove", "BOB@example.com"]) == 0
     assert main(["users", "remove", "bob@example.com"]) == 1
     assert "no user with the address" in capsys.readouterr().err
+
+
+def test_unknown_locations_are_refused_unless_an_option_permits_them(
+    database: str, secret: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*ADD, "--location", "loc-1", *secret]) == 2
+    assert "the location loc-1 does not exist" in capsys.readouterr().err
+    assert main([*ADD, "--location", "loc-1", "--new-locations", *secret]) == 0
+    assert "New location: loc-1." in capsys.readouterr().err
+    role = ["users", "role", "ada@example.com", "viewer", "--location"]
+    assert main([*role, "loc-2"]) == 2
+    assert stored(database)[1] == [("org-0001", "owner", ["loc-1"])]
+    assert main([*role, "loc-1"]) == 0  # the member already has this location
+    assert stored(database)[1] == [("org-0001", "viewer", ["loc-1"])]
 
 
 def test_a_list_of_keys_names_their_owners(

@@ -1,6 +1,5 @@
 """Tests of the settings of locations: operators change them in the console."""
 
-from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -148,14 +147,3 @@ async def test_a_wrong_value_is_refused_with_the_reason(
     browser: Browser, operation: str, body: dict[str, Any], expected: tuple[int, object]
 ) -> None:
     assert problem(await browser.post(f"{PREFIX}/{operation}", body)) == expected
-
-
-async def test_the_host_of_the_alert_webhook_is_listed_without_its_secret_path(
-    service: RunningService, browser: Browser
-) -> None:
-    assert (await browser.post(PREFIX)).json()["alertsTo"] is None
-    url = "https://hooks.example.com/secret"
-    service.core.settings = replace(service.core.settings, notify_url=url)
-    reply = await browser.post(PREFIX)
-    assert reply.json()["alertsTo"] == "hooks.example.com"
-    assert "secret" not in reply.text

@@ -13,6 +13,7 @@ from typing import Any, Final
 from agent.wire import routes
 from controlplane.accounts.members.operations import PREFIX as MEMBERS
 from controlplane.accounts.profile import PREFIX as PROFILE
+from controlplane.devices.locations.alert_webhook import PREFIX as ALERT_WEBHOOK
 from controlplane.devices.locations.operations import PREFIX as LOCATION_SETTINGS
 from controlplane.retail import routes as retail
 from controlplane.support import routes as support
@@ -278,6 +279,9 @@ MEMBER_CALLS: Final = {
     ),
     f"{MEMBERS}/revoke-invitation": ((MEMBER, _invitation),),
     CONSOLE + "audit": ((WHOLE, _nothing),),
+    ALERT_WEBHOOK: ((WHOLE, _nothing),),
+    f"{ALERT_WEBHOOK}/set": ((WHOLE, lambda _c, _p: {"url": "https://hooks.example.com/in"}),),
+    f"{ALERT_WEBHOOK}/remove": ((WHOLE, _nothing),),
 }
 SUPPORT_CALLS: Final = {
     support.CONTACT: ((NOTHING, _nothing, None),),

@@ -329,7 +329,9 @@ def test_the_command_line_loads_continues_and_exports(
 def test_command_line_errors_print_no_traceback(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    monkeypatch.setenv("VENUE_CONTROL_DATABASE", str(tmp_path / "service.db"))
+    file = str(tmp_path / "service.db")
+    Database(file).close()  # creates it
+    monkeypatch.setenv("VENUE_CONTROL_DATABASE", file)
     try:
         code = main(["sandbox", *words])
     except SystemExit as ended:

@@ -1,6 +1,10 @@
 """`venue-agent service`: its output and files, with a service manager in memory."""
 
+import contextlib
 import io
+import os
+import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,6 +105,41 @@ def test_the_key_is_read_from_standard_input(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     with pytest.raises(ConfigError, match="standard input is empty"):
         install(FakeService(tmp_path / "other"), InstallOptions(URL, LOCATION, Path("-")))
+
+
+PROMPT = """
+import sys
+from pathlib import Path
+from agent.adapters.service_manager.contract import ServicePaths
+from agent.adapters.service_manager.first_config import InstallOptions, write_first_config
+home = Path(sys.argv[1])
+paths = ServicePaths(home / "config.toml", home / "api-key", home / "state", True)
+write_first_config(InstallOptions("https://ops.venue.test", "loc-0001", Path("-")), paths)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.medium
+def test_a_terminal_prompts_for_the_key_and_does_not_show_it(tmp_path: Path) -> None:
+    terminal, its_end = os.openpty()
+    words = (sys.executable, "-c", PROMPT, str(tmp_path))
+    with (
+        os.fdopen(terminal, "r+b", buffering=0) as screen,
+        subprocess.Popen(
+            words, stdin=its_end, stdout=its_end, stderr=its_end, start_new_session=True
+        ) as process,
+    ):
+        os.close(its_end)
+        displayed = b""
+        while b"API key (not shown): " not in displayed:
+            displayed += screen.read(1024)
+        screen.write(b"vck_secret\n")
+        with contextlib.suppress(OSError):  # the terminal is closed when the process ends
+            while data := screen.read(1024):
+                displayed += data
+    assert process.returncode == 0
+    assert b"vck_secret" not in displayed
+    assert (tmp_path / "api-key").read_text() == "vck_secret\n"
 
 
 def test_a_second_installation_changes_nothing(

@@ -42,6 +42,54 @@ SILENT_MOUNT = Missing("collection-failed", "the mount does not answer")
 TLS_FAILED = Missing("collection-failed", "the TLS handshake failed: WRONG_VERSION_NUMBER")
 NO_BROWSER = Missing("collection-failed", "no browser listens at kiosk_debug_url")
 
+SINCE_LONG: Changes = {"history.since": "2026-01-01T00:00:00Z"}
+
+
+def outages(*totals: str) -> Changes:
+    return {**SINCE_LONG, "history.causes7d": totals}
+
+
+def power_lost(*days: int) -> Changes:
+    lines = tuple(f"2026-11-{day:02}T01:00:00Z power-lost" for day in days)
+    return {**SINCE_LONG, "history.events": lines}
+
+
+def lost_link(total: str) -> Changes:
+    line = "2026-11-01T00:00:00Z/.. link-down 1 s: wlo1 has no link"
+    return {**outages(total), "history.recent": (line,)}
+
+
+OUTAGES = (
+    ("link-lost", "link-down", "The network link was lost once in 7 days, 5 min in total."),
+    (
+        "no-address-repeatedly", "no-address",
+        "The machine was without an address once in 7 days, 5 min in total.",
+    ),
+    (
+        "router-outages", "gateway-silent",
+        "The router stopped answering once in 7 days, 5 min in total.",
+    ),
+    (
+        "name-server-outages", "name-servers-silent",
+        "The name servers stopped answering once in 7 days, 5 min in total; the network worked.",
+    ),
+    (
+        "provider-outages", "provider-down",
+        "The internet provider was down once in 7 days, 5 min in total; the local network worked.",
+    ),
+    (
+        "service-refusals", "service-refuses",
+        "The service refused the agent once in 7 days, 5 min in total.",
+    ),
+    (
+        "service-outages", "service-down",
+        "The service stopped answering once in 7 days, 5 min in total; the internet worked.",
+    ),
+    (
+        "service-unreachable-repeatedly", "unreachable",
+        "The service could not be reached once in 7 days, 5 min in total; the router answered.",
+    ),
+)  # fmt: skip
 TERMINAL = {
     "device.Bar.kind": "payment-terminal",
     "device.Bar.present": True,
@@ -49,6 +97,28 @@ TERMINAL = {
 }
 
 CASES = (
+    *(
+        Case(code, outages(f"{cause} 300 s x1"), outages(f"{cause} 299 s x4"), sentence)
+        for code, cause, sentence in OUTAGES
+    ),
+    Case(
+        "wifi-lost",
+        lost_link("link-down 25 s x5"),
+        lost_link("link-down 25 s x4"),
+        "The Wi-Fi link was lost 5 times in 7 days, 25 s in total.",
+    ),
+    Case(
+        "address-shared",
+        outages("address-conflict 9 s x1"),
+        outages(),
+        "Two machines used one address, once in 7 days.",
+    ),
+    Case(
+        "power-losses",
+        power_lost(18, 19),
+        power_lost(10, 19),
+        "This machine lost power twice in 7 days.",
+    ),
     Case(
         "device-moved",
         {**TERMINAL, "device.Bar.address": "192.168.1.61", "device.Bar.movedFrom": "192.168.1.40"},
@@ -392,6 +462,7 @@ CASES = (
         {
             "network.service.reachable": False,
             "network.service.error": "the service's name does not resolve",
+            "network.dnsAnswers": Missing("collection-failed", "no answer within the time limit"),
         },
         {},
         "The service's name could not be resolved; name servers: 192.168.1.1, 9.9.9.9.",
@@ -454,6 +525,34 @@ CASES = (
         {"network.dnsServers": NO_NAME_SERVER},
         {"network.dnsServers": Missing("unsupported", "not told")},
         "No name server (DNS) is configured.",
+    ),
+    Case(
+        "name-server-silent",
+        {"network.dnsAnswers": ("192.168.1.1: answered in 3 ms", "9.9.9.9: no answer in 2 s")},
+        {
+            "network.dnsAnswers": (
+                "192.168.1.1: answered in 3 ms: the name does not exist",
+                "2001:db8::53: no route to it",
+            )
+        },
+        "The name server 9.9.9.9 does not answer: no answer in 2 s.",
+    ),
+    Case(
+        "name-server-silent",
+        {"network.dnsAnswers": ("2001:db8::53: no route to it",)},
+        {"network.dnsAnswers": ()},
+        "The name server 2001:db8::53 does not answer: no route to it.",
+    ),
+    Case(
+        "name-not-resolved",
+        {
+            "network.service.reachable": False,
+            "network.service.error": "the name was not resolved in time",
+            "network.dnsAnswers": ("192.168.1.1: no answer in 2 s", "9.9.9.9: no answer in 2 s"),
+        },
+        {},
+        "The service's name could not be resolved; name servers: 192.168.1.1: no answer in 2 s;"
+        " 9.9.9.9: no answer in 2 s.",
     ),
     Case(
         "names-slow",

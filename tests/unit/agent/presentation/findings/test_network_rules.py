@@ -122,6 +122,18 @@ CASES = (
         "The printer bar needs attention: stopped.",
     ),
     Case(
+        "printer-needs-attention",
+        with_printer("reachable", "Reachable on port 631; the printer reports that it is stopped"),
+        with_printer("reachable", "Reachable on port 631"),
+        "The printer bar needs attention: stopped.",
+    ),
+    Case(
+        "printer-needs-attention",
+        with_printer("reachable", "Reachable on port 9100; the spooler reports: filter failed"),
+        with_printer("reachable", "Reachable on port 9100; the spooler reports: cups ipp job"),
+        "The printer bar needs attention: filter failed.",
+    ),
+    Case(
         "no-network",
         with_map(interfaces=(link("eth0", "fe80::1", gateways=()),), hosts=(SELF, TILL)),
         with_map(interfaces=(link("eth0", "192.168.1.20"),)),

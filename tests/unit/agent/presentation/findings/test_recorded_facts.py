@@ -8,11 +8,12 @@ import pytest
 
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.source import read_kiosk_page
-from collectors.application.linux import drives, links, operating_system, pressure, services
+from collectors.application.linux import drives, operating_system, pressure, services
 from collectors.application.linux.hardware import read_temperatures
-from collectors.application.readers import clock, disk_space, processes, service_probe
+from collectors.application.readers import clock, disk_space, processes
 from collectors.application.readers.disk_space import Mount, Space
-from collectors.application.readers.interfaces import Wireless, wireless_fields
+from collectors.application.readers.network import service_probe
+from collectors.application.readers.network.interfaces import Wireless, wireless_fields
 from collectors.application.readers.print_queues import read_print_queues
 from collectors.application.source import Reading, available
 from collectors.application.system_bus import UnitState, parse_objects
@@ -20,6 +21,7 @@ from collectors.application.windows import devices, machine, script, time_servic
 from collectors.application.windows.script import read_groups
 from collectors.contract import InterfaceFields
 from collectors.network.matching.reasons import STATE_WORDS
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.text import decode
 from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.judged import judged
@@ -177,7 +179,7 @@ def test_a_missing_watched_program_is_a_finding() -> None:
 
 def test_a_weak_signal_read_from_the_kernel_is_a_finding() -> None:
     reported = decode(fixture("linux/proc-net-wireless.txt")).replace("-56.", "-82.")
-    (signal,) = links.parse_signals(reported).values()
+    (signal,) = parse_signals(reported).values()
     fields = wireless_fields(Wireless("Venue", signal))
     up = available("interface.up", "test", True)
     actual = judged(Reading(interfaces=(InterfaceFields("wlan0", (up, *fields)),)))

@@ -217,6 +217,21 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     assert "a device with its UUID was seen at 192.168.1.61" in (result.reason or "")
 
 
+def test_a_printer_without_mdns_announcement_is_named_by_the_uuid_that_it_answers():
+    """CUPS cannot print to the queue, because it resolves only the name."""
+    known = queue(f"dnssd://Kitchen%20Printer._ipp._tcp.local/?uuid={UUID}")
+    (result,) = judged(
+        known,
+        hosts=(scanned("192.168.1.61", OTHER_MAC, 631, 9100),),
+        evidence=(Evidence("192.168.1.61", 631, uuid=UUID),),
+    )
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    assert result.reason == (
+        "No device announces the name Kitchen Printer by mDNS: is it switched on and connected?"
+        " A device with its UUID was seen at 192.168.1.61: it may be the same printer"
+    )
+
+
 @pytest.mark.parametrize(
     ("model", "other", "is_other"),
     [

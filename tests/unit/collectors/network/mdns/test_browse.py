@@ -19,7 +19,7 @@ from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Wat
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
 from collectors.network.observations import MdnsFindings, Wanted
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
     Responder,

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.contract import Interface
-from collectors.shared.host import rtnetlink
 from collectors.shared.host.interfaces_linux import assemble
 from collectors.shared.host.local_network import LocalInterface
-from collectors.shared.host.rtnetlink import LinkNeighbour, Message, NeighbourTableSize
+from collectors.shared.linux import netlink, rtnetlink
+from collectors.shared.linux.netlink import Message
+from collectors.shared.linux.rtnetlink import Link, LinkNeighbour, NeighbourTableSize
 from tests.paths import FIXTURES
 
 DUMPS = FIXTURES / "network" / "rtnetlink_dumps.json"
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 def dumps() -> dict[str, list[Message]]:
     recorded = json.loads(DUMPS.read_text("ascii"))
     return {
-        name: [m for text in datagrams for m in rtnetlink.parse_messages(bytes.fromhex(text))]
+        name: [m for text in datagrams for m in netlink.parse_messages(bytes.fromhex(text))]
         for name, datagrams in recorded.items()
     }
 
@@ -75,7 +75,7 @@ def test_a_mobile_connection_has_a_default_route_without_a_gateway() -> None:
     attributes = struct.pack("=HHIHHI", 8, 4, 7, 8, 6, 700)
     (route,) = rtnetlink.parse_default_routes(head + attributes)
     assert route == rtnetlink.DefaultRoute(7, None, 700)
-    mobile = LocalInterface(Interface("wwan0"), index=7)
+    mobile = Link(7, "wwan0")
     (joined,) = assemble([mobile], [], [route])
     assert joined.metric == 700
     assert joined.interface.gateways == ()
@@ -113,8 +113,8 @@ def test_neighbour_table_size_is_read_once_for_all_devices(dumps: dict[str, list
 
 def test_error_number_is_read_from_an_error_message() -> None:
     refusal = (-1).to_bytes(4, sys.byteorder, signed=True) + bytes(16)
-    assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, refusal)) == 1
-    assert rtnetlink.error_number(Message(rtnetlink.NLMSG_ERROR, b"")) == 0
+    assert netlink.error_number(Message(netlink.NLMSG_ERROR, refusal)) == 1
+    assert netlink.error_number(Message(netlink.NLMSG_ERROR, b"")) == 0
 
 
 PARSERS = (
@@ -128,7 +128,7 @@ PARSERS = (
 
 @given(data=st.binary(max_size=256))
 def test_any_bytes_are_parsed_or_ignored(data: bytes) -> None:
-    for message in rtnetlink.parse_messages(data):
+    for message in netlink.parse_messages(data):
         assert len(message.body) <= len(data)
     for parse in PARSERS:
         parse(data)
@@ -141,6 +141,6 @@ def test_a_damaged_netlink_dump_is_parsed_or_ignored(data: st.DataObject) -> Non
     datagram = bytearray.fromhex(recorded[name][0])
     for _ in range(data.draw(st.integers(1, 8))):
         datagram[data.draw(st.integers(0, len(datagram) - 1))] = data.draw(st.integers(0, 255))
-    for message in rtnetlink.parse_messages(bytes(datagram)):
+    for message in netlink.parse_messages(bytes(datagram)):
         for parse in PARSERS:
             parse(message.body)

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collectors.shared.gateways import SystemGateway, parse_prefix_length, read_gateways
 from collectors.shared.host.interfaces_portable import (
-    SystemGateway,
-    _read_gateways,
     assemble,
-    parse_prefix_length,
     read_interfaces,
 )
 
@@ -113,7 +111,7 @@ class Netifaces:
 def test_the_default_gateway_of_each_family_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "netifaces", Netifaces())
     wifi, wire = frozenset({"192.168.1.7", "fe80::7"}), frozenset({"10.0.0.20"})
-    assert _read_gateways() == (
+    assert read_gateways() == (
         SystemGateway("192.168.1.1", wifi),
         SystemGateway("10.0.0.1", wire),
         SystemGateway("fe80::1", wifi),

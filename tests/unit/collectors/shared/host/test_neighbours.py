@@ -14,7 +14,7 @@ from collectors.shared.host.neighbours import (
     read_neighbour_table,
 )
 from collectors.shared.host.neighbours_windows import parse_ip_net_table, read_neighbours_windows
-from collectors.shared.host.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 ARP = """\
 ? (192.168.1.1) at 0:1a:2b:3:4:5 on en0 ifscope [ethernet]

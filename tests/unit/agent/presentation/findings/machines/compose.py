@@ -28,15 +28,14 @@ from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
 from collectors.application import collector, registry, runner
 from collectors.application.kiosk import kiosk, page_state
-from collectors.application.linux import links as linux_links
 from collectors.application.linux import operating_system
-from collectors.application.readers import (
-    clock,
-    disk_space,
-    print_queues,
-    processes,
+from collectors.application.linux.network import dhcp as linux_dhcp
+from collectors.application.linux.network import links as linux_links
+from collectors.application.linux.network import nl80211 as linux_nl80211
+from collectors.application.readers import clock, disk_space, print_queues, processes, resources
+from collectors.application.readers.network import (
+    name_servers,
     resolver,
-    resources,
     service_probe,
     watched_devices,
 )
@@ -45,8 +44,6 @@ from collectors.application.windows import machine as windows
 from collectors.contract import (
     ApplicationJob,
     Field,
-    Interface,
-    InterfaceAddress,
     NetworkJob,
     SourceState,
     WatchedDevice,
@@ -60,7 +57,8 @@ from collectors.shared import ipp, run_command
 from collectors.shared.cups import NotRunning
 from collectors.shared.host import interfaces_linux, interfaces_portable
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork
-from collectors.shared.host.rtnetlink import DefaultRoute
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import DefaultRoute, LinkAddress
 from collectors.shared.watched_devices import Answers
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environment, identity
 from tests.unit.collectors.application.fixtures import RecordingRun, plant
@@ -117,7 +115,8 @@ class Machine:
     """A machine. ``commands`` are outputs by a word in the command, None if it
     fails. ``lan`` is what else answers.
 
-    ``memory`` is total, available, swap total and swap used, in GiB.
+    ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
+    name server answers.
     """
 
     what: str
@@ -137,6 +136,7 @@ class Machine:
     restarts: int = 0
     service: Exception | tuple[object, ...] = CERTIFICATE
     service_ms: tuple[float, float] = (12, 25)
+    dns_answers: tuple[str, ...] = ()
     kiosk: Mapping[str, Any] | None = None
     agent: tuple[Field, ...] = ()
     lan: tuple[ScannedHost, ...] | None = None
@@ -357,6 +357,8 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resources, "os", SimpleNamespace(**has_load))
     patch.setattr("os.cpu_count", lambda: cores)
     patch.setattr(linux_links, "ssid_by_ioctl", lambda _: "Venue")
+    patch.setattr(linux_dhcp, "kernel_addresses", tuple)
+    patch.setattr(linux_nl80211, "read_wifi", dict)
     if machine.platform == "win32":
         labels = {d.path: d.label for d in machine.disks}
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
@@ -374,8 +376,12 @@ def addresses_of(link: Link) -> Iterator[SimpleNamespace]:
 
 def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the connections to the service and to the kiosk's browser."""
-    for module in (resolver, service_probe, windows):
+    for module in (resolver, service_probe):
         patch.setattr(module, "getproxies", dict)
+    patch.setattr(resolver, "script_address", lambda: None)
+
+    patch.setattr(name_servers, "query_servers", lambda servers, *_: machine.dns_answers or tuple(
+        f"{each}: answered in 4 ms" for each in servers))  # fmt: skip
 
     def fail_or(value: object, *kinds: type[Exception]) -> object:
         if isinstance(machine.service, kinds):
@@ -463,12 +469,9 @@ def local_interfaces(machine: Machine) -> tuple[LocalInterface, ...]:
     links, addresses, routes = [], [], []
     for index, link in enumerate(machine.links):
         parsed = [ipaddress.ip_interface(address) for address in link.addresses]
-        known = Interface(link.name, mac_address=link.mac)
         flags = (link.is_up, link.name == "lo", not link.has_arp, link.has_arp)
-        links.append(LocalInterface(known, index, *flags))
-        addresses += [(index, InterfaceAddress(str(each.ip), "ipv4" if each.version == 4 else
-                                               "ipv6", each.network.prefixlen))
-                      for each in parsed]  # fmt: skip
+        links.append(rtnetlink.Link(index, link.name, link.mac, *flags))
+        addresses += [LinkAddress(index, str(each.ip), each.network.prefixlen) for each in parsed]
         for number, gateway in enumerate(link.gateway.split()):
             routes.append(DefaultRoute(index, None if gateway == "direct" else gateway, number))
     return interfaces_linux.assemble(links, addresses, routes)

@@ -4,11 +4,16 @@ import json
 import socket
 import ssl
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
+from agent.rules.connectivity.fields import history_fields
+from agent.wire.payloads.history import CAUSES, Cause, Event, History, Incident
 from collectors.application.source import available
-from collectors.contract import SourceState, WatchedDevice
+from collectors.contract import Field, SourceState, WatchedDevice
 from collectors.network.observations import Evidence, KnownPrinter
+from tests.fixtures.payloads import STARTED_AT
+from tests.unit.agent.histories import good_venue
 from tests.unit.agent.presentation.findings.machines.compose import (
     ALONE,
     CERTIFICATE,
@@ -159,6 +164,8 @@ BAR = KnownPrinter("bar", "Bar", "network", "cups", "192.168.1.77:9100", "192.16
                    ("192.168.1.77",), 9100)  # fmt: skip
 
 HEALTHY: tuple[Machine, ...] = (
+    LINUX.but("a till whose connection was never interrupted", agent=tuple(history_fields(
+        good_venue(), datetime.fromisoformat(STARTED_AT), UTC))),
     LINUX,
     KIOSK,
     PI,
@@ -338,6 +345,18 @@ def certificate(*changed: object) -> tuple[object, ...]:
     return (*CERTIFICATE[: 5 - len(changed)], *changed)
 
 
+def with_record(*causes: Cause, link: str = "eth0") -> tuple[Field, ...]:
+    """Return the fields of a machine that had one long outage of each cause, and lost power."""
+    now = datetime.fromisoformat(STARTED_AT)
+    ages = [timedelta(hours=12 * number) for number in range(1, len(causes) + 1)]
+    evidence = f"{link} has no link"
+    outages = [Incident(cause, now - age, now - age + timedelta(hours=1), 3600.0, evidence)
+               for cause, age in zip(causes, ages, strict=True)]  # fmt: skip
+    power = (Event("power-lost", now - age) for age in ages[1:])
+    since = now - timedelta(days=30)
+    return tuple(history_fields(History(since, tuple(outages), tuple(power)), now, UTC))
+
+
 REFUSED: Final = ConnectionRefusedError(111, "Connection refused")
 NO_NAME: Final = socket.gaierror(-2, "Name or service not known")
 NO_TLS: Final = ssl.SSLError(1, "wrong version number")
@@ -451,6 +470,8 @@ BROKEN: tuple[Broken, ...] = (
     fault("no-dhcp-answer", "a Wi-Fi without DHCP", links=(LOOPBACK, CABLE, replace(WIFI,
         addresses=("169.254.7.7/16",), gateway=""))),
     fault("name-not-resolved", "a dead name server", service=NO_NAME),
+    fault("name-server-silent", "a second name server that is dead", service_ms=(5000, 25),
+          dns_answers=("192.168.1.1: answered in 3 ms", "9.9.9.9: no answer in 2 s")),
     fault("no-name-server", "no name server", files={"etc/resolv.conf": "search x\n"}),
     fault("names-slow", "a first name server that is silent", service_ms=(5004, 25)),
     fault("service-slow", "an overloaded line", service_ms=(12, 2300)),
@@ -485,6 +506,12 @@ BROKEN: tuple[Broken, ...] = (
     fault("source-failed", "a scan that the system refuses", lan=(), scan=SourceState("failed",
         "Operation not permitted")),
     fault("report-unfinished", "a collection that was cancelled", is_cancelled=True),
+    # -------------------------------------------------------------- the connectivity record
+    fault("no-address-repeatedly address-shared router-outages name-server-outages link-lost"
+        " provider-outages service-refusals power-losses", "a venue with every kind of outage",
+        agent=with_record(*CAUSES)),
+    fault("wifi-lost", "a Wi-Fi that was lost for an hour", links=(LOOPBACK, WIFI),
+        agent=with_record("link-down", link="wlan0")),
     # -------------------------------------------------------------- watched devices
     *(fault(code, f"a payment terminal that {what}", devices=(TERMINAL,),
         lan=(host("192.168.1.1", 1), *lan)) for code, what, *lan in (

@@ -1,21 +1,32 @@
-"""Reads the type of each interface, and its Wi-Fi network.
+"""Reads the type of each interface, its Wi-Fi network and its DHCP lease.
 
-The name and the signal of the Wi-Fi network come from the wireless extensions (an ioctl and
-/proc/net/wireless), which need no privilege. If the kernel lacks the wireless extensions,
-NetworkManager is queried for the name.
+The facts about the Wi-Fi network come from nl80211. Kernels and drivers without nl80211 have the
+wireless extensions (an ioctl and /proc/net/wireless), which know the name and the signal. If both
+lack the name, NetworkManager is queried for it. None of these needs a privilege.
 """
 
 import re
 import socket
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.interfaces import Links, Wireless
+from collectors.application.linux.network import nl80211
+from collectors.application.linux.network.dhcp import read_dhcp
+from collectors.application.readers.network.dhcp import Dhcp
+from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.wireless import (
+    ON_NO_NETWORK,
+    Wireless,
+    band_and_channel,
+)
 from collectors.application.source import Unreadable
 from collectors.application.system_bus import Objects, managed_objects
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.sysfs import read_line, read_text
 from collectors.shared.text import clean_text, decode
 
@@ -23,22 +34,28 @@ _LOOPBACK: Final = "772"
 _ETHERNET: Final = "1"
 _TUNNELS: Final = frozenset({"65534", "768", "769", "776", "778", "512"})
 """ARPHRD_NONE, TUNNEL, TUNNEL6, SIT, IPGRE and PPP of linux/if_arp.h."""
+_PEER_TYPES: Final = frozenset({"tunnel", "wwan"})
+_PEER: Final = Dhcp(
+    status="not-applicable", reason="a tunnel or mobile connection does not use DHCP"
+)
 _SIOCGIWESSID: Final = 0x8B1B
 _SSID_MAX: Final = 32
-_SIGNAL = re.compile(r"^\s*(\S+):\s+\S+\s+-?\d+\.?\s+(-?\d{1,3})\.?\s", re.MULTILINE)
-_NO_SIGNAL_DBM: Final = -256
-"""The level of an interface without a connection, such as an access point, with some drivers."""
 _NM: Final = "org.freedesktop.NetworkManager"
 
 ReadSsid = Callable[[str], str | None]
-ReadNetworkManager = Callable[[Deadline], Objects]
+ReadNetworkManager = Callable[[], Objects]
 
 
 def read_links(root: Path, names: tuple[str, ...], deadline: Deadline) -> Links:
     types = {name: link_type(root / "sys/class/net" / name) for name in names}
     wifi = tuple(name for name, kind in types.items() if kind == "wifi")
-    wireless = read_wireless(root, wifi, deadline) if wifi else {}
-    return Links(types, wireless, default_routes(root / "proc/net"))
+    objects = cache(lambda: ask_network_manager(deadline))
+    wireless = read_wireless(root, wifi, objects) if wifi else {}
+    dhcp = {
+        name: _PEER if each.is_used is False and types[name] in _PEER_TYPES else each
+        for name, each in read_dhcp(root, names, objects).items()
+    }
+    return Links(types, wireless, default_routes(root / "proc/net"), dhcp)
 
 
 def default_routes(directory: Path) -> frozenset[str] | None:
@@ -83,22 +100,46 @@ def link_type(device: Path) -> str:
 def read_wireless(
     root: Path,
     names: tuple[str, ...],
-    deadline: Deadline,
+    network_manager: ReadNetworkManager,
     ssid: ReadSsid | None = None,
-    network_manager: ReadNetworkManager | None = None,
+    read: Callable[[], nl80211.Known] | None = None,
 ) -> Mapping[str, Wireless]:
+    try:
+        wifi = (read or nl80211.read_wifi)()
+    except OSError:
+        wifi = {}
     signals = parse_signals(_proc_wireless(root))
-    ssids = {name: (ssid or ssid_by_ioctl)(name) for name in names}
-    if None in ssids.values():
-        known = _ssids_of_network_manager(network_manager or ask_network_manager, deadline)
-        ssids = {name: value or known.get(name) for name, value in ssids.items()}
-    return {name: Wireless(ssids[name], signals.get(name)) for name in names}
+    known = {}
+    for name in names:
+        wireless = wireless_of(*wifi[name]) if name in wifi else Wireless()
+        if wireless.status == "unsupported":
+            wireless = replace(
+                wireless,
+                ssid=wireless.ssid
+                or (ssid or ssid_by_ioctl)(name)
+                or parse_network_manager(network_manager()).get(name),
+                signal_dbm=wireless.signal_dbm or signals.get(name),
+            )
+        known[name] = wireless
+    return known
 
 
-def parse_signals(text: str) -> dict[str, int]:
-    """Return the signal level in dBm of each interface in /proc/net/wireless."""
-    signals = ((name, int(level)) for name, level in _SIGNAL.findall(text))
-    return {name: level for name, level in signals if _NO_SIGNAL_DBM < level < 0}
+def wireless_of(interface: nl80211.Interface, connection: nl80211.Connection | None) -> Wireless:
+    if not interface.is_client:
+        reason = "the interface is no client of a network"
+        return Wireless(status="not-applicable", reason=reason)
+    if connection is None:
+        return Wireless(status="not-applicable", reason=ON_NO_NETWORK)
+    band, channel = band_and_channel(interface.frequency_mhz)
+    return Wireless(
+        interface.ssid,
+        connection.signal_dbm,
+        connection.access_point,
+        band,
+        channel,
+        connection.rate_megabits,
+        reason="the driver does not report it",
+    )
 
 
 def parse_network_manager(objects: Objects) -> dict[str, str]:
@@ -114,7 +155,11 @@ def parse_network_manager(objects: Objects) -> dict[str, str]:
 
 
 def ask_network_manager(deadline: Deadline) -> Objects:
-    return managed_objects(_NM, "/org/freedesktop", deadline)
+    """Return NetworkManager's objects, or {} if it does not run or does not answer."""
+    try:
+        return managed_objects(_NM, "/org/freedesktop", deadline.sooner(1.0))
+    except (Unreadable, OSError, ValueError):
+        return {}
 
 
 def ssid_by_ioctl(name: str) -> str | None:
@@ -132,13 +177,6 @@ def ssid_by_ioctl(name: str) -> str | None:
             return None
     length = struct.unpack("16sPHH", answer)[2]
     return clean_text(decode(buffer.tobytes()[: min(length, _SSID_MAX)]), _SSID_MAX) or None
-
-
-def _ssids_of_network_manager(ask: ReadNetworkManager, deadline: Deadline) -> dict[str, str]:
-    try:
-        return parse_network_manager(ask(deadline.sooner(1.0)))
-    except (Unreadable, OSError, ValueError):
-        return {}
 
 
 def _ssid_text(value: Any) -> str | None:

@@ -16,7 +16,7 @@ from urllib.request import getproxies, proxy_bypass
 import truststore
 
 from collectors.application.deadline import Deadline
-from collectors.application.readers.certificate import parse_certificate
+from collectors.application.readers.network.certificate import parse_certificate
 from collectors.application.source import (
     Reading,
     all_absent,
@@ -56,7 +56,7 @@ Handshake = tuple[str | bool, ...]
     "network.service.connectMilliseconds",
     *TLS_KEYS,
 )
-def read_service(deadline: Deadline, url: str) -> Reading:
+def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Reading:
     try:
         parts = urlsplit(url)
         scheme, host, port = parts.scheme, parts.hostname, parts.port
@@ -65,7 +65,8 @@ def read_service(deadline: Deadline, url: str) -> Reading:
     if not host or scheme not in _PORTS:
         return _not_tested("no service is configured")
     # The agent never uses a proxy for a service on this machine.
-    if getproxies().get(scheme) and not proxy_bypass(host) and not is_loopback(host):
+    uses_proxy = has_proxy or (getproxies().get(scheme) and not proxy_bypass(host))
+    if uses_proxy and not is_loopback(host):
         return _not_tested("the service is reached through a proxy, which was not tested")
     try:
         return Reading(_connection_fields(host, port or _PORTS[scheme], scheme, deadline))

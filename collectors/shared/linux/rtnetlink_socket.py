@@ -5,18 +5,18 @@ sandbox denies them. Nothing is sent to the network.
 """
 
 import errno
-import os
 import socket
 from collections.abc import Callable
 from typing import TypeVar
 
-from collectors.shared.host import rtnetlink
-from collectors.shared.host.rtnetlink import LinkNeighbour, NeighbourTableSize
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.netlink import parse_messages
+from collectors.shared.linux.netlink_socket import NETLINK_ROUTE, dump, open_netlink
+from collectors.shared.linux.rtnetlink import LinkNeighbour, NeighbourTableSize
 
 RTMGRP_NEIGH = 0x4
 _DATAGRAM_MAX = 65536
 _EVENT_BUFFER_BYTES = 1 << 20
-_ANSWER_TIMEOUT_S = 2.0
 _DATAGRAMS_AT_ONCE = 256
 
 T = TypeVar("T")
@@ -25,20 +25,14 @@ T = TypeVar("T")
 def read_dump(
     message_type: int, parse: Callable[[bytes], T | None], family: int = 0
 ) -> tuple[T, ...]:
-    """Return the parsed objects of a whole dump (RTM_GETLINK, _GETADDR, _GETROUTE, ...)."""
-    objects: list[T | None] = []
-    with _open() as opened:
-        opened.settimeout(_ANSWER_TIMEOUT_S)
-        opened.send(rtnetlink.dump_request(message_type, family))
-        while True:
-            for message in rtnetlink.parse_messages(opened.recv(_DATAGRAM_MAX)):
-                if message.type == rtnetlink.NLMSG_DONE:
-                    return tuple(each for each in objects if each is not None)
-                if message.type == rtnetlink.NLMSG_ERROR:
-                    number = rtnetlink.error_number(message)
-                    raise OSError(number, os.strerror(number))
-                if message.type == message_type + rtnetlink.NEW_FROM_GET:
-                    objects.append(parse(message.body))
+    """Return the parsed objects of a whole dump (RTM_GETLINK, _GETADDR, _GETROUTE, ...).
+
+    ``family`` 0 is all families.
+    """
+    request = bytes((family, 0, 0, 0))  # struct rtgenmsg, padded
+    with open_netlink(NETLINK_ROUTE) as opened:
+        bodies = dump(opened, message_type, request, message_type + rtnetlink.NEW_FROM_GET)
+    return tuple(each for each in map(parse, bodies) if each is not None)
 
 
 def read_neighbours(family: int = rtnetlink.AF_INET) -> tuple[LinkNeighbour, ...]:
@@ -63,7 +57,7 @@ class NeighbourEvents:
     """
 
     def __init__(self) -> None:
-        self._socket = _open(RTMGRP_NEIGH)
+        self._socket = open_netlink(NETLINK_ROUTE, RTMGRP_NEIGH)
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _EVENT_BUFFER_BYTES)
 
@@ -75,7 +69,7 @@ class NeighbourEvents:
         changed: list[LinkNeighbour] = []
         try:
             for _ in range(_DATAGRAMS_AT_ONCE):
-                for message in rtnetlink.parse_messages(self._socket.recv(_DATAGRAM_MAX)):
+                for message in parse_messages(self._socket.recv(_DATAGRAM_MAX)):
                     if message.type == rtnetlink.RTM_NEWNEIGH:
                         changed += filter(None, (rtnetlink.parse_neighbour(message.body),))
         except BlockingIOError:
@@ -88,15 +82,3 @@ class NeighbourEvents:
 
     def close(self) -> None:
         self._socket.close()
-
-
-def _open(groups: int = 0) -> socket.socket:
-    if not hasattr(socket, "AF_NETLINK"):
-        raise OSError(errno.EAFNOSUPPORT, "this platform has no rtnetlink")
-    opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
-    try:
-        opened.bind((0, groups))
-    except OSError:
-        opened.close()
-        raise
-    return opened

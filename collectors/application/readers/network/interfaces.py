@@ -3,14 +3,16 @@
 import ipaddress
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import psutil
 
 from collectors.application.deadline import Deadline
-from collectors.application.source import Reading, absent, available, either, left_out, source
-from collectors.contract import Field, FieldStatus, InterfaceFields
+from collectors.application.readers.network.dhcp import Dhcp, dhcp_fields
+from collectors.application.readers.network.wireless import Wireless, wireless_fields
+from collectors.application.source import Reading, available, either, left_out, source
+from collectors.contract import Field, InterfaceFields
 from collectors.shared.text import clean_text
 
 SOURCE: Final = "psutil"
@@ -31,16 +33,6 @@ COUNTERS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wireless:
-    """The Wi-Fi network of an interface. ``status`` and ``reason`` explain why a value is None."""
-
-    ssid: str | None = None
-    signal_dbm: int | None = None
-    status: FieldStatus = "unsupported"
-    reason: str = "the system does not report it to services"
-
-
-@dataclass(frozen=True, slots=True)
 class Links:
     """The facts that each platform reads differently, by interface name.
 
@@ -50,6 +42,7 @@ class Links:
     types: Mapping[str, str]
     wireless: Mapping[str, Wireless]
     default_routes: frozenset[str] | None = None
+    dhcp: Mapping[str, Dhcp] = field(default_factory=dict)
 
 
 ReadLinks = Callable[[tuple[str, ...], Deadline], Links]
@@ -69,6 +62,7 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
             (
                 *_state(name, stats[name], known),
                 *address_fields(addresses.get(name, [])),
+                *dhcp_fields(known.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))),
                 *_counters(counters.get(name)),
                 *wireless_fields(known.wireless.get(name)),
             ),
@@ -106,16 +100,20 @@ def address_fields(addresses: "list[psutil._ntp.snicaddr]") -> tuple[Field, ...]
     macs = [entry.address for entry in addresses if entry.family == psutil.AF_LINK]
     mac = macs[0].lower().replace("-", ":") if macs else None
     known_mac = None if mac == "00:00:00:00:00:00" else mac
-    texts = [
-        text
-        for entry in addresses
-        if entry.family in {socket.AF_INET, socket.AF_INET6}
-        and (text := with_prefix(entry.address, entry.netmask)) is not None
-    ]
     return (
         either("interface.macAddress", SOURCE, known_mac, "it has no MAC", "not-applicable"),
-        available("interface.addresses", SOURCE, tuple(texts[:ADDRESSES_MAX])),
+        available("interface.addresses", SOURCE, address_texts(addresses)),
     )
+
+
+def address_texts(addresses: "list[psutil._ntp.snicaddr]") -> tuple[str, ...]:
+    """Return the IP addresses with their prefix lengths, at most `ADDRESSES_MAX`."""
+    texts = (
+        with_prefix(entry.address, entry.netmask)
+        for entry in addresses
+        if entry.family in {socket.AF_INET, socket.AF_INET6}
+    )
+    return tuple(text for text in texts if text is not None)[:ADDRESSES_MAX]
 
 
 def with_prefix(address: str, netmask: str | None) -> str | None:
@@ -128,17 +126,6 @@ def with_prefix(address: str, netmask: str | None) -> str | None:
     except ValueError:
         return None
     return f"{ip}/{prefix}"
-
-
-def wireless_fields(wireless: Wireless | None) -> tuple[Field, ...]:
-    keys = ("interface.wifiSsid", "interface.wifiSignalDbm")
-    if wireless is None:
-        return tuple(absent(key, "system", "not-applicable", "it is not Wi-Fi") for key in keys)
-    values = (wireless.ssid, wireless.signal_dbm)
-    return tuple(
-        either(key, "system", value, wireless.reason, wireless.status)
-        for key, value in zip(keys, values, strict=True)
-    )
 
 
 def _counters(counters: "psutil._ntp.snetio | None") -> tuple[Field, ...]:

@@ -1,0 +1,178 @@
+"""Finds out whether the gateway answers, without privileges and within `WITHIN_S`.
+
+An entry of the neighbour table is not enough: it stays valid for up to a minute after the gateway
+has gone. So the gateway is contacted in several ways. Every reply counts, even a refusal:
+
+- a ping by a datagram socket, which most systems allow (icmp(7), ping_group_range),
+- one UDP datagram to the discard port, which is usually answered by ICMP port unreachable,
+- TCP connections to the ports of DNS and HTTP. They are closed at once, and send no data.
+
+This traffic also makes the kernel resolve the gateway's address. An entry that is new or has become
+reachable counts as well. If the address cannot be resolved, the gateway does not answer.
+"""
+
+import asyncio
+import contextlib
+import socket
+import struct
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from agent.adapters.connectivity.link import Neighbour
+
+WITHIN_S: Final = 1.6
+_READ_AFTER_S: Final = (0.2, 0.5, 1.0, 1.5)
+_PING_AT_S: Final = (0.0, 0.5, 0.5)
+_UDP_PORT: Final = 9  # discard (RFC 863)
+_TCP_PORTS: Final = (53, 80)
+_ECHO = struct.Struct("!BBHHH")
+_ECHO_REQUEST: Final = {socket.AF_INET: 8, socket.AF_INET6: 128}
+_PING_PROTOCOL: Final = {
+    socket.AF_INET: socket.IPPROTO_ICMP,
+    socket.AF_INET6: getattr(socket, "IPPROTO_ICMPV6", 58),
+}
+_REPLY_MAX: Final = 1500
+
+SocketAddress = tuple[str, int] | tuple[str, int, int, int]
+FindNeighbour = Callable[[], Neighbour | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gateway:
+    """The address of a gateway, and the number of the interface that leads to it."""
+
+    address: str
+    index: int
+
+    @property
+    def family(self) -> socket.AddressFamily:
+        return socket.AF_INET6 if ":" in self.address else socket.AF_INET
+
+    def at(self, port: int) -> SocketAddress:
+        return (self.address, port, 0, self.index) if ":" in self.address else (self.address, port)
+
+
+class GatewayProbe:
+    """Probes the gateway, and remembers the last gateway that has replied."""
+
+    def __init__(self) -> None:
+        self._replied_as: tuple[str, str | None] | None = None
+
+    async def answers(self, gateway: str, index: int, find_neighbour: FindNeighbour) -> bool | None:
+        """Return whether the gateway answers, or None if it is unknown.
+
+        Args:
+            gateway: the address of the gateway.
+            index: the number of the interface, which a link-local IPv6 address needs.
+            find_neighbour: returns the gateway's entry of the neighbour table.
+        """
+        before = find_neighbour()
+        contacted = _Gateway(gateway, index)
+        replied = await _any(
+            _ping(contacted),
+            _is_refused_by_udp(contacted),
+            *(_is_answered_by_tcp(contacted, port) for port in _TCP_PORTS),
+            _is_resolved(before, find_neighbour),
+        )
+        after = find_neighbour()
+        known_as = (gateway, after.mac_address if after else None)
+        if replied:
+            self._replied_as = known_as
+            return True
+        if after is not None and after.state in ("resolving", "failed"):
+            return False
+        # The entry is still valid. If the gateway has replied before, it would reply now.
+        return False if known_as == self._replied_as else None
+
+
+async def _any(*probes: Awaitable[bool]) -> bool:
+    """Return True as soon as one probe returns True, and False after `WITHIN_S`."""
+    tasks = [asyncio.ensure_future(probe) for probe in probes]
+    try:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WITHIN_S):
+                for next_result in asyncio.as_completed(tasks):
+                    if await next_result:
+                        return True
+        return False
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _ping(gateway: _Gateway) -> bool:
+    """Send echo requests. Returns False if the system does not allow it or an error occurs."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(OSError):
+        protocol = _PING_PROTOCOL[gateway.family]
+        with socket.socket(gateway.family, socket.SOCK_DGRAM, protocol) as opened:
+            opened.setblocking(False)
+            opened.connect(gateway.at(0))
+            replied = asyncio.ensure_future(loop.sock_recv(opened, _REPLY_MAX))
+            try:
+                for number, after_s in enumerate(_PING_AT_S, start=1):
+                    await asyncio.wait({replied}, timeout=after_s)
+                    if replied.done():
+                        break
+                    opened.send(echo_request(_ECHO_REQUEST[gateway.family], number))
+                return bool(await replied)
+            finally:
+                replied.cancel()
+                await asyncio.gather(replied, return_exceptions=True)
+    return False
+
+
+def echo_request(kind: int, number: int) -> bytes:
+    """Return an ICMP echo request without data (RFC 792), with its checksum (RFC 1071)."""
+    words = (kind << 8) + number
+    checksum = ~((words >> 16) + (words & 0xFFFF)) & 0xFFFF
+    return _ECHO.pack(kind, 0, checksum, 0, number)
+
+
+async def _is_refused_by_udp(gateway: _Gateway) -> bool:
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(gateway.family, socket.SOCK_DGRAM) as opened,
+    ):
+        opened.setblocking(False)
+        opened.connect(gateway.at(_UDP_PORT))
+        opened.send(b"")
+        try:
+            return bool(await asyncio.get_running_loop().sock_recv(opened, 1))
+        except ConnectionRefusedError:
+            return True
+    return False
+
+
+async def _is_answered_by_tcp(gateway: _Gateway, port: int) -> bool:
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(gateway.family, socket.SOCK_STREAM) as opened,
+    ):
+        opened.setblocking(False)
+        with contextlib.suppress(ConnectionRefusedError):
+            await asyncio.get_running_loop().sock_connect(opened, gateway.at(port))
+        return True
+    return False
+
+
+async def _is_resolved(before: Neighbour | None, find_neighbour: FindNeighbour) -> bool:
+    """Return whether the kernel has received a reply of the gateway since ``before``."""
+    waited_s = 0.0
+    for after_s in _READ_AFTER_S:
+        await asyncio.sleep(after_s - waited_s)
+        waited_s = after_s
+        if _is_new(before, find_neighbour()):
+            return True
+    return False
+
+
+def _is_new(before: Neighbour | None, now: Neighbour | None) -> bool:
+    """Return whether an entry has been confirmed since ``before``."""
+    if now is None or now.state not in ("reachable", "stale"):
+        return False
+    if before is None or before.state not in ("reachable", "stale"):
+        return True
+    return (before.state, now.state) == ("stale", "reachable")

@@ -1,0 +1,103 @@
+"""Judges this machine's side of the path to the service, from the tables of its system. Pure."""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from agent.rules.connectivity.cause import LinkState
+from collectors.shared.addresses import Network, parse_networks
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
+
+_HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
+"""The kinds of links that transfer data out of the machine. Mobile modems have a kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The links, addresses and default routes of a machine."""
+
+    links: Sequence[Link] = ()
+    addresses: Sequence[LinkAddress] = ()
+    routes: Sequence[DefaultRoute] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReading:
+    """The state of the link, and further properties that probes need.
+
+    Args:
+        index: the number of the interface.
+        networks: the networks of this machine.
+        conflict: an IPv6 address of the interface that another machine uses. The kernel detects no
+            conflict of IPv4 addresses, and the detection needs a raw socket (RFC 5227).
+    """
+
+    state: LinkState = field(default_factory=LinkState)
+    index: int = 0
+    networks: tuple[Network, ...] = ()
+    conflict: str | None = None
+
+
+def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> LinkReading:
+    """Return the state of the interface that leads to the service.
+
+    This is the interface of the default route, otherwise the last known one, otherwise any hardware
+    interface. Virtual interfaces, such as those of containers, count only if the default route
+    leads through them.
+    """
+    routes = [route for route in tables.routes if not (needs_ipv4 and route.is_ipv6)]
+    route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)
+    candidates = _candidates(tables.links, route, last)
+    indexes = {each.index for each in candidates}
+    own = [each for each in tables.addresses if each.index in indexes]
+    lasting = (each.address for each in own if _is_lasting(each))
+    main = candidates[0] if len(candidates) == 1 else None
+    is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
+    return LinkReading(
+        state=LinkState(
+            interface=main.name if main else last,
+            has_link=any(each.has_carrier for each in candidates) if is_known else None,
+            addresses=tuple(each for each in lasting if not (needs_ipv4 and ":" in each))
+            if is_known
+            else None,
+            has_route=route is not None,
+            gateway=route.gateway if route else None,
+            link_errors=main.errors if main else None,
+        ),
+        index=main.index if main else 0,
+        networks=_networks(tables),
+        conflict=next((each.address for each in own if each.is_duplicate), None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The entry of the neighbour table for one address."""
+
+    state: NeighbourState
+    mac_address: str | None
+
+
+def _candidates(links: Sequence[Link], route: DefaultRoute | None, last: str | None) -> list[Link]:
+    """Return the interface that leads to the service; all that can lead to it if it is unknown."""
+    if route is not None:
+        return [each for each in links if each.index == route.index]
+    if last is not None:
+        return [each for each in links if each.name == last]
+    return [each for each in links if each.kind in _HARDWARE and not each.is_loopback]
+
+
+def _networks(tables: Tables) -> tuple[Network, ...]:
+    loopback = {each.index for each in tables.links if each.is_loopback}
+    return parse_networks(
+        f"{each.address}/{each.prefix_length}"
+        for each in tables.addresses
+        if each.is_usable and each.index not in loopback
+    )
+
+
+def _is_lasting(address: LinkAddress) -> bool:
+    """Return whether an address is usable beyond its link, and is not replaced regularly."""
+    is_link_local = ipaddress.ip_address(address.address).is_link_local
+    return address.is_usable and not address.is_temporary and not is_link_local

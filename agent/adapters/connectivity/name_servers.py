@@ -1,0 +1,172 @@
+"""Queries the configured name servers for the service's name (DNS over UDP, RFC 1035)."""
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agent.rules.connectivity.cause import NameServer, NameServerAnswer
+from collectors.shared.addresses import Network
+from collectors.shared.dns import (
+    HEADER,
+    RECURSION_DESIRED,
+    parse_reply,
+    read_addresses,
+    write_question,
+)
+from collectors.shared.resolv_conf import name_servers, read_name_servers
+
+SERVERS_MAX: Final = 3  # the resolver of libc uses three as well (resolv.conf(5))
+WITHIN_S: Final = 1.5
+REPEAT_AFTER_S: Final = 0.5
+DNS_PORT: Final = 53
+
+_NO_ERROR, _NO_SUCH_NAME = 0, 3
+_INTERFACES_KEY: Final = r"SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces"
+
+
+@dataclass(frozen=True, slots=True)
+class NameServerReplies:
+    """The answers of the name servers, and the addresses of the service that they contained."""
+
+    servers: tuple[NameServer, ...] = ()
+    addresses: tuple[str, ...] = ()
+
+
+def configured_servers() -> tuple[str, ...]:
+    """Return the addresses of the first name servers of this machine. Never raises."""
+    try:
+        read = read_name_servers if sys.platform != "win32" else _registered_servers
+        return read()[:SERVERS_MAX]
+    except OSError:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """The response code of a reply (RFC 1035, section 4.1.1), and the addresses in it."""
+
+    code: int
+    addresses: tuple[str, ...]
+
+
+async def query_servers(
+    host: str,
+    servers: Sequence[str],
+    networks: Sequence[Network],
+    *,
+    is_interrupted: bool,
+    port: int = DNS_PORT,
+) -> NameServerReplies:
+    """Query all servers in parallel, for at most `WITHIN_S`.
+
+    Args:
+        host: the name of the service, or of its proxy.
+        servers: the addresses of the name servers.
+        networks: the networks of this machine.
+        is_interrupted: also query local servers for a name that nobody has queried before. A local
+            server answers it only if it reaches other name servers.
+        port: the port of the name servers.
+    """
+    unknown = f"{os.urandom(4).hex()}.{host}"
+
+    async def query(server: str) -> tuple[NameServer, tuple[str, ...]]:
+        is_local = is_in(server, networks)
+        names = (host, unknown) if is_interrupted and is_local else (host,)
+        replies = await asyncio.gather(*(_query(server, port, name) for name in names))
+        answer = _answer_of(replies[0])
+        is_comparable = len(replies) > 1 and answer != "silent"
+        knows_others = _answer_of(replies[1]) == "answer" if is_comparable else None
+        addresses = replies[0].addresses if replies[0] else ()
+        return NameServer(server, answer, is_local, knows_others), addresses
+
+    results = await asyncio.gather(*map(query, servers))
+    addresses = dict.fromkeys(address for _, own in results for address in own)
+    return NameServerReplies(tuple(server for server, _ in results), tuple(addresses))
+
+
+def is_in(address: str, networks: Sequence[Network]) -> bool:
+    """Return whether an address belongs to this machine or is in one of its networks."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    is_own = parsed.is_loopback or parsed.is_link_local
+    return is_own or any(parsed in network for network in networks)
+
+
+def _answer_of(reply: _Reply | None) -> NameServerAnswer:
+    if reply is None:
+        return "silent"
+    return "answer" if reply.code in (_NO_ERROR, _NO_SUCH_NAME) else "failure"
+
+
+async def _query(server: str, port: int, name: str) -> _Reply | None:
+    question = write_question(_ascii(name).rstrip(".").split("."), "A")
+    if question is None:
+        return None
+    return await _exchange(server, port, int.from_bytes(os.urandom(2), "big"), question)
+
+
+async def _exchange(server: str, port: int, number: int, question: bytes) -> _Reply | None:
+    """Send a query, and once more if no reply arrives. Returns None without a reply."""
+    loop = asyncio.get_running_loop()
+    try:
+        # The socket is connected, so the kernel discards datagrams of other senders.
+        transport, protocol = await loop.create_datagram_endpoint(
+            lambda: _Exchange(number, question), remote_addr=(server, port)
+        )
+    except OSError:
+        return None
+    try:
+        for wait_s in (REPEAT_AFTER_S, WITHIN_S - REPEAT_AFTER_S):
+            transport.sendto(HEADER.pack(number, RECURSION_DESIRED, 1, 0, 0, 0) + question)
+            await asyncio.wait({protocol.reply}, timeout=wait_s)
+            if protocol.reply.done():
+                return protocol.reply.result()
+        return None
+    finally:
+        transport.close()
+
+
+class _Exchange(asyncio.DatagramProtocol):
+    """Waits for the reply to one query. Errors, such as a closed port, count as no reply."""
+
+    def __init__(self, number: int, question: bytes) -> None:
+        self.reply: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
+        self._number = number
+        self._question = question
+
+    def datagram_received(self, data: bytes, _: object) -> None:
+        reply = parse_reply(data, self._number, self._question)
+        if reply is not None and not self.reply.done():
+            self.reply.set_result(_Reply(reply.code, read_addresses(data, self._question)))
+
+
+def _ascii(name: str) -> str:
+    """Return a name as DNS transfers it (RFC 5891), or unchanged if it is invalid."""
+    try:
+        return name if name.isascii() else name.encode("idna").decode("ascii")
+    except UnicodeError:
+        return name
+
+
+def _registered_servers() -> tuple[str, ...]:
+    """Return the name servers of Windows' interfaces: the configured ones, otherwise those of DHCP.
+
+    Raises OSError if the registry cannot be read.
+    """
+    texts: list[str] = []
+    if sys.platform == "win32":
+        import winreg
+
+        with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, _INTERFACES_KEY) as interfaces:
+            for number in range(winreg.QueryInfoKey(interfaces)[0]):
+                with winreg.OpenKey(interfaces, winreg.EnumKey(interfaces, number)) as key:
+                    written = ""
+                    for value in ("NameServer", "DhcpNameServer"):
+                        with contextlib.suppress(OSError):
+                            written = written or str(winreg.QueryValueEx(key, value)[0])
+                    texts += written.replace(",", " ").split()
+    return name_servers(texts)

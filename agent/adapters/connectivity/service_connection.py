@@ -1,0 +1,111 @@
+"""Connects to the service, or to the configured proxy, by TCP. Sends no data."""
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import os
+import socket
+import sys
+import urllib.request
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from agent.config.model import Service
+from agent.rules.connectivity.cause import ServiceAnswer
+from agent.rules.route import route_of
+
+WITHIN_S: Final = 1.5
+ADDRESSES_MAX: Final = 3
+_HOSTS_MAX_BYTES: Final = 1 << 20
+_UNREACHABLE: Final = frozenset(
+    {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EACCES}
+)
+_BEST_FIRST: Final[tuple[ServiceAnswer, ...]] = ("connected", "refused", "silent", "unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The host and port that the agent's calls are sent to: the proxy, or the service."""
+
+    host: str
+    port: int
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses that need no query: an address, localhost, or a line of the hosts file."""
+        with contextlib.suppress(ValueError):
+            return (str(ipaddress.ip_address(self.host)),)
+        listed = addresses_in_hosts(_hosts_file(), self.host)
+        return listed or (("127.0.0.1", "::1") if self.host == "localhost" else ())
+
+    @property
+    def needs_query(self) -> bool:
+        """Whether name servers know the address. Multicast DNS does not need them (RFC 6762)."""
+        is_mdns = self.host.rstrip(".").lower().endswith(".local")
+        return not is_mdns and not self.addresses
+
+
+def target_of(service: Service) -> Target:
+    """Return the target for a checked configuration. Raises ValueError for an invalid proxy."""
+    has_variables = any(name.lower().endswith("_proxy") for name in os.environ)
+    system = {} if has_variables else urllib.request.getproxies()
+    route = route_of(service.base_url, service.proxy, os.environ, system)
+    return Target(route.first_host, route.first_port)
+
+
+async def resolve(target: Target) -> tuple[str, ...]:
+    """Return the addresses of the target, as the system's resolver knows them. Never raises."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(OSError, UnicodeError):
+        entries = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        return tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
+    return ()
+
+
+async def connect(addresses: Sequence[str], port: int) -> ServiceAnswer | None:
+    """Connect to the first addresses in parallel, and return the best answer.
+
+    Returns None if there is no address.
+    """
+    answers = await asyncio.gather(*(_connect(each, port) for each in addresses[:ADDRESSES_MAX]))
+    return min(answers, key=_BEST_FIRST.index, default=None)
+
+
+def addresses_in_hosts(text: str, host: str) -> tuple[str, ...]:
+    """Return the addresses of a host in a hosts file (hosts(5))."""
+    lines = (line.partition("#")[0].split() for line in text.splitlines())
+    return tuple(_valid(words[0] for words in lines if host.lower() in map(str.lower, words[1:])))
+
+
+async def _connect(address: str, port: int) -> ServiceAnswer:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as opened:
+            opened.setblocking(False)
+            async with asyncio.timeout(WITHIN_S):
+                await asyncio.get_running_loop().sock_connect(opened, (address, port))
+            return "connected"
+    except (ConnectionRefusedError, ConnectionResetError):
+        return "refused"
+    except TimeoutError:
+        return "silent"
+    except OSError as error:
+        return "unreachable" if error.errno in _UNREACHABLE else "silent"
+
+
+def _valid(addresses: Iterable[str]) -> Iterable[str]:
+    for text in addresses:
+        with contextlib.suppress(ValueError):
+            yield str(ipaddress.ip_address(text.partition("%")[0]))
+
+
+def _hosts_file() -> str:
+    windows = Path(os.environ.get("SYSTEMROOT", r"C:\Windows")) / "System32/drivers/etc/hosts"
+    try:
+        with (windows if sys.platform == "win32" else Path("/etc/hosts")).open("rb") as file:
+            return file.read(_HOSTS_MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -1,0 +1,240 @@
+"""The connectivity record: incidents, events and hourly figures in the agent's database.
+
+Nothing here is synced to the disk by itself: a power loss can undo the newest rows. The tables are
+created with their first row, so that the daemon can start on a full disk.
+"""
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from agent.adapters.failpoints import Failpoint
+from agent.adapters.storage.database import FILES, NAME, Database, connect_to_read
+from agent.adapters.storage.state import StateDirectory
+from agent.errors import StateError
+from agent.wire.payloads.history import CAUSES, EVENT_KINDS, Event, History, Hour, Incident
+
+log = logging.getLogger(__name__)
+
+Query = Callable[[str, tuple[object, ...]], list[Any]]
+
+INCIDENTS_MAX: Final = 2000
+EVENTS_MAX: Final = 2000
+HOURS_MAX: Final = 90 * 24
+TEXT_MAX: Final = 256
+
+_TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS incidents (
+        cause TEXT NOT NULL,
+        began_at REAL NOT NULL,
+        ended_at REAL,
+        downtime_s REAL NOT NULL,
+        evidence TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (began_at, cause)
+    ) STRICT""",
+    """CREATE TABLE IF NOT EXISTS events (
+        at REAL NOT NULL,
+        kind TEXT NOT NULL,
+        detail TEXT NOT NULL
+    ) STRICT""",
+    """CREATE TABLE IF NOT EXISTS hours (
+        at REAL PRIMARY KEY,
+        heartbeats INTEGER NOT NULL,
+        failures INTEGER NOT NULL,
+        round_trip_p50_ms REAL,
+        round_trip_p95_ms REAL,
+        signal_dbm INTEGER,
+        link_errors INTEGER
+    ) STRICT""",
+    """CREATE TABLE IF NOT EXISTS recorder (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+    ) STRICT""",
+)
+"""All times are seconds since 1970 in UTC."""
+_NAMES: Final = ("incidents", "events", "hours", "recorder")
+_FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+class Record:
+    """Writes the record. The methods raise sqlite3.Error, for example on a full disk."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def write(
+        self,
+        *,
+        incidents: Iterable[Incident] = (),
+        events: Iterable[Event] = (),
+        hours: Iterable[Hour] = (),
+        values: Iterable[tuple[str, str]] = (),
+        keep_since: datetime | None = None,
+    ) -> None:
+        """Add rows in one transaction, and delete rows from before ``keep_since``.
+
+        ``incidents`` must contain the incident that lasts, because the stored one is deleted.
+        An incident replaces the stored incidents of its cause that began within it. ``values`` are
+        the recorder's own notes, which replace earlier ones with the same name.
+        """
+        with self._database.transaction(Failpoint.RECORD_WRITTEN, durably=False) as connection:
+            for table in _TABLES:
+                connection.execute(table)
+            connection.execute("DELETE FROM incidents WHERE ended_at IS NULL")
+            for incident in incidents:
+                _write_incident(connection, incident)
+            connection.executemany(
+                "INSERT INTO events VALUES (?, ?, ?)",
+                [(each.at.timestamp(), each.kind, each.detail[:TEXT_MAX]) for each in events],
+            )
+            connection.executemany(
+                "INSERT INTO hours VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                [
+                    (
+                        each.at.timestamp(), each.heartbeats, each.failures,
+                        each.round_trip_p50_ms, each.round_trip_p95_ms,
+                        each.signal_dbm, each.link_errors,
+                    )
+                    for each in hours
+                ],
+            )  # fmt: skip
+            connection.executemany("INSERT OR REPLACE INTO recorder VALUES (?, ?)", values)
+            if keep_since is not None:
+                _prune(connection, keep_since.timestamp())
+
+    def quarantine_unreadable(self) -> None:
+        """Quarantine all rows if some cannot be read, and drop the tables.
+
+        Raises OSError and StateError.
+        """
+        try:
+            _history(self._database.query, _FIRST, _LAST)
+        except (ValueError, OverflowError) as error:
+            reason: Exception = error
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            reason = error  # a table or a column is missing
+        else:
+            return
+        log.error("the connectivity record cannot be read (%s) and is quarantined", reason)
+        self._database.quarantine_tables("record.json", _NAMES, Failpoint.RECORD_WRITTEN)
+
+    def values(self) -> dict[str, str]:
+        """Return the recorder's own notes by name."""
+        try:
+            rows = self._database.query("SELECT name, value FROM recorder")
+        except sqlite3.OperationalError:
+            return {}  # nothing has been written yet
+        return {row["name"]: row["value"] for row in rows}
+
+    def open_incidents(self) -> tuple[Incident, ...]:
+        """Return the incidents that the previous run did not end, ended where they were noted."""
+        with contextlib.suppress(sqlite3.OperationalError):
+            rows = self._database.query("SELECT * FROM incidents WHERE ended_at IS NULL")
+            return tuple(_closed(_incident(row)) for row in rows)
+        return ()  # nothing has been written yet
+
+    def history(self, since: datetime, until: datetime) -> History:
+        """Return the record between two times."""
+        return _history(self._database.query, since, until)
+
+
+def read_record(state: StateDirectory, since: datetime, until: datetime) -> History:
+    """Return the record between two times, also while the daemon runs. Raises StateError.
+
+    If no daemon runs, no incident lasts: an incident without an end has ended where it was noted.
+    """
+    path = state.path / NAME
+    try:
+        state.require_own(*FILES)
+        if not path.exists():
+            return History(until)
+        with contextlib.closing(connect_to_read(state)) as connection:
+            known = _history(lambda sql, v: connection.execute(sql, v).fetchall(), since, until)
+    except (sqlite3.Error, OSError, ValueError, OverflowError) as error:
+        raise StateError(f"{path} cannot be read: {error}") from None
+    if state.holder() is not None:
+        return known
+    ended = (_closed(each) if each.ended_at is None else each for each in known.incidents)
+    return replace(known, incidents=tuple(ended))
+
+
+def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
+    began_at = incident.began_at.timestamp()
+    ended_at = None if incident.ended_at is None else incident.ended_at.timestamp()
+    connection.execute(
+        "DELETE FROM incidents WHERE cause = ? AND began_at >= ? AND began_at <= ?",
+        (incident.cause, began_at, began_at if ended_at is None else ended_at),
+    )
+    connection.execute(
+        "INSERT INTO incidents VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            incident.cause, began_at, ended_at, incident.downtime_s,
+            incident.evidence[:TEXT_MAX], incident.count,
+        ),
+    )  # fmt: skip
+
+
+def _prune(connection: sqlite3.Connection, oldest: float) -> None:
+    """Delete old rows, and the oldest rows above the maximum."""
+    for table, column, most in (
+        ("incidents", "began_at", INCIDENTS_MAX),
+        ("events", "at", EVENTS_MAX),
+        ("hours", "at", HOURS_MAX),
+    ):
+        connection.execute(
+            f"DELETE FROM {table} WHERE {column} < ?1 OR {column} <"  # noqa: S608 - no values
+            f" (SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET ?2)",
+            (oldest, most - 1),
+        )
+
+
+def _history(query: Query, since: datetime, until: datetime) -> History:
+    tables = {row[0] for row in query("SELECT name FROM sqlite_schema", ())}
+    if "recorder" not in tables:
+        return History(until)
+    bounds = (since.timestamp(), until.timestamp())
+    first = query("SELECT value FROM recorder WHERE name = 'since'", ())
+    began_at = _time(float(first[0][0])) if first else until
+    return History(
+        since=max(since, began_at),
+        incidents=tuple(
+            _incident(row)
+            for row in query(
+                "SELECT * FROM incidents WHERE coalesce(ended_at, ?2) >= ?1 AND began_at <= ?2"
+                " ORDER BY began_at",
+                bounds,
+            )
+            if row[0] in CAUSES
+        ),
+        events=tuple(
+            Event(row[1], _time(row[0]), row[2])
+            for row in query("SELECT * FROM events WHERE at BETWEEN ? AND ? ORDER BY at", bounds)
+            if row[1] in EVENT_KINDS
+        ),
+        hours=tuple(
+            Hour(_time(row[0]), *tuple(row)[1:])
+            for row in query("SELECT * FROM hours WHERE at BETWEEN ? AND ? ORDER BY at", bounds)
+        ),
+    )
+
+
+def _incident(row: Any) -> Incident:
+    cause, began_at, ended_at, downtime_s, evidence, count = row
+    end = None if ended_at is None else _time(ended_at)
+    return Incident(cause, _time(began_at), end, downtime_s, evidence, count)
+
+
+def _closed(incident: Incident) -> Incident:
+    return replace(incident, ended_at=incident.began_at + timedelta(seconds=incident.downtime_s))
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

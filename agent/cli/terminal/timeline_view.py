@@ -1,0 +1,121 @@
+"""The record of the connection on a terminal: a row of hours for each day, incidents, events."""
+
+from collections.abc import Iterator
+from datetime import datetime, tzinfo
+from typing import Final
+
+from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style
+from agent.presentation.connectivity.day_rows import SHORT_S, DayRow, causes_in, day_rows
+from agent.presentation.connectivity.sentences import (
+    Entry,
+    ToLocal,
+    entries,
+    open_incident,
+    time_text,
+)
+from agent.presentation.connectivity.titles import CAUSE_TITLES
+from agent.presentation.humanize import counted, format_seconds
+from agent.redaction.known import redact
+from agent.rules.connectivity.figures import hour_rows, interruptions
+from agent.wire.payloads.history import History, Hour
+from agent.wire.payloads.history_lines import HourRow
+
+LISTED_MAX: Final = 40
+_TITLE_WIDTH: Final = 12
+_HEAD_WIDTH: Final = 6
+_WIDE_FROM: Final = 76
+"""Width of the terminal from which on an hour has two columns."""
+
+Part = tuple[str, Style]
+
+
+def show_timeline(
+    screen: Screen,
+    history: History,
+    now: datetime,
+    *,
+    is_running: bool,
+    zone: tzinfo | None = None,
+) -> None:
+    """Print the record.
+
+    Args:
+        is_running: whether the daemon runs, so that the present hour is recorded.
+        zone: the local time zone; None for the system's.
+    """
+
+    def to_local(at: datetime) -> datetime:
+        return at.astimezone(zone)
+
+    _show_verdict(screen, history, now, to_local)
+    if not is_running:
+        screen.paragraph("The agent does not run: nothing is recorded now.", "warn")
+    rows = hour_rows(history, history.since, now, zone)
+    present = HourRow(Hour(to_local(now).replace(minute=0, second=0, microsecond=0)))
+    if is_running and rows and rows[-1].hour.at < present.hour.at:
+        rows = (*rows, present)  # it is written when it ends
+    _show_days(screen, day_rows(rows))
+    _show_list(screen, history, now, to_local)
+
+
+def _show_verdict(screen: Screen, history: History, now: datetime, to_local: ToLocal) -> None:
+    since = time_text(to_local(history.since))
+    if lasting := open_incident(history.incidents):
+        began = time_text(to_local(lasting.began_at), to_local(now))
+        screen.paragraph(f"No connection since {began}: {redact(lasting.evidence)}", "bad")
+    known = list(interruptions(history, history.since, now))
+    if not known:
+        screen.paragraph(f"No interruptions since {since}.", "good")
+        return
+    total = format_seconds(round(sum(each.duration_s for each in known)))
+    screen.paragraph(f"{counted(len(known), 'interruption')} since {since}, {total} in total.")
+
+
+def _show_days(screen: Screen, days: tuple[DayRow, ...]) -> None:
+    if not days:
+        return
+    width = 2 if screen.width >= _WIDE_FROM else 1
+    screen.blank()
+    heads: Iterator[Part] = (
+        (f"{hour:<{_HEAD_WIDTH}}", "quiet") for hour in range(0, 24, _HEAD_WIDTH // width)
+    )
+    screen.line((" " * _TITLE_WIDTH, "none"), *heads)
+    for day in days:
+        cells: Iterator[Part] = (
+            (f"{hour.letter:<{width}}", "quiet" if hour.cause is None else "bad")
+            for hour in day.hours
+        )
+        total = f"  {format_seconds(day.downtime_s)}" if day.downtime_s else ""
+        screen.line((f"{day.title:<{_TITLE_WIDTH}}", "none"), *cells, (total, "none"))
+    _show_legend(screen, days)
+
+
+def _show_legend(screen: Screen, days: tuple[DayRow, ...]) -> None:
+    titles = [CAUSE_TITLES[cause] for cause in causes_in(days)]
+    legend = [f"{each.letter} {each.label}" for each in titles]
+    letters = {hour.letter for day in days for hour in day.hours}
+    if any(letter.islower() for letter in letters):
+        legend.append(f"small letter: less than {format_seconds(SHORT_S)}")
+    if "." in letters:
+        legend.append(". works")
+    if " " in letters:
+        legend.append("blank: not recorded")
+    screen.blank()
+    screen.paragraph(" · ".join(legend), "quiet")
+
+
+def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLocal) -> None:
+    """Print the incidents and events, newest first."""
+    rows = entries(history.incidents, history.events, now, to_local)
+    if not rows:
+        return
+    screen.blank()
+    screen.table(("when", "duration", "what"), [_row(each) for each in rows[:LISTED_MAX]])
+    if len(rows) > LISTED_MAX:
+        older = len(rows) - LISTED_MAX
+        screen.line((f"there are {older} older rows: see --hours and --json", "quiet"))
+
+
+def _row(entry: Entry) -> tuple[Part, ...]:
+    style: Style = "none" if entry.severity == "warn" else SEVERITY_STYLES[entry.severity]
+    return (entry.when, "none"), (entry.duration, "none"), (redact(entry.what), style)

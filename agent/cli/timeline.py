@@ -1,0 +1,77 @@
+"""`venue-agent timeline`: shows the record of the connection: hours, incidents and events."""
+
+import argparse
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from agent.adapters.storage.record import read_record
+from agent.cli.resolve_state import resolve_state
+from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.screen import Screen
+from agent.cli.terminal.timeline_view import show_timeline
+from agent.errors import ConfigMissing
+from agent.presentation.connectivity.sentences import is_empty
+from agent.redaction.known import redactor
+from agent.rules.connectivity.document import record_document
+
+DEFAULT_DAYS: Final = 7
+DAYS_MAX: Final = 90
+
+OFF: Final = "The recorder is off: set `recorder.enabled` to true, and restart the daemon."
+NOTHING: Final = "Nothing is recorded yet: the daemon has not run here with a recorder."
+STARTED: Final = "Nothing is recorded yet: the daemon has just started."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_config_option(parser)
+    add_json_option(parser)
+    period = parser.add_mutually_exclusive_group()
+    period.add_argument(
+        "--days", type=_days, metavar="N", help=f"show the last N days (default {DEFAULT_DAYS})"
+    )
+    period.add_argument("--hours", type=_hours, metavar="N", help="show the last N hours")
+
+
+def run(options: argparse.Namespace) -> int:
+    here = resolve_state(options.config)
+    here.require_visible()
+    now = datetime.now(UTC)
+    history = read_record(here.state, now - (options.hours or options.days or _week()), now)
+    has_record = not is_empty(history, now)
+    if not has_record and isinstance(here.guessed_because, ConfigMissing):
+        raise here.guessed_because
+    is_enabled = None if here.config is None else here.config.recorder.enabled
+    if options.json:
+        document = record_document(history, now, is_enabled=is_enabled)
+        document = redactor().redact_value("", document)
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return 0
+    screen = Screen()
+    is_running = here.state.holder() is not None
+    if is_enabled is False:
+        screen.paragraph(OFF, "warn")
+    elif not has_record:
+        screen.paragraph(STARTED if is_running else NOTHING)
+    if has_record:
+        show_timeline(screen, history, now, is_running=is_running)
+    return 0
+
+
+def _week() -> timedelta:
+    return timedelta(days=DEFAULT_DAYS)
+
+
+def _days(text: str) -> timedelta:
+    return timedelta(days=_number(text, DAYS_MAX, "days"))
+
+
+def _hours(text: str) -> timedelta:
+    return timedelta(hours=_number(text, DAYS_MAX * 24, "hours"))
+
+
+def _number(text: str, maximum: int, unit: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= maximum:
+        return int(text[:9])
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of {unit} from 1 to {maximum:,}")

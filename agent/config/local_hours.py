@@ -1,0 +1,37 @@
+"""A time of day range such as "23:00-06:00", which may include midnight."""
+
+from dataclasses import dataclass
+from datetime import datetime, time
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHours:
+    """The time from ``begin`` to ``end`` of each day. ``end`` itself is not part of it."""
+
+    begin: time
+    end: time
+
+    def contains(self, at: datetime) -> bool:
+        """Return whether the time of day of ``at`` is within the range."""
+        now = at.time()
+        if self.begin <= self.end:
+            return self.begin <= now < self.end
+        return now >= self.begin or now < self.end
+
+
+def parse_local_hours(text: str) -> LocalHours | None:
+    """Parse a range; "" is None. Raises ValueError."""
+    if not text:
+        return None
+    begin, separator, end = text.partition("-")
+    try:
+        hours = LocalHours(_time(begin), _time(end))
+    except ValueError:
+        hours = None
+    if not separator or hours is None or hours.begin == hours.end:
+        raise ValueError('must be two times such as "23:00-06:00"')
+    return hours
+
+
+def _time(text: str) -> time:
+    return datetime.strptime(text.strip(), "%H:%M").time()  # noqa: DTZ007 - a time of day

@@ -1,0 +1,1 @@
+"""Shows the connectivity record: titles of causes, hours as a timeline, charts."""

@@ -1,0 +1,78 @@
+"""Reads the connectivity record from the fields of a snapshot. All lines in it are untrusted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final, TypeVar
+
+from agent.presentation.findings.snapshot_facts import Fields
+from agent.presentation.humanize import parse_timestamp
+from agent.wire.payloads.history import Event, Incident
+from agent.wire.payloads.history_lines import (
+    CauseTotal,
+    HourRow,
+    parse_event,
+    parse_hour,
+    parse_incident,
+    parse_total,
+)
+
+HOURS_MAX: Final = 7 * 24 + 2
+"""A report has one hour more than seven days, and one more if the clock is set back."""
+_HOURS_PERIOD: Final = timedelta(hours=HOURS_MAX)
+_LINES_MAX: Final = 32
+
+Parsed = TypeVar("Parsed")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedRecord:
+    """The connectivity record in a report. Incidents and events are the newest 32, newest first.
+
+    ``totals``, ``hours``, ``count`` (of interruptions) and ``downtime_s`` are those of the last
+    seven days. ``hours`` is ordered by time.
+    """
+
+    since: datetime | None
+    incidents: tuple[Incident, ...]
+    events: tuple[Event, ...]
+    totals: tuple[CauseTotal, ...]
+    hours: tuple[HourRow, ...]
+    count: int
+    downtime_s: float
+    signal_dbm: float | None
+
+    def to_local(self, at: datetime) -> datetime:
+        """Return a time in the machine's local time, or in UTC if the report has no hours."""
+        earlier = (row for row in reversed(self.hours) if row.hour.at <= at)
+        row = next(earlier, self.hours[0] if self.hours else None)
+        try:
+            return at.astimezone(UTC if row is None else row.hour.at.tzinfo)
+        except OverflowError:
+            return at
+
+
+def record_of(machine: Fields) -> ReportedRecord | None:
+    """Return the record of a snapshot; None if it has none."""
+    if not machine.is_known("history.since"):
+        return None
+    hours = _parsed(machine, "history.hours", parse_hour, HOURS_MAX)
+    newest = max((row.hour.at for row in hours), default=None)
+    recent = [row for row in hours if newest and newest - row.hour.at <= _HOURS_PERIOD]
+    return ReportedRecord(
+        since=parse_timestamp(machine.text("history.since")),
+        incidents=_parsed(machine, "history.recent", parse_incident, _LINES_MAX),
+        events=_parsed(machine, "history.events", parse_event, _LINES_MAX),
+        totals=_parsed(machine, "history.causes7d", parse_total, _LINES_MAX),
+        hours=tuple(sorted(recent, key=lambda row: row.hour.at)),
+        count=round(machine.number("history.incidents7d") or 0),
+        downtime_s=machine.number("history.downtimeSeconds7d") or 0.0,
+        signal_dbm=machine.number("history.signalMinDbm24h"),
+    )
+
+
+def _parsed(
+    machine: Fields, key: str, parse: Callable[[str], Parsed | None], maximum: int
+) -> tuple[Parsed, ...]:
+    lines = map(parse, machine.texts(key)[-maximum:])
+    return tuple(each for each in lines if each is not None)

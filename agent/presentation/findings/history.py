@@ -1,0 +1,227 @@
+"""Rules for the connectivity record: interruptions and losses of power in the last days."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from agent.presentation.connectivity.record import ReportedRecord, record_of
+from agent.presentation.findings.rule import Detect, NoteRule, Rule, Values, WarningRule
+from agent.presentation.findings.snapshot_facts import SnapshotFacts
+from agent.presentation.humanize import format_seconds, times
+from agent.wire.payloads.history import Cause
+from agent.wire.payloads.history_lines import HourRow
+
+REPEATED: Final = 5
+LONG_S: Final = 300
+POWER_LOST: Final = 2
+MOSTLY: Final = 0.7
+"""Share of the downtime that the named hours contain."""
+MOSTLY_HOURS_MAX: Final = 4
+MOSTLY_FROM: Final = 3
+"""Number of interruptions from which on hours are named."""
+
+_DAY: Final = timedelta(days=1)
+_WEEK_DAYS: Final = 7
+_WHEN: Final = f"at least {REPEATED} times, or {format_seconds(LONG_S)} in total, in 7 days"
+_NO_LINK: Final = re.compile(r"(\S{1,64}) has no link")
+
+
+def _period(record: ReportedRecord, now: datetime) -> str:
+    """Return the length of the record, at most 7 days: ``7 days``, ``20 hours``."""
+    age = now - (record.since or now)
+    if age <= _DAY:
+        return "24 hours" if age > _DAY * 0.97 else format_seconds(age.total_seconds(), units=1)
+    return f"{min(_WEEK_DAYS, math.ceil(age / _DAY))} days"
+
+
+def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
+    """Return the values of a sentence about the outages with one cause; None if they were few."""
+    record, now = record_of(facts.machine), facts.taken_at
+    if record is None or now is None:
+        return None
+    of_cause = [each for each in record.incidents if each.cause == cause]
+    total = next((each for each in record.totals if each.cause == cause), None)
+    if total is None or (total.count < at_least and total.downtime_s < LONG_S):
+        return None
+    count, downtime_s, period, hours = (
+        total.count, float(total.downtime_s), _period(record, now), record.hours,
+    )  # fmt: skip
+    today = [each for each in of_cause if now - each.began_at <= _DAY]
+    count_today = sum(each.count for each in today)
+    if REPEATED <= count_today < count:
+        count, period = count_today, "24 hours"
+        downtime_s = sum(each.downtime_s for each in today)
+        hours = tuple(row for row in hours if now - row.hour.at <= _DAY)
+    return {
+        "times": times(count),
+        "period": period,
+        "duration": format_seconds(downtime_s),
+        "hours": _mostly(hours, cause) if count >= MOSTLY_FROM else "",
+        "why": f": {of_cause[0].evidence}" if of_cause else "",
+    }
+
+
+def _mostly(rows: Iterable[HourRow], cause: Cause) -> str:
+    """Return the hours of the day with most of the downtime: ``, mostly 18:00-20:00``.
+
+    Return "" if these are more than `MOSTLY_HOURS_MAX` hours.
+    """
+    by_hour: Counter[int] = Counter()
+    for row in rows:
+        by_hour[row.hour.at.hour] += dict(row.downtime).get(cause, 0)
+    if not by_hour.total():
+        return ""
+    for length in range(1, MOSTLY_HOURS_MAX + 1):
+        sums = {
+            first: sum(by_hour[(first + each) % 24] for each in range(length))
+            for first in range(24)
+        }
+        first = max(sums, key=lambda each: sums[each])
+        if sums[first] >= MOSTLY * by_hour.total():
+            return f", mostly {first:02}:00-{(first + length) % 24:02}:00"
+    return ""
+
+
+def _repeated(cause: Cause, at_least: int = REPEATED) -> Detect[SnapshotFacts]:
+    def detect(facts: SnapshotFacts) -> Iterator[Values]:
+        if values := _outage(facts, cause, at_least):
+            yield values
+
+    return detect
+
+
+def _lost_interface(facts: SnapshotFacts) -> tuple[str, str]:
+    """Return the name and the type of the interface that lost its link last; "" if unknown."""
+    record = record_of(facts.machine)
+    lost = (each for each in (record.incidents if record else ()) if each.cause == "link-down")
+    match = next((m for each in lost if (m := _NO_LINK.match(each.evidence))), None)
+    types = {name: link.text("interface.type") for name, link in facts.interfaces}
+    return (match[1], types.get(match[1], "")) if match else ("", "")
+
+
+def _wifi_lost(facts: SnapshotFacts) -> Iterator[Values]:
+    values, record = _outage(facts, "link-down"), record_of(facts.machine)
+    if values and record and _lost_interface(facts)[1] == "wifi":
+        signal = record.signal_dbm
+        yield {**values, "signal": "" if signal is None else f", at {signal:.0f} dBm"}
+
+
+def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
+    name, kind = _lost_interface(facts)
+    if kind != "wifi" and (values := _outage(facts, "link-down")):
+        yield {**values, "link": f"link of {name}" if name else "network link"}
+
+
+def _power_lost(facts: SnapshotFacts) -> Iterator[Values]:
+    record, now = record_of(facts.machine), facts.taken_at
+    if record is None or now is None:
+        return
+    lost = [each.at for each in record.events if each.kind == "power-lost"]
+    count = sum(timedelta() <= now - at <= _WEEK_DAYS * _DAY for at in lost)
+    if count >= POWER_LOST:
+        yield {"times": times(count), "period": _period(record, now)}
+
+
+_FIELDS: Final = "history.causes7d, history.recent, history.hours"
+_AT_NIGHT: Final = "; if it is off at night on purpose, set `recorder.quiet_hours`"
+
+HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
+    WarningRule(
+        "wifi-lost",
+        f"{_FIELDS}, history.signalMinDbm24h, interface.type",
+        f"the Wi-Fi had no link {_WHEN}",
+        "The Wi-Fi link was lost {times} in {period}, {duration} in total{hours}{signal}.",
+        "move the access point or the machine closer, or use a cable; if the signal is better than"
+        " -70 dBm, restart the access point and check whether it changes its channel",
+        _wifi_lost,
+    ),
+    WarningRule(
+        "link-lost",
+        f"{_FIELDS}, interface.type",
+        f"a cable had no link {_WHEN}",
+        "The {link} was lost {times} in {period}, {duration} in total{hours}.",
+        "replace the cable, use another port of the switch, and check the switch's power supply"
+        + _AT_NIGHT,
+        _cable_lost,
+    ),
+    WarningRule(
+        "no-address-repeatedly",
+        _FIELDS,
+        f"a link, but no address {_WHEN}",
+        "The machine was without an address {times} in {period}, {duration} in total{hours}.",
+        "check the router's DHCP server, and whether its range has enough addresses",
+        _repeated("no-address"),
+    ),
+    WarningRule(
+        "address-shared",
+        _FIELDS,
+        "another machine used the address at least once in 7 days",
+        "Two machines used one address, {times} in {period}{why}.",
+        "give one of them another address, or use DHCP for both",
+        _repeated("address-conflict", 1),
+    ),
+    WarningRule(
+        "router-outages",
+        _FIELDS,
+        f"the gateway did not answer {_WHEN}",
+        "The router stopped answering {times} in {period}, {duration} in total{hours}.",
+        f"check the router's power supply and log; replace it if it fails again{_AT_NIGHT}",
+        _repeated("gateway-silent"),
+    ),
+    WarningRule(
+        "name-server-outages",
+        _FIELDS,
+        f"no name server answered {_WHEN}",
+        "The name servers stopped answering {times} in {period}, {duration} in total{hours}; the"
+        " network worked.",
+        "configure a second name server in the router, of another provider",
+        _repeated("name-servers-silent"),
+    ),
+    WarningRule(
+        "provider-outages",
+        _FIELDS,
+        f"nothing beyond the gateway answered {_WHEN}",
+        "The internet provider was down {times} in {period}, {duration} in total{hours}; the local"
+        " network worked.",
+        "report the times to the provider: `venue-agent timeline` shows them; restart the modem",
+        _repeated("provider-down"),
+    ),
+    WarningRule(
+        "service-refusals",
+        _FIELDS,
+        f"the service refused the agent {_WHEN}",
+        "The service refused the agent {times} in {period}, {duration} in total{why}.",
+        "run `venue-agent doctor`: it checks the API key, its location and the binding",
+        _repeated("service-refuses"),
+    ),
+    WarningRule(
+        "power-losses",
+        "history.events",
+        f"at least {POWER_LOST} times in 7 days",
+        "This machine lost power {times} in {period}.",
+        "check its plug, its power supply and the circuit; shut it down before it is switched off",
+        _power_lost,
+    ),
+    NoteRule(
+        "service-outages",
+        _FIELDS,
+        f"the service did not answer {_WHEN}",
+        "The service stopped answering {times} in {period}, {duration} in total{hours}; the"
+        " internet worked.",
+        "nothing in the venue; ask the operator of the service",
+        _repeated("service-down"),
+    ),
+    NoteRule(
+        "service-unreachable-repeatedly",
+        _FIELDS,
+        f"the gateway answered and the service did not, and it is unknown why, {_WHEN}",
+        "The service could not be reached {times} in {period}, {duration} in total{hours}; the"
+        " router answered.",
+        "compare the times with those of other venues: if they had no interruption, it was the"
+        " internet provider",
+        _repeated("unreachable"),
+    ),
+)

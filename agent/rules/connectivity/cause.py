@@ -1,0 +1,193 @@
+"""Finds the cause of an interruption from one sample of the path to the service.
+
+The path is checked from this machine outwards. The first part that fails is the cause. Parts that
+were not measured are skipped.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.errors import CredentialRefused, Refused, ServiceError, ServiceUnavailable
+from agent.wire.payloads.history import Cause
+
+NameServerAnswer = Literal["answer", "failure", "silent"]
+"""``answer``: an address, or that the name does not exist. ``failure``: the server replied that it
+cannot resolve the name (SERVFAIL, REFUSED)."""
+ServiceAnswer = Literal["reply", "connected", "refused", "unreachable", "silent"]
+"""``reply``: a call succeeded. ``connected``: only a TCP connection was made. ``refused``: the
+connection was refused. ``unreachable``: the network reported that there is no route."""
+
+
+@dataclass(frozen=True, slots=True)
+class NameServer:
+    """The answer of one name server to a query for the service's name.
+
+    ``is_local``: the server is in a network of this machine. ``knows_others`` is whether the server
+    answered a query that needs another name server, for a name that nobody has queried before. None
+    if this was not tried.
+    """
+
+    address: str
+    answer: NameServerAnswer
+    is_local: bool
+    knows_others: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkState:
+    """This machine's side of the path. None means: not known on this platform, or none.
+
+    Args:
+        interface: the interface of the default route, or of the last known one.
+        has_link: an interface other than loopback is up and has a carrier.
+        addresses: the addresses that are valid beyond their link. None: not known.
+        has_route: there is a default route.
+        gateway: the address of the default gateway. Point-to-point links have none.
+        gateway_mac: the MAC of the gateway, as ``aa:bb:cc:dd:ee:ff``.
+        access_point: the MAC of the Wi-Fi access point.
+        signal_dbm: the signal of the Wi-Fi connection.
+        link_errors: the error counters of ``interface`` since it was created.
+    """
+
+    interface: str | None = None
+    has_link: bool | None = None
+    addresses: tuple[str, ...] | None = None
+    has_route: bool | None = None
+    gateway: str | None = None
+    gateway_mac: str | None = None
+    access_point: str | None = None
+    signal_dbm: int | None = None
+    link_errors: int | None = None
+
+    @property
+    def path(self) -> tuple[object, ...]:
+        """What must be the same for the path to work as before."""
+        return self.interface, self.has_link, bool(self.addresses), self.has_route, self.gateway
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The state of the path to the service. None means: not measured.
+
+    Args:
+        link: this machine's side of the path.
+        conflict: an address of this machine that another machine uses as well.
+        gateway_answers: the gateway answers ARP or Neighbor Discovery.
+        name_servers: the answers to a query for the service's name. Empty if the service's address
+            needs no query.
+        service: how the service, or the configured proxy, answered a TCP connection or a call.
+        refusal: the diagnosis of the service's last reply, if the reply was an error.
+        is_service_local: the service is in a network of this machine, so no gateway is needed.
+    """
+
+    link: LinkState = LinkState()
+    conflict: str | None = None
+    gateway_answers: bool | None = None
+    name_servers: tuple[NameServer, ...] = ()
+    service: ServiceAnswer | None = None
+    refusal: "Diagnosis | None" = None
+    is_service_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The cause of an interruption, and its evidence: a sentence without a full stop."""
+
+    cause: Cause
+    evidence: str
+
+
+def diagnose(sample: Sample) -> Diagnosis | None:
+    """Return the cause of an interruption. Returns None if the sample shows no interruption."""
+    if sample.refusal is not None:
+        return sample.refusal
+    if sample.service in ("reply", "connected", "refused"):
+        return _without_names(sample) or _refused(sample)
+    return _on_this_machine(sample) or _at_the_gateway(sample) or _beyond(sample)
+
+
+def _without_names(sample: Sample) -> Diagnosis | None:
+    """Return a diagnosis if no name server answers, although the service was reached."""
+    if not sample.name_servers or _names(sample, is_answer=True):
+        return None
+    servers = _names(sample, is_answer=False)
+    return Diagnosis("name-servers-silent", f"no answer from {servers}, but the network works")
+
+
+def _refused(sample: Sample) -> Diagnosis | None:
+    if sample.service != "refused":
+        return None
+    return Diagnosis("service-down", "the service's address refuses connections")
+
+
+def _on_this_machine(sample: Sample) -> Diagnosis | None:
+    interface = sample.link.interface or "the network"
+    if sample.link.has_link is False:
+        return Diagnosis("link-down", f"{interface} has no link")
+    if sample.link.addresses == ():
+        return Diagnosis("no-address", f"{interface} has a link but no address")
+    if sample.conflict is not None:
+        return Diagnosis("address-conflict", f"another machine also uses {sample.conflict}")
+    return None
+
+
+def _at_the_gateway(sample: Sample) -> Diagnosis | None:
+    if sample.is_service_local:
+        return None
+    if sample.link.has_route is False:
+        return Diagnosis("gateway-silent", "there is no default gateway")
+    if sample.gateway_answers is False:
+        return Diagnosis("gateway-silent", f"the gateway {sample.link.gateway} does not answer")
+    return None
+
+
+def _beyond(sample: Sample) -> Diagnosis | None:
+    """Return the cause if this machine and the gateway have no fault."""
+    if sample.service is None:
+        return None
+    if sample.is_service_local:
+        return Diagnosis("service-down", "the service in this network does not answer")
+    gateway = f"the gateway {sample.link.gateway} answers, " if sample.gateway_answers else ""
+    answering, silent = _names(sample, is_answer=True), _names(sample, is_answer=False)
+    if _is_beyond_reachable(sample):
+        return Diagnosis("service-down", f"{gateway}{answering} answers, the service does not")
+    if silent:
+        return Diagnosis("provider-down", f"{gateway}no answer from {silent} and the service")
+    if sample.service == "unreachable" or _cannot_forward(sample):
+        return Diagnosis("provider-down", f"{gateway}nothing beyond it answers")
+    return Diagnosis("unreachable", f"{gateway}the service does not")
+
+
+def _names(sample: Sample, *, is_answer: bool) -> str:
+    """Return the name servers that answered, or those that did not, as a text."""
+    servers = (s.address for s in sample.name_servers if (s.answer == "answer") is is_answer)
+    return " and ".join(f"name server {address}" for address in servers)
+
+
+def _is_beyond_reachable(sample: Sample) -> bool:
+    """Return whether something beyond the gateway, other than the service, answered."""
+    return any(
+        server.knows_others or (server.answer == "answer" and not server.is_local)
+        for server in sample.name_servers
+    )
+
+
+def _cannot_forward(sample: Sample) -> bool:
+    """Return whether a local name server answers only names that it has stored."""
+    return any(server.knows_others is False for server in sample.name_servers)
+
+
+def diagnose_reply(error: ServiceError) -> Diagnosis | None:
+    """Return the diagnosis of a failed heartbeat. Returns None if there was no reply at all.
+
+    A reply that only asks for fewer calls is not an interruption.
+    """
+    if isinstance(error, CredentialRefused | Refused):
+        return Diagnosis("service-refuses", str(error))
+    if not isinstance(error, ServiceUnavailable):
+        return None
+    if error.cause in ("captive-portal", "redirect", "proxy"):
+        return Diagnosis("unreachable", str(error))
+    if error.cause in ("server-error", "bad-reply"):
+        return Diagnosis("service-down", str(error))
+    return None

@@ -1,0 +1,111 @@
+"""The fields of the application snapshot that show the connectivity record."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta, tzinfo
+from statistics import median
+from typing import Final
+
+from agent.redaction.known import redact
+from agent.rules.connectivity.figures import Interruption, hour_rows, interruptions
+from agent.rules.reports.fit import clip
+from agent.wire.payloads.history import Cause, History
+from agent.wire.payloads.history_lines import (
+    CauseTotal,
+    event_line,
+    hour_line,
+    incident_line,
+    total_line,
+)
+from collectors.contract import Field, FieldValue
+
+SOURCE: Final = "agent"
+DAY: Final = timedelta(days=1)
+WEEK: Final = timedelta(days=7)
+LINES_MAX: Final = 32
+"""Maximum number of lines of `history.recent` and `history.events`."""
+WORST_HOURS_MAX: Final = 3
+
+_KEYS: Final = (
+    "history.since",
+    "history.incidents24h",
+    "history.incidents7d",
+    "history.downtimeSeconds24h",
+    "history.downtimeSeconds7d",
+    "history.causes7d",
+    "history.worstHours",
+    "history.recent",
+    "history.events",
+    "history.roundTripP95Ms24h",
+    "history.signalMinDbm24h",
+    "history.hours",
+)
+
+
+def missing_history_fields(reason: str) -> Iterator[Field]:
+    """Yield the fields of a machine without a record, for example if the recorder is off."""
+    return (Field(key, SOURCE, "not-applicable", None, clip(reason)) for key in _KEYS)
+
+
+def history_fields(history: History, now: datetime, zone: tzinfo | None = None) -> Iterator[Field]:
+    """Yield the fields of docs/application-fields.md.
+
+    Args:
+        zone: the local time zone of the machine; None for the system's.
+    """
+    day = tuple(interruptions(history, now - DAY, now))
+    week = tuple(interruptions(history, now - WEEK, now))
+    hours = hour_rows(history, now - WEEK, now, zone)
+    today = [each for each in history.hours if now - DAY <= each.at <= now]
+    times = [each.round_trip_p95_ms for each in today if each.round_trip_p95_ms is not None]
+    signals = [each.signal_dbm for each in today if each.signal_dbm is not None]
+    values: tuple[FieldValue | None, ...] = (
+        history.since.isoformat(timespec="seconds"),
+        len(day),
+        len(week),
+        _downtime_s(day),
+        _downtime_s(week),
+        tuple(map(total_line, _totals(week))),
+        tuple(_worst_hours(week, zone)),
+        _newest(incident_line(each) for each in history.incidents),
+        _newest(event_line(each) for each in history.events),
+        round(median(times), 1) if times else None,
+        min(signals, default=None),
+        tuple(clip(hour_line(row)) for row in hours),
+    )
+    absences = {
+        "history.roundTripP95Ms24h": "no heartbeat was answered in the last 24 hours",
+        "history.signalMinDbm24h": "no Wi-Fi signal was measured in the last 24 hours",
+    }
+    for key, value in zip(_KEYS, values, strict=True):
+        if value is None:
+            yield Field(key, SOURCE, "not-applicable", None, absences[key])
+        else:
+            yield Field(key, SOURCE, "available", value)
+
+
+def _downtime_s(period: Iterable[Interruption]) -> int:
+    return round(sum(each.duration_s for each in period))
+
+
+def _totals(period: Iterable[Interruption]) -> Iterator[CauseTotal]:
+    """Yield the total of each cause, the longest downtime first."""
+    by_cause: defaultdict[Cause, list[Interruption]] = defaultdict(list)
+    for each in period:
+        by_cause[each.cause].append(each)
+    for cause, members in sorted(by_cause.items(), key=lambda item: -_downtime_s(item[1])):
+        yield CauseTotal(cause, len(members), _downtime_s(members))
+
+
+def _worst_hours(period: Iterable[Interruption], zone: tzinfo | None) -> Iterator[str]:
+    counts = Counter(each.began_at.astimezone(zone).hour for each in period)
+    worst = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:WORST_HOURS_MAX]
+    return (f"{hour:02}:00: {count} incident{'s'[: count != 1]}" for hour, count in worst)
+
+
+def _newest(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the newest lines, the newest first. ``lines`` are ordered by time, oldest first.
+
+    Evidence can contain text from the service, so the lines are redacted.
+    """
+    return tuple(clip(redact(line)) for line in reversed(tuple(lines)[-LINES_MAX:]))

@@ -1,0 +1,90 @@
+"""Figures of the connectivity record: interruptions in a period, and the downtime of each hour."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+
+from agent.wire.payloads.history import Cause, History, Hour, Incident
+from agent.wire.payloads.history_lines import HourRow
+
+_HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """One interruption of the connection, which ended at ``ended_at`` or lasts until then."""
+
+    cause: Cause
+    began_at: datetime
+    ended_at: datetime
+
+    @property
+    def duration_s(self) -> float:
+        return (self.ended_at - self.began_at).total_seconds()
+
+
+def interruptions(history: History, since: datetime, until: datetime) -> Iterator[Interruption]:
+    """Yield the interruptions between the two times. Those that began or ended outside are cut.
+
+    The record does not contain the times of the interruptions that were joined to one incident.
+    They are spread evenly over its time.
+    """
+    for incident in history.incidents:
+        for each in _interruptions(incident, until):
+            if each.began_at < until and (each.ended_at > since or each.began_at >= since):
+                began_at, ended_at = max(each.began_at, since), min(each.ended_at, until)
+                yield replace(each, began_at=began_at, ended_at=ended_at)
+
+
+def _interruptions(incident: Incident, now: datetime) -> Iterator[Interruption]:
+    ends_at = max(incident.began_at, incident.ended_at or now)
+    step = (ends_at - incident.began_at) / incident.count
+    length = min(step, timedelta(seconds=incident.downtime_s / incident.count))
+    for number in range(incident.count):
+        began_at = incident.began_at + number * step
+        is_open = incident.ended_at is None and number == incident.count - 1
+        yield Interruption(incident.cause, began_at, ends_at if is_open else began_at + length)
+
+
+def hour_rows(
+    history: History, since: datetime, until: datetime, zone: tzinfo | None
+) -> tuple[HourRow, ...]:
+    """Return each hour with figures or downtime between the two times, oldest first.
+
+    Args:
+        zone: the local time zone; None for the system's.
+    """
+    downtime: defaultdict[datetime, defaultdict[Cause, float]] = defaultdict(
+        lambda: defaultdict(float)
+    )
+    for each in interruptions(history, since, until):
+        for at, seconds in _by_hour(each):
+            downtime[at][each.cause] += seconds
+    figures = {each.at: each for each in history.hours if since - _HOUR < each.at < until}
+    return tuple(
+        HourRow(
+            replace(figures.get(at, Hour(at)), at=_local(at, zone)),
+            tuple(
+                (cause, max(1, min(3600, round(seconds))))
+                for cause, seconds in sorted(downtime[at].items(), key=lambda item: -item[1])
+            ),
+        )
+        for at in sorted({*figures, *downtime})
+    )
+
+
+def _local(at: datetime, zone: tzinfo | None) -> datetime:
+    """Return a local time with a fixed offset: only these can be compared around a time change."""
+    local = at.astimezone(zone)
+    return local.replace(tzinfo=timezone(local.utcoffset() or timedelta()), fold=0)
+
+
+def _by_hour(interruption: Interruption) -> Iterator[tuple[datetime, float]]:
+    """Yield each hour of UTC that the interruption touches, and its seconds in this hour."""
+    began_at = interruption.began_at.astimezone(UTC)
+    at = began_at.replace(minute=0, second=0, microsecond=0)
+    while at < interruption.ended_at or at <= began_at < at + _HOUR:
+        ends_at = min(interruption.ended_at, at + _HOUR)
+        yield at, (ends_at - max(interruption.began_at, at)).total_seconds()
+        at += _HOUR

@@ -1,0 +1,81 @@
+"""Sums up the figures of each hour."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from agent.wire.payloads.history import Hour
+
+VALUES_MAX: Final = 720
+"""Maximum number of round-trip times that are kept for an hour: one every five seconds."""
+
+
+@dataclass(slots=True)
+class HourBuilder:
+    """Collects the figures of the present hour. Call its methods in the order of time."""
+
+    at: datetime
+    """The begin of the present hour."""
+    _heartbeats: int = 0
+    _failures: int = 0
+    _round_trips_ms: list[float] = field(default_factory=list)
+    _signal_dbm: int | None = None
+    _link_errors: int | None = None
+    _counter: int | None = None
+
+    def add_heartbeat(self, round_trip_ms: float | None) -> None:
+        """Add a heartbeat. ``round_trip_ms`` is None if it failed."""
+        self._heartbeats += 1
+        if round_trip_ms is None:
+            self._failures += 1
+        elif len(self._round_trips_ms) < VALUES_MAX:
+            self._round_trips_ms.append(round_trip_ms)
+
+    def add_link(self, signal_dbm: int | None, link_errors: int | None) -> None:
+        """Add the signal of the Wi-Fi, and the error counter of the interface."""
+        if signal_dbm is not None:
+            self._signal_dbm = min(signal_dbm, self._signal_dbm or 0)
+        if link_errors is not None and self._counter is not None:
+            # A counter that is lower than before belongs to a new interface.
+            increase = link_errors - self._counter if link_errors >= self._counter else link_errors
+            self._link_errors = (self._link_errors or 0) + increase
+        elif link_errors is not None:
+            self._link_errors = self._link_errors or 0
+        self._counter = link_errors
+
+    def hour(self) -> Hour | None:
+        """Return the figures of the present hour so far; None if there are none."""
+        if not self._heartbeats and self._signal_dbm is None and self._link_errors is None:
+            return None
+        return Hour(
+            self.at,
+            self._heartbeats,
+            self._failures,
+            percentile(self._round_trips_ms, 0.5),
+            percentile(self._round_trips_ms, 0.95),
+            self._signal_dbm,
+            self._link_errors,
+        )
+
+    def begin(self, now: datetime) -> Hour | None:
+        """Begin the hour of ``now``. Returns the finished hour, if another hour has begun."""
+        at = begin_of_hour(now)
+        if at == self.at:
+            return None
+        finished = self.hour()
+        self.at, self._heartbeats, self._failures = at, 0, 0
+        self._round_trips_ms, self._signal_dbm, self._link_errors = [], None, None
+        return finished
+
+
+def begin_of_hour(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Return the nearest-rank percentile, rounded to a tenth; None without values."""
+    if not values:
+        return None
+    return round(sorted(values)[math.ceil(share * len(values)) - 1], 1)

@@ -1,0 +1,157 @@
+"""Builds incidents from a sequence of diagnoses.
+
+An incident begins when the first sample shows an interruption, and ends when a sample shows none.
+Some rules keep the record short and true:
+
+- The cause of an interruption can change. After a link was down, the machine has no address for
+  some seconds. A later part of the path that fails for less than ``RECOVERY_S`` before the end
+  belongs to the earlier cause.
+- A fault becomes visible step by step. A cause that is diagnosed for less than ``FIRST_S`` and
+  followed by one nearer to this machine belongs to the nearer one.
+- Interruptions with the same cause, less than ``MERGE_S`` apart, are one incident.
+- More than ``FLAPPING_FROM`` incidents with the same cause within an hour become one with a count.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import reduce
+from typing import Final
+
+from agent.rules.connectivity.cause import Diagnosis
+from agent.wire.payloads.history import CAUSES, Cause, Incident
+
+RECOVERY_S: Final = 30.0
+FIRST_S: Final = 6.0
+MERGE_S: Final = 60.0
+FLAPPING_FROM: Final = 6
+FLAPPING_WITHIN: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A part of an interruption with one cause."""
+
+    cause: Cause
+    began_at: datetime
+    evidence: str
+
+
+class IncidentBuilder:
+    """Turns diagnoses into incidents. ``observe`` must be called in the order of time.
+
+    ``recent`` are the ended incidents of the last hour, which a new one may continue.
+    """
+
+    def __init__(self, recent: Iterable[Incident] = ()) -> None:
+        self._recent = [each for each in recent if each.ended_at is not None]
+        self._segments: list[_Segment] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an interruption lasts."""
+        return bool(self._segments)
+
+    @property
+    def began_at(self) -> datetime | None:
+        """The begin of the present interruption."""
+        return self._segments[0].began_at if self._segments else None
+
+    def observe(
+        self, at: datetime, diagnosis: Diagnosis | None, began_at: datetime | None = None
+    ) -> tuple[Incident, ...]:
+        """Add a diagnosis. Returns the incidents that ended.
+
+        An incident replaces all incidents of the same cause that began within it.
+
+        Args:
+            at: the time of the sample.
+            diagnosis: None if the sample shows no interruption.
+            began_at: the begin of this diagnosis, if it is known to be earlier than ``at``.
+        """
+        if diagnosis is not None:
+            self._extend(_Segment(diagnosis.cause, began_at or at, diagnosis.evidence))
+            return ()
+        ended = tuple(self._ended(at))
+        self._segments.clear()
+        return tuple(self._merged(incident) for incident in ended)
+
+    def present(self, at: datetime) -> tuple[Incident, ...]:
+        """Return the incidents of the present interruption, with their downtime until ``at``.
+
+        The last one has not ended.
+        """
+        incidents = [*self._ended(at)]
+        incidents[-1:] = [replace(each, ended_at=None) for each in incidents[-1:]]
+        return tuple(incidents)
+
+    def _extend(self, segment: _Segment) -> None:
+        if not self._segments:
+            self._segments.append(segment)
+            return
+        last = self._segments[-1]
+        if segment.cause == last.cause:
+            return
+        if (segment.began_at - last.began_at).total_seconds() < FIRST_S and _is_nearer(
+            segment.cause, last.cause
+        ):
+            segment = replace(segment, began_at=last.began_at)
+            self._segments.pop()
+        self._segments.append(segment)
+
+    def _parts(self, at: datetime) -> Iterator[tuple[_Segment, datetime]]:
+        """Yield each segment with its end. Short segments are joined with a neighbour."""
+        ends = [*(segment.began_at for segment in self._segments[1:]), at]
+        kept: list[tuple[_Segment, datetime]] = []
+        for segment, ends_at in zip(self._segments, ends, strict=False):
+            if kept and _continues(kept[-1][0].cause, segment, ends_at):
+                kept[-1] = (kept[-1][0], ends_at)
+            else:
+                kept.append((segment, ends_at))
+        yield from kept
+
+    def _ended(self, at: datetime) -> Iterator[Incident]:
+        return (_incident(segment, ends_at) for segment, ends_at in self._parts(at))
+
+    def _merged(self, incident: Incident) -> Incident:
+        """Return the incident, joined with an earlier one where the rules say so."""
+        earliest = incident.began_at - FLAPPING_WITHIN
+        self._recent = [each for each in self._recent if _end_of(each) >= earliest]
+        same = [each for each in self._recent if each.cause == incident.cause]
+        if same and (incident.began_at - _end_of(same[-1])).total_seconds() < MERGE_S:
+            same = same[-1:]
+        elif sum(each.count for each in same) < FLAPPING_FROM:
+            same = []
+        merged = reduce(_joined, (*same, incident))
+        self._recent = [each for each in self._recent if each not in same]
+        self._recent.append(merged)
+        return merged
+
+
+def _incident(segment: _Segment, ends_at: datetime) -> Incident:
+    downtime_s = max(0.0, (ends_at - segment.began_at).total_seconds())
+    return Incident(segment.cause, segment.began_at, ends_at, downtime_s, segment.evidence)
+
+
+def _joined(first: Incident, second: Incident) -> Incident:
+    return replace(
+        first,
+        ended_at=second.ended_at,
+        downtime_s=first.downtime_s + second.downtime_s,
+        evidence=second.evidence,
+        count=first.count + second.count,
+    )
+
+
+def _end_of(incident: Incident) -> datetime:
+    return incident.ended_at or incident.began_at
+
+
+def _continues(before: Cause, segment: _Segment, ends_at: datetime) -> bool:
+    """Return whether a segment belongs to the cause before it (see `RECOVERY_S`)."""
+    is_short = (ends_at - segment.began_at).total_seconds() < RECOVERY_S
+    return segment.cause == before or (is_short and _is_nearer(before, segment.cause))
+
+
+def _is_nearer(cause: Cause, other: Cause) -> bool:
+    return CAUSES.index(cause) < CAUSES.index(other)

@@ -1,0 +1,34 @@
+"""When the next probe of an interrupted connection is due."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+FAST_S: Final = 5.0
+SLOW_S: Final = 10.0
+LONG_S: Final = 60.0
+FAST_PER_HOUR_S: Final = 300.0
+LONG_AFTER: Final = timedelta(hours=1)
+_HOUR: Final = timedelta(hours=1)
+
+
+@dataclass(slots=True)
+class ProbePace:
+    """Probes every five seconds for five minutes of an hour, and every ten seconds after that.
+
+    After an hour without a connection, probes follow once a minute.
+    """
+
+    _hour_began_at: datetime | None = None
+    _fast_s: float = 0.0
+
+    def pause_s(self, now: datetime, interrupted_since: datetime) -> float:
+        """Return the time until the next probe, in seconds."""
+        if self._hour_began_at is None or not timedelta() <= now - self._hour_began_at < _HOUR:
+            self._hour_began_at, self._fast_s = now, 0.0
+        if now - interrupted_since >= LONG_AFTER:
+            return LONG_S
+        if self._fast_s < FAST_PER_HOUR_S:
+            self._fast_s += FAST_S
+            return FAST_S
+        return SLOW_S

@@ -1,0 +1,31 @@
+"""What the recorder needs of the operating system."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from agent.rules.connectivity.cause import LinkState, NameServer, Sample
+
+
+class Sensors(Protocol):
+    """Reads the state of the path to the service. ``agent.adapters.connectivity`` implements it."""
+
+    def open(self, on_change: Callable[[], None]) -> None:
+        """Call ``on_change`` in the event loop when a link, an address or a route has changed.
+
+        On platforms without such notifications, nothing calls it. Call inside the event loop.
+        """
+
+    def close(self) -> None:
+        """Stop the notifications."""
+
+    def read_link(self) -> LinkState:
+        """Return this machine's side of the path. Sends nothing, and takes milliseconds."""
+
+    async def probe(self, link: LinkState) -> Sample:
+        """Try each part of the path, in parallel, for at most about two seconds."""
+
+    async def query_name_servers(self) -> tuple[NameServer, ...]:
+        """Send one query for the service's name to each configured name server.
+
+        Returns no answers if the service's address needs no query.
+        """

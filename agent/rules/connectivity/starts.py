@@ -1,0 +1,26 @@
+"""Describes how the previous run of the agent and of the machine ended."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from agent.wire.payloads.history import Event
+
+
+def describe_start(
+    values: Mapping[str, str], boot_id: str | None, now: datetime
+) -> Iterator[Event]:
+    """Yield the event of this start. There is none for the first start.
+
+    Args:
+        values: the notes of the previous run: ``boot-id``, and ``stopped``, which is "cleanly" if
+            the agent stopped by itself.
+        boot_id: identifies the present run of the operating system; None if unknown.
+    """
+    if not values:
+        return
+    is_clean = values.get("stopped") == "cleanly"
+    before = values.get("boot-id") or None
+    if boot_id is not None and before is not None and boot_id != before:
+        yield Event("machine-started" if is_clean else "power-lost", now)
+    else:
+        yield Event("agent-started" if is_clean else "agent-killed", now)

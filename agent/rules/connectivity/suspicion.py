@@ -1,0 +1,61 @@
+"""What calls to the service tell about the connection.
+
+A failed call is only a suspicion: a probe then finds the cause. But a probe only makes TCP
+connections. If calls fail although connections succeed, the service itself is the cause.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from agent.errors import WITHOUT_CONTACT, ServiceError, ServiceUnavailable
+from agent.rules.connectivity.cause import Diagnosis, Sample, diagnose_reply
+
+
+@dataclass(slots=True)
+class Suspicion:
+    """The failed calls since the last success. ``since`` is when the first of them began."""
+
+    since: datetime | None = None
+    _refusal: Diagnosis | None = None
+    """The reply to the last heartbeat, if it was an error."""
+    _failing: Diagnosis | None = None
+    """Calls that failed although a connection was possible."""
+    _connected_at: datetime | None = None
+
+    def note_success(self, operation: str) -> None:
+        self.since = self._connected_at = self._failing = None
+        if operation == "heartbeat":
+            self._refusal = None
+
+    def note_failure(self, operation: str, error: ServiceError, began_at: datetime) -> bool:
+        """Note a failed call. Returns whether the connection should be probed."""
+        if isinstance(error, ServiceUnavailable) and error.cause in WITHOUT_CONTACT:
+            if self._connected_at is not None and began_at > self._connected_at:
+                self._failing = _failing(error)
+        elif operation == "heartbeat" and (refusal := diagnose_reply(error)) is not None:
+            self._refusal = refusal
+        else:
+            return False
+        self.note_begin(began_at)
+        return True
+
+    def note_begin(self, at: datetime) -> None:
+        """Note that the connection may be interrupted since ``at``."""
+        self.since = at if self.since is None else min(self.since, at)
+
+    def completed(self, sample: Sample, at: datetime) -> Sample:
+        """Return the sample of a probe together with what failed calls have shown."""
+        if sample.service != "connected":
+            self._connected_at = self._failing = None
+        elif self._connected_at is None:
+            self._connected_at = at
+        if sample.name_servers and not any(s.answer == "answer" for s in sample.name_servers):
+            self._failing = None  # the probes show the cause, and when it ends
+        return replace(sample, refusal=self._refusal or self._failing)
+
+
+def _failing(error: ServiceUnavailable) -> Diagnosis:
+    if error.cause == "name-resolution":
+        return Diagnosis("name-servers-silent", f"the service's name is not resolved: {error}")
+    evidence = f"the service accepts connections, but calls fail: {error}"
+    return Diagnosis("service-down", evidence)

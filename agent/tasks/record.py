@@ -1,0 +1,260 @@
+"""The recorder: detects interruptions of the connection, and records them with their cause.
+
+A healthy connection costs no timer and no packet, except a query to each name server every five
+minutes. The recorder runs when the system reports a changed link, address or route, when a call to
+the service fails, and with heartbeats. While an interruption lasts, it probes the path to the
+service every few seconds, so that the begin, the end and the cause are known.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from agent.adapters.clock import Clock
+from agent.adapters.storage.record import Record
+from agent.config.local_hours import LocalHours
+from agent.errors import ServiceError
+from agent.rules.connectivity.cause import LinkState, Sample, diagnose
+from agent.rules.connectivity.changes import MachineState, link_events, machine_events
+from agent.rules.connectivity.hours import HourBuilder, begin_of_hour
+from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder
+from agent.rules.connectivity.pace import ProbePace
+from agent.rules.connectivity.sensors import Sensors
+from agent.rules.connectivity.starts import describe_start
+from agent.rules.connectivity.suspicion import Suspicion
+from agent.tasks.wakeup import wait_at_most
+from agent.wire.payloads.history import Event, History, Hour, Incident
+
+log = logging.getLogger(__name__)
+
+NAME_SERVERS_EVERY_S: Final = 300.0
+"""Interval of the queries to the name servers while the connection works."""
+STREAM_SILENT_S: Final = 5.0
+"""An idle command stream breaks 3 to 7 seconds after the path was interrupted
+(`adapters.http_client`)."""
+GRACE_S: Final = 60.0
+"""After the start of the agent and after a sleep, the network may need this time to come up. This
+is not an interruption."""
+SLEEP_MIN_S: Final = 5.0
+WRITE_EVERY_S: Final = 60.0
+"""Interval at which a lasting interruption is written. If the agent is killed or the power fails,
+the record shows at least this part of it."""
+UNWRITTEN_MAX: Final = 200
+"""Maximum number of rows of a kind that wait in memory while they cannot be written."""
+
+
+@dataclass(kw_only=True, slots=True, eq=False)
+class Recorder:
+    """Records the connection to the service.
+
+    Args:
+        keep: the age at which rows of the record are deleted.
+        quiet_hours: local hours without interruptions, or None.
+        boot_id: identifies the present run of the operating system; None if unknown.
+        read_machine: returns the state of memory and disk.
+        on_change: is called when an interruption begins or ends.
+    """
+
+    sensors: Sensors
+    record: Record
+    clock: Clock
+    keep: timedelta
+    quiet_hours: LocalHours | None = None
+    boot_id: str | None = None
+    read_machine: Callable[[], MachineState] = MachineState
+    on_change: Callable[[], None] = lambda: None
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _incidents: IncidentBuilder = field(default_factory=IncidentBuilder)
+    _suspicion: Suspicion = field(default_factory=Suspicion)
+    _pace: ProbePace = field(default_factory=ProbePace)
+    _hours: HourBuilder = field(init=False)
+    _link: LinkState = field(default_factory=LinkState)
+    _machine: MachineState = field(default_factory=MachineState)
+    _has_reply: bool = False
+    _probed_path: tuple[object, ...] | None = None
+    _names_due_s: float = 0.0
+    _write_due_s: float = 0.0
+    _slept_s: float = 0.0
+    _excused_until_s: float = 0.0
+    _present: tuple[Incident, ...] = ()
+    _events: list[Event] = field(default_factory=list)
+    _ended: list[Incident] = field(default_factory=list)
+    _finished: list[Hour] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._hours = HourBuilder(begin_of_hour(self.clock.now()))
+
+    # ------------------------------------------------------------------ what other tasks report
+
+    def note_attempt(self, operation: str, error: ServiceError | None, took_s: float) -> None:
+        """Note a call to the service, which failed with ``error`` or succeeded."""
+        if operation == "heartbeat":
+            self._note_heartbeat(None if error else took_s * 1000)
+        if error is not None:
+            began_at = self.clock.now() - timedelta(seconds=took_s)
+            if self._suspicion.note_failure(operation, error, began_at):
+                self._wake.set()
+            return
+        self._suspicion.note_success(operation)
+        is_due = operation == "heartbeat" and self.clock.monotonic() >= self._names_due_s
+        if self._incidents.is_open or is_due:
+            self._has_reply = True
+            self._wake.set()
+
+    def note_stream_broken(self) -> None:
+        """Note that the connection of the command stream broke."""
+        self._suspicion.note_begin(self.clock.now() - timedelta(seconds=STREAM_SILENT_S))
+        self._wake.set()
+
+    def note_clock_set(self, stepped_s: float) -> None:
+        """Note that the wall clock was set by ``stepped_s`` seconds."""
+        self._events.append(Event("clock-set", self.clock.now(), f"{stepped_s:+.0f} s"))
+
+    def history(self, since: datetime) -> History:
+        """Return the record since a time, including the present hour. Raises sqlite3.Error."""
+        self._write()
+        history = self.record.history(since, self.clock.now())
+        hour = self._hours.hour()
+        return history if hour is None else replace(history, hours=(*history.hours, hour))
+
+    # ------------------------------------------------------------------ the loop
+
+    async def run(self) -> None:
+        """Record, forever."""
+        self._begin()
+        self.sensors.open(self._wake.set)
+        try:
+            while True:
+                await wait_at_most(self._wake, self._pause_s(), self.clock)
+                self._wake.clear()
+                await self._observe()
+        finally:
+            self.sensors.close()
+
+    def stop(self) -> None:
+        """End the record of this run. Call this at a clean stop."""
+        self._ended += self._incidents.observe(self.clock.now(), None)
+        self._finished += filter(None, (self._hours.hour(),))
+        self._present = ()
+        self._write(("stopped", "cleanly"))
+
+    def _begin(self) -> None:
+        """Record how the previous run ended, and continue its record."""
+        now = self.clock.now()
+        self.record.quarantine_unreadable()
+        values = self.record.values()
+        self._events += describe_start(values, self.boot_id, now)
+        self._ended += self.record.open_incidents()
+        self._incidents = IncidentBuilder(self.record.history(now - FLAPPING_WITHIN, now).incidents)
+        since = values.get("since") or str(now.timestamp())
+        self._write(("since", since), ("boot-id", self.boot_id or ""), ("stopped", ""))
+        self._slept_s = self.clock.slept_s()
+        self._link, self._machine = self.sensors.read_link(), self.read_machine()
+        self._excuse()
+
+    def _pause_s(self) -> float | None:
+        """Return the time until the next probe; None if no probe is due."""
+        began_at = self._incidents.began_at
+        return None if began_at is None else self._pace.pause_s(self.clock.now(), began_at)
+
+    async def _observe(self) -> None:
+        """Take a sample if there is a reason for one, and record what it shows."""
+        woken_at = self.clock.now()
+        self._note_sleep(woken_at)
+        link = self.sensors.read_link()
+        is_changed = link.path != self._link.path
+        machine = self.read_machine()
+        self._events += link_events(self._link, link, woken_at)
+        self._events += machine_events(self._machine, machine, woken_at)
+        self._link, self._machine = link, machine
+        is_suspected = self._suspicion.since is not None
+        if not (is_changed or is_suspected or self._has_reply or self._incidents.is_open):
+            return
+        sample = await self._sample(link)
+        diagnosis = None if self._is_excused() else diagnose(sample)
+        # Failed calls show the begin of an interruption late, except a refused connection.
+        is_late = sample.service != "refused" and not self._incidents.is_open
+        began_at = (is_late and self._suspicion.since) or woken_at
+        self._ended += self._incidents.observe(self.clock.now(), diagnosis, began_at)
+        self._note_present()
+
+    async def _sample(self, link: LinkState) -> Sample:
+        """Return a sample. The path is probed unless a call has just succeeded."""
+        has_reply, self._has_reply = self._has_reply, False
+        if not has_reply:
+            sample = await self.sensors.probe(link)
+            return self._suspicion.completed(sample, self.clock.now())
+        if self._probed_path != link.path:
+            # The sensors compare later probes with one of the working connection.
+            self._probed_path = link.path
+            await self.sensors.probe(link)
+        self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
+        return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
+
+    def _note_present(self) -> None:
+        """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
+        before, self._present = self._present, self._incidents.present(self.clock.now())
+        is_new = [each.cause for each in before] != [each.cause for each in self._present]
+        for incident in self._present[-1:] if is_new else ():
+            log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
+        for incident in self._ended:
+            log.warning("the interruption (%s) ended", incident.cause)
+        is_changed = is_new or bool(self._ended)
+        if is_changed or (self._present and self.clock.monotonic() >= self._write_due_s):
+            self._write()
+        if is_changed:
+            self.on_change()
+
+    # ------------------------------------------------------------------ details
+
+    def _note_heartbeat(self, round_trip_ms: float | None) -> None:
+        now = self.clock.now()
+        if (finished := self._hours.begin(now)) is not None:
+            self._finished.append(finished)
+            self._write()
+        self._hours.add_heartbeat(round_trip_ms)
+        self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
+
+    def _note_sleep(self, now: datetime) -> None:
+        """End an interruption when the machine went to sleep, and record the sleep."""
+        slept_s = self.clock.slept_s() - self._slept_s
+        if slept_s < SLEEP_MIN_S:
+            return
+        self._slept_s += slept_s
+        asleep_at = now - timedelta(seconds=slept_s)
+        self._ended += self._incidents.observe(asleep_at, None)
+        self._events.append(Event("slept", asleep_at, f"{slept_s:.0f} s"))
+        self._excuse()
+
+    def _excuse(self) -> None:
+        self._excused_until_s = self.clock.monotonic() + GRACE_S
+        self._suspicion = Suspicion()
+
+    def _is_excused(self) -> bool:
+        """Return whether an interruption would be no surprise now."""
+        local = self.clock.now().astimezone()
+        is_in_quiet_hours = self.quiet_hours is not None and self.quiet_hours.contains(local)
+        return is_in_quiet_hours or self.clock.monotonic() < self._excused_until_s
+
+    def _write(self, *values: tuple[str, str]) -> None:
+        """Write what is new. If that fails, it stays in memory and is written later."""
+        self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
+        try:
+            self.record.write(
+                incidents=(*self._ended, *self._present),
+                events=self._events,
+                hours=self._finished,
+                values=values,
+                keep_since=self.clock.now() - self.keep,
+            )
+        except sqlite3.Error as error:
+            log.warning("the connectivity record cannot be written: %s", error)
+            for rows in (self._ended, self._events, self._finished):
+                del rows[:-UNWRITTEN_MAX]
+            return
+        for rows in (self._ended, self._events, self._finished):
+            rows.clear()

@@ -1,0 +1,98 @@
+"""What happened to the connection of a machine: incidents, events and hourly figures.
+
+The agent's recorder writes them. Both programs show them. All timestamps are in UTC.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, get_args
+
+Cause = Literal[
+    "link-down",
+    "no-address",
+    "address-conflict",
+    "gateway-silent",
+    "name-servers-silent",
+    "provider-down",
+    "service-down",
+    "service-refuses",
+    "unreachable",
+]
+"""The cause of an incident: the first part of the path to the service that failed. If it is
+``unreachable``, the gateway works, and it is unknown whether the provider or the service failed."""
+
+CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+"""All causes, in the order of the path from this machine to the service."""
+
+EventKind = Literal[
+    "agent-started",
+    "agent-killed",
+    "machine-started",
+    "power-lost",
+    "slept",
+    "clock-set",
+    "address-changed",
+    "gateway-changed",
+    "access-point-changed",
+    "disk-full",
+    "memory-exhausted",
+]
+"""The kinds of events. ``agent-killed``: the previous run of the agent did not stop cleanly.
+``power-lost``: the machine started, and neither the machine nor the agent had stopped cleanly."""
+
+EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A time without a usable connection to the service.
+
+    Interruptions with the same cause that follow each other closely are one incident. ``count`` is
+    their number, and ``downtime_s`` the sum of their durations in seconds. ``ended_at`` is None
+    while the incident lasts. ``evidence`` is a sentence without a full stop.
+    """
+
+    cause: Cause
+    began_at: datetime
+    ended_at: datetime | None
+    downtime_s: float
+    evidence: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at one time. ``detail`` is a short text, possibly empty."""
+
+    kind: EventKind
+    at: datetime
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """The figures of one hour of UTC, which begins at ``at``.
+
+    ``heartbeats`` is the number of heartbeats that were tried, ``failures`` of those that failed.
+    The round-trip times are those of heartbeats, in milliseconds. ``signal_dbm`` is the weakest
+    Wi-Fi signal. ``link_errors`` is the increase of the interface's error counters. A figure is
+    None if it was not measured.
+    """
+
+    at: datetime
+    heartbeats: int = 0
+    failures: int = 0
+    round_trip_p50_ms: float | None = None
+    round_trip_p95_ms: float | None = None
+    signal_dbm: int | None = None
+    link_errors: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The record since ``since``: each list is ordered by time, oldest first."""
+
+    since: datetime
+    incidents: tuple[Incident, ...] = ()
+    events: tuple[Event, ...] = ()
+    hours: tuple[Hour, ...] = ()

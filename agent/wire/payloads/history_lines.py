@@ -1,0 +1,193 @@
+"""The connectivity record as lines of text in a report, and the parsers of these lines.
+
+The lines of a foreign report are untrusted. A parser returns None for a text that the function
+beside it cannot have written.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final, get_args
+
+from agent.wire.payloads.history import CAUSES, Cause, Event, EventKind, Hour, Incident
+
+EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
+
+# The regular expressions are compiled at their first use: the daemon itself parses no lines.
+
+_TIME: Final = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
+_INCIDENT: Final = (
+    rf"(?as){_TIME}/(?:{_TIME}|\.\.) ([a-z-]{{1,40}}) (\d{{1,9}}) s(?: x(\d{{1,6}}))?: (.*)"
+)
+_TOTAL: Final = r"(?a)([a-z-]{1,40}) (\d{1,9}) s x(\d{1,6})"
+_EVENT: Final = rf"(?as){_TIME} ([a-z-]{{1,40}})(?:: (.*))?"
+_HOUR: Final = r"(?a)(\d{4}-\d\d-\d\dT\d\d(?::\d\d)?[+-]\d\d:\d\d): (.{1,400})"
+_HOUR_PARTS: Final = (
+    ("heartbeats", r"(?a)(\d{1,6}) heartbeats"),
+    ("failures", r"(?a)(\d{1,6}) failed"),
+    ("round_trip", r"(?a)(\d{1,7}|-)/(\d{1,7}|-) ms"),
+    ("signal_dbm", r"(?a)(-?\d{1,3}) dBm"),
+    ("link_errors", r"(?a)(\d{1,12}) link errors"),
+    ("downtime", r"(?a)([a-z-]{1,40}) (\d{1,5}) s"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HourRow:
+    """One hour for users: its figures, and the downtime in seconds by cause, the longest first.
+
+    ``hour.at`` is in the local time of the machine.
+    """
+
+    hour: Hour
+    downtime: tuple[tuple[Cause, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CauseTotal:
+    """The number of interruptions with one cause in a period, and their downtime in seconds."""
+
+    cause: Cause
+    count: int
+    downtime_s: int
+
+
+def incident_line(incident: Incident) -> str:
+    """Return an incident as a line of text.
+
+    ``2026-11-22T18:02:11Z/2026-11-22T18:03:46Z provider-down 95 s: no answer from …``. The first
+    part is an ISO 8601 interval, with ``..`` as its end while the incident lasts. The seconds are
+    the downtime. `` x3`` after them is the number of interruptions if there are several.
+    """
+    ended_at = incident.ended_at
+    ends = ".." if ended_at is None else _timestamp(max(ended_at, incident.began_at))
+    count = f" x{incident.count}" if incident.count > 1 else ""
+    interval = f"{_timestamp(incident.began_at)}/{ends}"
+    seconds = f"{incident.cause} {incident.downtime_s:.0f} s"
+    return f"{interval} {seconds}{count}: {incident.evidence}"
+
+
+def parse_incident(line: str) -> Incident | None:
+    match = re.fullmatch(_INCIDENT, line)
+    cause = None if match is None else _cause(match[3])
+    if match is None or cause is None:
+        return None
+    began_at, ended_at = _parsed(match[1]), _parsed(match[2] or match[1])
+    if began_at is None or ended_at is None or ended_at < began_at:
+        return None
+    ended = ended_at if match[2] else None
+    return Incident(cause, began_at, ended, float(match[4]), match[6], max(1, int(match[5] or 1)))
+
+
+def total_line(total: CauseTotal) -> str:
+    """Return a total as a line of text: ``provider-down 660 s x2``."""
+    return f"{total.cause} {total.downtime_s} s x{total.count}"
+
+
+def parse_total(line: str) -> CauseTotal | None:
+    match = re.fullmatch(_TOTAL, line)
+    cause = None if match is None else _cause(match[1])
+    if match is None or cause is None:
+        return None
+    return CauseTotal(cause, int(match[3]), int(match[2]))
+
+
+def event_line(event: Event) -> str:
+    """Return an event as a line of text: ``2026-11-22T18:02:11Z access-point-changed: to …``."""
+    detail = f": {event.detail}" if event.detail else ""
+    return f"{_timestamp(event.at)} {event.kind}{detail}"
+
+
+def parse_event(line: str) -> Event | None:
+    match = re.fullmatch(_EVENT, line)
+    kind = match and next((kind for kind in EVENT_KINDS if kind == match[2]), None)
+    at = match and _parsed(match[1])
+    return Event(kind, at, match[3] or "") if match and kind and at else None
+
+
+def hour_line(row: HourRow) -> str:
+    """Return an hour as a line of text.
+
+    ``2026-11-22T19+01:00: link-down 95 s, 60 heartbeats, 2 failed, 45/180 ms, -78 dBm``. The time
+    is local, with its offset from UTC. First, it names the downtime by cause. The milliseconds are
+    the median and the 95th percentile of the round-trip time. Parts that are 0 or unknown are left
+    out.
+    """
+    return f"{_local_hour(row.hour.at)}: {', '.join(_hour_parts(row))}"
+
+
+def parse_hour(line: str) -> HourRow | None:
+    match = re.fullmatch(_HOUR, line)
+    at = None if match is None else _parsed(match[1])
+    if match is None or at is None:
+        return None
+    numbers: dict[str, int] = {}
+    round_trip: tuple[int | None, ...] = (None, None)
+    downtime: list[tuple[Cause, int]] = []
+    for part in match[2].split(", "):
+        parts = ((name, re.fullmatch(form, part)) for name, form in _HOUR_PARTS)
+        name, values = next((each for each in parts if each[1]), ("", None))
+        if values is None:
+            return None
+        if name == "downtime":
+            if (cause := _cause(values[1])) is None:
+                return None
+            downtime.append((cause, int(values[2])))
+        elif name == "round_trip":
+            round_trip = tuple(None if each == "-" else int(each) for each in values.groups())
+        else:
+            numbers[name] = int(values[1])
+    hour = Hour(
+        at=at,
+        heartbeats=numbers.get("heartbeats", 0),
+        failures=numbers.get("failures", 0),
+        round_trip_p50_ms=round_trip[0],
+        round_trip_p95_ms=round_trip[1],
+        signal_dbm=numbers.get("signal_dbm"),
+        link_errors=numbers.get("link_errors"),
+    )
+    return HourRow(hour, tuple(downtime))
+
+
+def _hour_parts(row: HourRow) -> Iterator[str]:
+    hour = row.hour
+    yield from (f"{cause} {seconds} s" for cause, seconds in row.downtime)
+    yield f"{hour.heartbeats} heartbeats"
+    if hour.failures:
+        yield f"{hour.failures} failed"
+    times = hour.round_trip_p50_ms, hour.round_trip_p95_ms
+    if times != (None, None):
+        median, p95 = ("-" if each is None else f"{each:.0f}" for each in times)
+        yield f"{median}/{p95} ms"
+    if hour.signal_dbm is not None:
+        yield f"{hour.signal_dbm} dBm"
+    if hour.link_errors:
+        yield f"{hour.link_errors} link errors"
+
+
+def _local_hour(at: datetime) -> str:
+    """Return the ISO 8601 form of an hour. It has minutes if the offset from UTC has minutes."""
+    offset = at.utcoffset() or timedelta()
+    return at.strftime("%Y-%m-%dT%H:%M" if at.minute else "%Y-%m-%dT%H") + (
+        f"{'-' if offset < timedelta() else '+'}{abs(offset) // timedelta(hours=1):02}"
+        f":{abs(offset) // timedelta(minutes=1) % 60:02}"
+    )
+
+
+def _timestamp(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _parsed(text: str) -> datetime | None:
+    """Parse a timestamp that a regular expression has matched. It keeps its offset from UTC."""
+    try:
+        at = datetime.fromisoformat(text)
+        at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return at
+
+
+def _cause(text: str) -> Cause | None:
+    return next((cause for cause in CAUSES if cause == text), None)

@@ -1,0 +1,42 @@
+"""Reads the Wi-Fi connection from the wireless extensions of the Linux kernel (wireless(7)).
+
+This needs no privilege. Kernels without the wireless extensions have none of it.
+"""
+
+import re
+import socket
+import struct
+from typing import Final
+
+_SIGNAL = re.compile(r"^\s*(\S+):\s+\S+\s+-?\d+\.?\s+(-?\d{1,3})\.?\s", re.MULTILINE)
+_NO_SIGNAL_DBM: Final = -256
+"""The level of an interface without a connection, such as an access point, with some drivers."""
+_SIOCGIWAP: Final = 0x8B15
+_IWREQ = struct.Struct("16s2x6s8x")  # struct iwreq with a hardware address in a sockaddr
+
+
+def parse_signals(text: str) -> dict[str, int]:
+    """Return the signal level in dBm of each interface in /proc/net/wireless."""
+    signals = ((name, int(level)) for name, level in _SIGNAL.findall(text))
+    return {name: level for name, level in signals if _NO_SIGNAL_DBM < level < 0}
+
+
+def access_point(name: str) -> str | None:
+    """Return the MAC of the access point that an interface is connected to (SIOCGIWAP)."""
+    import fcntl  # imported here, because it exists only on POSIX
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        try:
+            answer = fcntl.ioctl(control, _SIOCGIWAP, _IWREQ.pack(name.encode()[:15], bytes(6)))
+        except OSError:
+            return None
+    return station_address(_IWREQ.unpack(answer)[1])
+
+
+def station_address(raw: bytes) -> str | None:
+    """Return a MAC as text. Returns None for the addresses that drivers use without a connection.
+
+    These are all zeros, all ones, and 44:44:44:44:44:44.
+    """
+    is_station = len(raw) == 6 and any(raw) and not raw[0] & 1 and raw != b"D" * 6
+    return raw.hex(":") if is_station else None

@@ -1,0 +1,111 @@
+"""The webhook for the alert notifications of an organization, which its owners set."""
+
+import base64
+import secrets
+from functools import partial
+from ipaddress import IPv6Network, ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from sqlalchemy import select, update
+
+from controlplane.accounts.members.rules import require_owner
+from controlplane.accounts.messages import EmptyRequest
+from controlplane.devices.locations import messages
+from controlplane.operation.audit_entries import Event, Subject
+from controlplane.operation.context import RequestContext
+from controlplane.operation.errors import invalid_field
+from controlplane.operation.operation import Procedure, procedure
+from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertWebhook
+
+PREFIX: Final = "/console/api/alert-webhook"
+SECRET_BYTES: Final = 32
+IPV6_UNICAST: Final = IPv6Network("2000::/3")
+"""Global unicast addresses (RFC 4291, section 2.4). Other addresses may be translated to private
+IPv4 addresses, such as 64:ff9b::/96 (RFC 6052)."""
+
+
+def alert_webhook_operations() -> tuple[Procedure, ...]:
+    write = partial(procedure, writes=True, requires_session=True)
+    return (
+        procedure(PREFIX, alert_webhook, requires_session=True),
+        write(f"{PREFIX}/set", set_alert_webhook),
+        write(f"{PREFIX}/remove", remove_alert_webhook),
+    )
+
+
+def alert_webhook(context: RequestContext, _body: EmptyRequest) -> messages.AlertWebhookReply:
+    """Return the host of the organization's webhook. The rest of its address is a secret."""
+    require_owner(context)
+    row = context.session.get(AlertWebhook, context.organization_id)
+    return messages.AlertWebhookReply(host=None if row is None else urlsplit(row.url).hostname)
+
+
+def set_alert_webhook(
+    context: RequestContext, body: messages.AlertWebhookRequest
+) -> messages.NewAlertWebhookReply:
+    """Set the webhook for the alerts of the organization, and create its secret."""
+    require_owner(context)
+    try:
+        host = host_of(body.url)
+    except ValueError as error:
+        raise invalid_field("url", str(error)) from None
+    secret = f"whsec_{base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()}"
+    organization_id = context.organization_id
+    context.session.merge(
+        AlertWebhook(organization_id=organization_id, url=body.url, secret=secret)
+    )
+    context.note(Event("alert_webhook.set", Subject("organization", organization_id), host))
+    return messages.NewAlertWebhookReply(host=host, secret=secret)
+
+
+def remove_alert_webhook(
+    context: RequestContext, _body: EmptyRequest
+) -> messages.AlertWebhookReply:
+    """Remove the webhook of the organization. Undelivered notifications are not sent any more."""
+    require_owner(context)
+    session, organization_id = context.session, context.organization_id
+    row = session.get(AlertWebhook, organization_id)
+    if row is not None:
+        session.delete(row)
+        own = select(Alert.id).where(Alert.organization_id == organization_id)
+        waiting = AlertNotification.due_at.is_not(None) & AlertNotification.alert_id.in_(own)
+        session.execute(
+            update(AlertNotification)
+            .where(waiting)
+            .values(status="failed", due_at=None, updated_at=context.now)
+        )
+        subject = Subject("organization", organization_id)
+        context.note(Event("alert_webhook.remove", subject, urlsplit(row.url).hostname or ""))
+    return messages.AlertWebhookReply(host=None)
+
+
+def host_of(url: str) -> str:
+    """Return the host of a webhook's address.
+
+    Raises ValueError, with a text for users, if the address is invalid or clearly not public.
+    """
+    try:
+        parts = urlsplit(url)
+        host, has_port = parts.hostname or "", parts.port != 0
+    except ValueError:
+        host, has_port = "", False
+    if not (has_port and host and parts.scheme == "https" and url.isascii() and url.isprintable()):
+        raise ValueError("must be an address like https://hooks.example.com/alerts")
+    if " " in url or parts.username is not None:
+        raise ValueError("must not have spaces or a user name")
+    try:
+        has_public_host = is_public(host)
+    except ValueError:
+        has_public_host = "." in host and not host.endswith((".localhost", ".local"))
+    if not has_public_host:
+        raise ValueError("must be an address of the public internet")
+    return host
+
+
+def is_public(text: str) -> bool:
+    """Return whether an IP address is one of the public internet. Raises ValueError."""
+    address = ip_address(text)
+    if address.version == 6 and (address not in IPV6_UNICAST or address.sixtofour is not None):
+        return False
+    return address.is_global and not address.is_multicast

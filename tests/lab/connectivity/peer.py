@@ -1,0 +1,78 @@
+"""A program of the venue: a service that accepts connections or streams, or a name server.
+
+    python -m tests.lab.connectivity.peer service PORT
+    python -m tests.lab.connectivity.peer stream PORT
+    python -m tests.lab.connectivity.peer names NAME ADDRESS [UPSTREAM]
+
+A name server knows one name. It forwards queries for other names to ``UPSTREAM``, and without one,
+answers that they do not exist. It prints "ready" when it can be used.
+"""
+
+import socket
+import sys
+import threading
+
+from collectors.shared.dns import CLASS_IN, TYPES, write_question
+
+_ANSWER = b"\xc0\x0c" + TYPES["A"].to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big")
+_TTL = (60).to_bytes(4, "big")
+_HEADER_BYTES = 12
+_NO_SUCH_NAME = 3
+_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: open\n\n"
+
+
+def serve(port: int) -> None:
+    with socket.create_server(("", port)) as listening:
+        print("ready", flush=True)
+        while True:
+            listening.accept()[0].close()
+
+
+def stream(port: int) -> None:
+    """Begin a command stream on each connection, and send nothing more."""
+    streams: list[socket.socket] = []
+    with socket.create_server(("", port)) as listening:
+        print("ready", flush=True)
+        while True:
+            streams.append(listening.accept()[0])
+            streams[-1].sendall(_STREAM)
+
+
+def resolve(name: str, address: str, upstream: str | None) -> None:
+    known = write_question(name.split("."), "A") or b""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.bind(("", 53))
+        print("ready", flush=True)
+        while True:
+            query, sender = opened.recvfrom(512)
+            if query[_HEADER_BYTES:].lower() == known:
+                record = _ANSWER + _TTL + (4).to_bytes(2, "big") + socket.inet_aton(address)
+                opened.sendto(_head(query, answers=1) + record, sender)
+            elif upstream is None:
+                opened.sendto(_head(query, code=_NO_SUCH_NAME), sender)
+            else:
+                threading.Thread(target=_forward, args=(opened, query, sender, upstream)).start()
+
+
+def _forward(opened: socket.socket, query: bytes, sender: object, upstream: str) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as onward:
+        onward.settimeout(30)
+        try:
+            onward.sendto(query, (upstream, 53))
+            opened.sendto(onward.recv(512), sender)
+        except OSError:
+            return
+
+
+def _head(query: bytes, *, code: int = 0, answers: int = 0) -> bytes:
+    flags = (0x8180 | code).to_bytes(2, "big")
+    return query[:2] + flags + b"\0\1" + answers.to_bytes(2, "big") + bytes(4) + query[12:]
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "service":
+        serve(int(sys.argv[2]))
+    elif sys.argv[1] == "stream":
+        stream(int(sys.argv[2]))
+    else:
+        resolve(sys.argv[2], sys.argv[3], sys.argv[4] if sys.argv[4:] else None)

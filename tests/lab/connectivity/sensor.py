@@ -1,0 +1,45 @@
+"""Runs the sensors of a machine: executes commands from stdin, and prints JSON lines.
+
+    python -m tests.lab.connectivity.sensor BASE_URL [NAME_SERVER ...]
+
+``link`` prints the state of the link, ``probe`` a sample and its cause, ``names`` the answers of
+the name servers. Each notification prints ``"change"``.
+"""
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+
+from agent.adapters.connectivity.sensors import SystemSensors
+from agent.config.model import Service
+from agent.rules.connectivity.cause import diagnose
+
+
+async def run(base_url: str, servers: tuple[str, ...]) -> None:
+    service = Service(base_url=base_url, location_id="loc-0001")
+    sensors = SystemSensors(service, read_servers=lambda: servers)
+    sensors.open(lambda: _print("change"))
+    commands = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    _print("ready")
+    while command := (await commands.readline()).decode().strip():
+        match command:
+            case "link":
+                _print(asdict(sensors.read_link()))
+            case "probe":
+                sample = await sensors.probe(sensors.read_link())
+                diagnosis = diagnose(sample)
+                _print((asdict(sample), diagnosis.cause if diagnosis else None))
+            case "names":
+                _print([asdict(each) for each in await sensors.query_name_servers()])
+    sensors.close()
+
+
+def _print(value: object) -> None:
+    print(json.dumps(value), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(run(sys.argv[1], tuple(sys.argv[2:])))

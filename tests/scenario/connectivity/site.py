@@ -1,0 +1,139 @@
+"""A venue with a running agent on the till, and a service with TLS in the internet."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agent.adapters.storage.record import read_record
+from agent.adapters.storage.state import StateDirectory
+from agent.adapters.storage.status_file import StatusFile
+from agent.wire.payloads.history import History
+from tests.fakes.strict_service import API_KEY
+from tests.fakes.tls_front import make_authority, server_context
+from tests.lab.connectivity.venue import GATEWAY, INTERNET, NAME, PORT, Venue, venue
+from tests.scenario.agent_process import environment
+from tests.scenario.forked_process import ForkedProcess, start_forked
+
+CHECK_EVERY_S = 0.2
+WITHIN_S = 300.0
+PEERS = {
+    "names": ("internet", "names", NAME, INTERNET),
+    "forwarder": ("gateway", "names", NAME, INTERNET, INTERNET),
+}
+"""The name servers: the namespace of each, and the arguments of its program."""
+
+
+@dataclass(slots=True)
+class Site:
+    """The venue, its service, and its agent.
+
+    Args:
+        heartbeat_s: the interval of the heartbeats.
+    """
+
+    venue: Venue
+    home: Path
+    heartbeat_s: float
+    _stack: contextlib.ExitStack
+    _programs: dict[str, ForkedProcess] = field(default_factory=dict)
+
+    def build(self) -> None:
+        (self.home / "resolv.conf").write_text(f"nameserver {GATEWAY}\n")
+        authority = make_authority(self.home)
+        server_context(self.home, authority, host=NAME)
+        (self.home / "api-key").write_text(API_KEY)
+        (self.home / "api-key").chmod(0o600)
+        (self.home / "config.toml").write_text(
+            f'[service]\nbase_url = "https://{NAME}:{PORT}"\nlocation_id = "loc-1"\n'
+            f'api_key_file = "{self.home / "api-key"}"\nca_file = "{authority.file}"\n'
+            f'[device]\nstate_dir = "{self.home / "state"}"\n[network]\ndevice_only = true\n'
+            f"[heartbeat]\ninterval_seconds = {self.heartbeat_s}\n"
+        )
+        # In the gateway, a rule before the one for its own addresses can drop packets to itself.
+        self.venue.ip("gateway", "rule add pref 10 lookup local")
+        self.venue.ip("gateway", "rule del pref 0")
+        self.venue.kill("service")  # the one without TLS
+        self.start_service()
+
+    def start_service(self) -> None:
+        device = str(self.home / "device.json")
+        certificate = str(self.home / "server.pem")
+        module = "tests.scenario.connectivity.service"
+        self._start("service", "internet", module, str(PORT), certificate, device)
+        self.wait_for(lambda: (self.home / "service.log").read_text().endswith("ready\n"))
+
+    def start_agent(self) -> None:
+        """Start the agent, and wait until it has a command stream."""
+        began_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._start("agent", "till", "agent", "run", "--config", str(self.home / "config.toml"))
+        status = StatusFile(StateDirectory(self.home / "state"))
+
+        def is_connected() -> bool:
+            assert self._programs["agent"].returncode is None, (self.home / "agent.log").read_text()
+            with contextlib.suppress(OSError, ValueError):
+                read = status.read()
+                return read is not None and read.started_at >= began_at and bool(read.delivery)
+            return False
+
+        self.wait_for(is_connected)
+
+    def stop_agent(self, number: int = signal.SIGTERM) -> None:
+        self.signal("agent", number)
+        self._programs["agent"].join(WITHIN_S)
+
+    def signal(self, name: str, number: int) -> None:
+        """Send a signal to the agent, the service or a name server."""
+        if name in self.venue.programs:
+            os.kill(self.venue.programs[name].pid, number)
+        else:
+            self._programs[name].send_signal(number)
+
+    def kill(self, name: str) -> None:
+        """End the service or a name server."""
+        if name in self.venue.programs:
+            self.venue.kill(name)
+        else:
+            self._programs[name].kill()
+            self._programs[name].join(WITHIN_S)
+
+    def restart(self, name: str) -> None:
+        """Start the service or a name server again."""
+        if name == "service":
+            self.start_service()
+        else:
+            self.venue.start(name, *PEERS[name])
+
+    def record(self, since: datetime) -> History:
+        return read_record(StateDirectory(self.home / "state"), since, datetime.now(UTC))
+
+    def wait_for(self, condition: Callable[[], bool], within_s: float = WITHIN_S) -> bool:
+        """Wait until a condition is true. Returns False if it is not true in time."""
+        until_s = time.monotonic() + within_s
+        while not (is_true := condition()) and time.monotonic() < until_s:
+            time.sleep(CHECK_EVERY_S)
+        return is_true
+
+    def _start(self, name: str, where: str, module: str, *words: str) -> None:
+        variables = {k: v for k, v in environment().items() if not k.lower().endswith("_proxy")}
+        log = self.home / f"{name}.log"
+        log.touch()
+        program = start_forked(
+            "tests.scenario.connectivity.inside", str(self.venue.pid_of(where)),
+            str(self.home / "resolv.conf"), module, *words, environment=variables, output=log,
+        )  # fmt: skip
+        self._stack.callback(program.kill)
+        self._programs[name] = program
+
+
+@contextlib.contextmanager
+def site(home: Path, heartbeat_s: float) -> Iterator[Site]:
+    """Yield a venue with a service, whose agent has not been started yet."""
+    with venue() as built, contextlib.ExitStack() as stack:
+        made = Site(built, home, heartbeat_s, stack)
+        made.build()
+        yield made

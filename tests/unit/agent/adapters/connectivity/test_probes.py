@@ -1,0 +1,188 @@
+"""Tests the probes of gateway, name servers and service on loopback, in virtual time."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from agent.adapters.connectivity.gateway import GatewayProbe, echo_request
+from agent.adapters.connectivity.link_events import COALESCE_S, Coalescer
+from agent.adapters.connectivity.name_servers import query_servers
+from agent.adapters.connectivity.sensors import SystemSensors
+from agent.adapters.connectivity.service_connection import (
+    Target,
+    addresses_in_hosts,
+    connect,
+    target_of,
+)
+from agent.rules.connectivity.cause import NameServer
+from collectors.shared.addresses import parse_networks
+from tests.fakes.virtual_clock import run_in_virtual_time
+from tests.unit.agent.samples import config
+
+NAME = "ops.example.com"
+QUESTION_AT, NAME_AT = 12, 13
+LOCAL = parse_networks(("127.0.0.0/8",))
+Reply = Callable[[bytes], list[bytes]]
+
+
+def answered(code: int, address: str = "") -> Reply:
+    """Return a function that replies with a code, and with an address if there is one."""
+
+    def reply(query: bytes) -> list[bytes]:
+        record = b""
+        if address:
+            record = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton(address)
+        counts = bytes((0, 1, 0, bool(record), 0, 0, 0, 0))
+        return [query[:2] + bytes((0x81, 0x80 | code)) + counts + query[QUESTION_AT:] + record]
+
+    return reply
+
+
+def hostile(query: bytes) -> list[bytes]:
+    """Send messages that are no reply before the real one."""
+    (real,) = answered(0, "192.0.2.7")(query)
+    number = bytes((query[0] ^ 1, query[1]))
+    return [b"", b"\xff" * 5000, query, number + real[2:], real[: QUESTION_AT + 3], real]
+
+
+def only_known(query: bytes) -> list[bytes]:
+    """Reply as a server that cannot reach other name servers and knows one name."""
+    return answered(0, "192.0.2.7")(query) if query[NAME_AT:].startswith(b"ops") else []
+
+
+@contextlib.asynccontextmanager
+async def name_server(reply: Reply) -> AsyncIterator[int]:
+    class Server(asyncio.DatagramProtocol):
+        def datagram_received(self, data: bytes, sender: tuple[str, int]) -> None:
+            for each in reply(data):
+                transport.sendto(each, sender)
+
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.create_datagram_endpoint(Server, local_addr=("127.0.0.1", 0))
+    try:
+        yield transport.get_extra_info("sockname")[1]
+    finally:
+        transport.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "knows_others", "addresses"),
+    [
+        (answered(0, "192.0.2.7"), "answer", True, ("192.0.2.7",)),
+        (answered(3), "answer", True, ()),
+        (hostile, "answer", True, ("192.0.2.7",)),
+        (only_known, "answer", False, ("192.0.2.7",)),
+        (answered(2), "failure", False, ()),
+        (answered(5), "failure", False, ()),
+        (lambda _: [], "silent", None, ()),
+    ],
+    ids=["address", "no such name", "hostile", "only from cache", "failure", "refused", "silent"],
+)
+def test_the_answer_of_a_name_server(
+    reply: Reply, answer: str, knows_others: bool | None, addresses: tuple[str, ...]
+) -> None:
+    async def run() -> None:
+        async with name_server(reply) as port:
+            replies = await query_servers(
+                NAME, ["127.0.0.1"], LOCAL, is_interrupted=True, port=port
+            )
+        assert replies.servers == (NameServer("127.0.0.1", answer, True, knows_others),)  # type: ignore[arg-type]
+        assert replies.addresses == addresses
+
+    run_in_virtual_time(run())
+
+
+def test_a_lost_query_is_repeated_and_other_names_are_queried_only_in_an_interruption() -> None:
+    names: list[bytes] = []
+
+    def reply(query: bytes) -> list[bytes]:
+        names.append(query[NAME_AT : NAME_AT + 3])
+        return answered(0, "192.0.2.7")(query) if len(names) > 1 else []
+
+    async def run() -> None:
+        async with name_server(reply) as port:
+            replies = await query_servers(
+                NAME, ["127.0.0.1"], LOCAL, is_interrupted=False, port=port
+            )
+        assert replies.servers == (NameServer("127.0.0.1", "answer", True, None),)
+
+    run_in_virtual_time(run())
+    assert names == [b"ops", b"ops"]
+
+
+async def test_a_connection_is_made_or_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        assert await connect(("127.0.0.1",), port) == "connected"
+        assert await connect(("::1", "127.0.0.1"), port) == "connected"
+    assert await connect(("127.0.0.1",), port) == "refused"
+    assert await connect((), port) is None
+
+
+@pytest.mark.parametrize(
+    ("base_url", "proxy", "target", "needs_query"),
+    [
+        ("https://ops.example.com", "", Target("ops.example.com", 443), True),
+        ("https://192.0.2.1:8443", "", Target("192.0.2.1", 8443), False),
+        ("http://localhost:8470", "", Target("localhost", 8470), False),
+        ("https://ops.local", "", Target("ops.local", 443), False),
+        ("https://ops.example.com", "http://u:p@proxy:3128", Target("proxy", 3128), True),
+        ("https://ops.example.com", "http://192.0.2.9:3128", Target("192.0.2.9", 3128), False),
+    ],
+)
+def test_the_target_is_the_service_or_its_proxy(
+    monkeypatch: pytest.MonkeyPatch, base_url: str, proxy: str, target: Target, needs_query: bool
+) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    service = config(base_url).service.model_copy(update={"proxy": proxy})
+    assert target_of(service) == target
+    assert target.needs_query is needs_query
+
+
+def test_the_hosts_file_is_read() -> None:
+    text = "127.0.0.1 localhost\n192.0.2.5\tshop OPS.example.com # x\n#192.0.2.6 ops.example.com\n"
+    assert addresses_in_hosts(text + "junk ops.example.com\n", NAME) == ("192.0.2.5",)
+
+
+async def test_sensors_of_a_service_on_this_machine_contact_nothing_else() -> None:
+    """The rules for all tests check this (tests/conftest.py)."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        sensors = SystemSensors(config(f"http://127.0.0.1:{listening.getsockname()[1]}").service)
+        sensors.open(lambda: None)
+        sample = await sensors.probe(sensors.read_link())
+        assert await sensors.query_name_servers() == ()
+        sensors.close()
+    assert (sample.name_servers, sample.service) == ((), "connected")
+    assert (sample.gateway_answers, sample.is_service_local) == (None, True)
+
+
+async def test_a_refused_connection_is_an_answer_of_the_gateway() -> None:
+    assert await GatewayProbe().answers("127.0.0.1", 1, lambda: None) is True
+
+
+def test_an_echo_request_has_a_valid_checksum() -> None:
+    words = echo_request(8, 3)
+    total = sum(int.from_bytes(words[at : at + 2], "big") for at in range(0, len(words), 2))
+    assert (total >> 16) + (total & 0xFFFF) == 0xFFFF
+
+
+def test_the_first_change_is_notified_at_once_and_further_ones_together() -> None:
+    async def run() -> None:
+        calls: list[float] = []
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        coalescer = Coalescer(lambda: calls.append(loop.time() - began_s))
+        for _ in range(3):
+            coalescer.changed()
+        await asyncio.sleep(5 * COALESCE_S)
+        coalescer.changed()
+        coalescer.changed()
+        coalescer.close()
+        await asyncio.sleep(5 * COALESCE_S)
+        assert calls == pytest.approx([0, COALESCE_S, 5 * COALESCE_S])
+
+    run_in_virtual_time(run())

@@ -1,0 +1,90 @@
+"""The cause of an interruption: the first failing part of the path."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.errors import CredentialRefused, Refused, ServiceUnavailable, Throttled
+from agent.rules.connectivity.cause import (
+    Diagnosis,
+    LinkState,
+    NameServer,
+    Sample,
+    diagnose,
+    diagnose_reply,
+)
+
+LINK = LinkState("eth0", True, ("192.168.1.20",), True, "192.168.1.1")
+NEAR = NameServer("192.168.1.1", "answer", is_local=True)
+FAR = NameServer("9.9.9.9", "answer", is_local=False)
+WORKING = Sample(LINK, gateway_answers=True, name_servers=(NEAR,), service="connected")
+LOST = replace(WORKING, service="silent")
+
+
+def test_a_working_path_has_no_cause() -> None:
+    assert diagnose(WORKING) is None
+    assert diagnose(replace(WORKING, service="reply", gateway_answers=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("sample", "cause"),
+    [
+        (replace(LOST, link=replace(LINK, has_link=False, addresses=())), "link-down"),
+        (replace(LOST, link=replace(LINK, addresses=())), "no-address"),
+        (replace(LOST, conflict="192.168.1.20"), "address-conflict"),
+        (replace(LOST, link=replace(LINK, has_route=False, gateway=None)), "gateway-silent"),
+        (replace(LOST, gateway_answers=False), "gateway-silent"),
+        (replace(LOST, name_servers=(FAR,)), "service-down"),
+        (replace(LOST, name_servers=(replace(NEAR, knows_others=True),)), "service-down"),
+        (replace(LOST, name_servers=(replace(NEAR, knows_others=False),)), "provider-down"),
+        (replace(LOST, name_servers=(replace(NEAR, answer="silent"),)), "provider-down"),
+        (replace(LOST, name_servers=(replace(NEAR, answer="failure"),)), "provider-down"),
+        (replace(LOST, name_servers=(), service="unreachable"), "provider-down"),
+        (replace(LOST, name_servers=()), "unreachable"),
+        (LOST, "unreachable"),
+        (replace(LOST, link=LinkState(), gateway_answers=None, name_servers=()), "unreachable"),
+        (replace(LOST, is_service_local=True, gateway_answers=False), "service-down"),
+        (replace(WORKING, service="refused"), "service-down"),
+        (
+            replace(WORKING, name_servers=(replace(NEAR, answer="silent"),)),
+            "name-servers-silent",
+        ),
+        (
+            replace(WORKING, refusal=Diagnosis("service-refuses", "the API key is unknown")),
+            "service-refuses",
+        ),
+    ],
+)
+def test_the_nearest_failing_part_is_the_cause(sample: Sample, cause: str) -> None:
+    diagnosis = diagnose(sample)
+    assert diagnosis is not None
+    assert diagnosis.cause == cause
+    assert diagnosis.evidence
+    assert not diagnosis.evidence.endswith(".")
+
+
+def test_one_silent_name_server_of_two_is_no_interruption() -> None:
+    servers = (replace(NEAR, answer="silent"), FAR)
+    assert diagnose(replace(WORKING, name_servers=servers)) is None
+
+
+def test_nothing_is_known_before_the_service_was_tried() -> None:
+    assert diagnose(Sample(LINK)) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (CredentialRefused("the API key is unknown"), "service-refuses"),
+        (Refused(403, None, "no write grant"), "service-refuses"),
+        (ServiceUnavailable("server-error", "HTTP 502"), "service-down"),
+        (ServiceUnavailable("captive-portal", "a web page answers"), "unreachable"),
+        (Throttled("too many calls", 5.0), None),
+        (ServiceUnavailable("timeout", "no reply"), None),
+    ],
+)
+def test_a_refused_call_is_a_cause_but_a_throttled_one_is_not(
+    error: ServiceUnavailable | CredentialRefused | Refused, cause: str | None
+) -> None:
+    diagnosis = diagnose_reply(error)
+    assert (diagnosis.cause if diagnosis else None) == cause

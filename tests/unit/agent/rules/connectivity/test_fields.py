@@ -1,0 +1,131 @@
+"""The snapshot's fields of the connectivity record."""
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+from agent.rules.connectivity.fields import history_fields, missing_history_fields
+from agent.rules.connectivity.figures import hour_rows
+from agent.rules.reports.sealing import shrink
+from agent.wire.payloads.application import SnapshotField
+from agent.wire.payloads.history import History, Incident
+from agent.wire.payloads.history_lines import parse_event, parse_hour, parse_incident
+from collectors.contract import FieldValue
+from tests.fixtures.payloads import application_snapshot
+from tests.paths import ROOT
+from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident, last
+
+PRAGUE = ZoneInfo("Europe/Prague")
+HOUR = timedelta(hours=1)
+
+
+def values(history: History) -> dict[str, FieldValue | None]:
+    return {each.key: each.value for each in history_fields(history, NOW, PRAGUE)}
+
+
+def texts(history: History, key: str) -> tuple[str, ...]:
+    value = values(history)[key]
+    assert isinstance(value, tuple)
+    return value
+
+
+def test_figures_of_a_bad_venue() -> None:
+    known = values(bad_venue())
+    assert known["history.since"] == "2026-11-02T08:15:00+00:00"
+    assert (known["history.incidents24h"], known["history.downtimeSeconds24h"]) == (14, 331)
+    assert (known["history.incidents7d"], known["history.downtimeSeconds7d"]) == (18, 6486)
+    assert known["history.causes7d"] == (
+        "gateway-silent 5400 s x1", "provider-down 660 s x2", "link-down 426 s x15",
+    )  # fmt: skip
+    assert known["history.worstHours"] == (
+        "18:00: 9 incidents", "19:00: 4 incidents", "20:00: 2 incidents",
+    )  # fmt: skip
+    assert known["history.roundTripP95Ms24h"] == 64.0
+    assert known["history.signalMinDbm24h"] == -81
+
+
+def test_a_good_venue_has_no_incidents_and_no_signal() -> None:
+    known = values(good_venue())
+    assert (known["history.incidents7d"], known["history.downtimeSeconds7d"]) == (0, 0)
+    assert known["history.causes7d"] == known["history.recent"] == ()
+    assert known["history.signalMinDbm24h"] is None
+    assert len(texts(good_venue(), "history.hours")) == 169
+
+
+def test_lines_are_parsed_and_newest_first() -> None:
+    many = [incident("link-down", NOW - each * HOUR, 5, "wlan0 has no link") for each in range(50)]
+    lines = texts(History(SINCE, tuple(reversed(many))), "history.recent")
+    parsed = [parse_incident(line) for line in lines]
+    assert parsed == many[:32]
+    assert all(map(parse_event, texts(bad_venue(), "history.events")))
+    assert all(map(parse_hour, texts(bad_venue(), "history.hours")))
+
+
+def test_a_long_text_is_cut_and_still_parsed() -> None:
+    lines = texts(History(SINCE, (incident("link-down", NOW, 5, "x\n" * 2000),)), "history.recent")
+    assert len(lines[0]) == 1024
+    assert parse_incident(lines[0]) is not None
+
+
+def test_lines_contain_no_secrets() -> None:
+    refused = incident("service-refuses", NOW, 5, "HTTP 401: Bearer abcdef0123456789abcdef is bad")
+    (line,) = texts(History(SINCE, (refused,)), "history.recent")
+    assert "abcdef" not in line
+    assert parse_incident(line) is not None
+
+
+def test_an_open_incident_lasts_until_now_and_an_old_one_counts_from_the_period_on() -> None:
+    old = incident("provider-down", NOW - 25 * HOUR, 7200)
+    open_ = last(incident("gateway-silent", NOW - HOUR, 60))
+    known = values(History(SINCE, (old, open_)))
+    assert (known["history.incidents24h"], known["history.downtimeSeconds24h"]) == (2, 7200)
+    assert known["history.downtimeSeconds7d"] == 10800
+
+
+def test_downtime_of_an_hour_is_by_cause_and_in_local_time() -> None:
+    began_at = NOW.replace(minute=50) - 3 * HOUR
+    outage = incident("provider-down", began_at, 1200)
+    short = incident("link-down", began_at - timedelta(minutes=9), 30)
+    rows = hour_rows(History(SINCE, (short, outage)), NOW - 24 * HOUR, NOW, PRAGUE)
+    assert [(row.hour.at.hour, row.downtime) for row in rows] == [
+        (18, (("provider-down", 600), ("link-down", 30))),
+        (19, (("provider-down", 600),)),
+    ]
+
+
+def test_an_incident_without_duration_and_a_clock_set_back_are_safe() -> None:
+    instant = incident("link-down", NOW - HOUR, 0)
+    backwards = replace(instant, began_at=NOW - HOUR, ended_at=NOW - 2 * HOUR, count=3)
+    for each in (instant, backwards):
+        assert values(History(SINCE, (each,)))["history.downtimeSeconds7d"] == 0
+
+
+def test_interruptions_after_now_do_not_count() -> None:
+    later = Incident("link-down", NOW + HOUR, NOW + 2 * HOUR, 3600.0, "wlan0 has no link")
+    assert values(History(SINCE, (later,)))["history.incidents7d"] == 0
+
+
+def test_keys_are_documented_and_the_same_without_a_record() -> None:
+    document = (ROOT / "docs/application-fields.md").read_text()
+    documented = set(re.findall(r"`(history\.\w+)`", document))
+    assert documented == set(values(bad_venue()))
+    missing = list(missing_history_fields("the recorder is off"))
+    assert [each.key for each in missing] == list(values(good_venue()))
+    assert {(each.status, each.reason) for each in missing} == {
+        ("not-applicable", "the recorder is off")
+    }
+
+
+def test_hours_are_the_first_part_that_a_smaller_report_drops() -> None:
+    payload = application_snapshot()
+    fields = [
+        SnapshotField(key=each.key, source=each.source, status=each.status, value=each.value)
+        for each in history_fields(bad_venue(), NOW, PRAGUE)
+    ]
+    snapshot = payload.snapshot.model_copy(update={"fields": (*payload.snapshot.fields, *fields)})
+    smaller = shrink(payload.model_copy(update={"snapshot": snapshot}), 1)
+    kept = {each.key for each in smaller.snapshot.fields}
+    assert "history.recent" in kept
+    assert "history.hours" not in kept
+    assert "dropped history.hours, " in smaller.limitations[0]

@@ -1,0 +1,239 @@
+"""The recorder with a played path and virtual time."""
+
+import asyncio
+import itertools
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from agent.adapters.storage.database import Database
+from agent.adapters.storage.record import Record
+from agent.adapters.storage.state import StateDirectory
+from agent.config.local_hours import parse_local_hours
+from agent.tasks.record import Recorder
+from agent.wire.payloads.history import History
+from tests.fakes.fake_clock import START, FakeClock
+from tests.fakes.fake_path import CAUSE_OF, FakePath, Fault, FaultKind
+from tests.sizes import amount, large_except
+
+LENGTHS_S = (3.0, 10.0, 60.0, 300.0, 1200.0)
+LINK_FAULTS: frozenset[FaultKind] = frozenset({"cable", "wifi", "address", "lease", "no-route"})
+FIRST_S = 600.0
+CLOSE_S = 10.0
+SILENT_FAULTS: frozenset[FaultKind] = frozenset({"cable", "address", "gateway", "provider"})
+SHORTEST_S: dict[FaultKind, float] = {
+    **dict.fromkeys(CAUSE_OF, 10.0),
+    **dict.fromkeys(LINK_FAULTS, 3.0),
+    "service-refused": 3.0,
+    "name-servers": 61.0,
+    "key": 61.0,
+}
+"""The length from which a fault is noticed. A silent path breaks the command stream after some
+seconds. Heartbeats use the API key and resolve the service's name."""
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    return record_in(tmp_path)
+
+
+def record_in(directory: Path) -> Record:
+    state = StateDirectory(directory)
+    state.prepare()
+    return Record(Database(state))
+
+
+@asynccontextmanager
+async def running(path: FakePath, record: Record, **options: object) -> AsyncIterator[Recorder]:
+    keep = timedelta(days=30)
+    recorder = Recorder(sensors=path, record=record, clock=path.clock, keep=keep, **options)  # type: ignore[arg-type]
+    task = asyncio.create_task(recorder.run())
+    try:
+        yield recorder
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        recorder.stop()
+
+
+async def played(faults: Sequence[Fault], record: Record, until_s: float = 0.0) -> History:
+    path = FakePath(FakeClock(limit_s=40 * 86_400.0), faults)
+    until_s = until_s or max(each.ends_s for each in faults) + 300.0
+    async with running(path, record) as recorder:
+        await path.play(recorder, until_s)
+    return record.history(START, path.clock.now())
+
+
+def seconds(at: datetime | None) -> float:
+    assert at is not None
+    return (at - START).total_seconds()
+
+
+@pytest.mark.parametrize(
+    ("kind", "length_s"),
+    large_except(lambda case: case[1] <= 60, itertools.product(CAUSE_OF, LENGTHS_S)),
+)
+async def test_a_single_fault_is_one_incident_with_its_cause(
+    kind: FaultKind, length_s: float, record: Record
+) -> None:
+    fault = Fault(kind, FIRST_S + 37, length_s)
+    incidents = (await played([fault], record)).incidents
+    if length_s < SHORTEST_S[kind]:
+        return  # it can go unnoticed
+    (incident,) = incidents
+    assert incident.cause == CAUSE_OF[kind]
+    assert abs(seconds(incident.ended_at) - fault.ends_s) <= CLOSE_S
+    late_s = seconds(incident.began_at) - fault.at_s
+    assert -CLOSE_S <= late_s <= max(CLOSE_S, SHORTEST_S[kind])
+
+
+async def test_faults_of_three_seconds_on_this_machine_are_recorded(record: Record) -> None:
+    kinds = sorted(LINK_FAULTS) * 8
+    faults = [Fault(kind, FIRST_S + 900 * i, 3.0) for i, kind in enumerate(kinds)]
+    history = await played(faults, record)
+    assert [(i.cause, i.downtime_s) for i in history.incidents] == [
+        (CAUSE_OF[kind], 3.0) for kind in kinds
+    ]
+
+
+async def test_of_two_faults_at_once_the_nearest_is_the_cause(tmp_path: Path) -> None:
+    rng, right, pairs = Random(20261123), 0, amount(small=10, medium=20, large=400)
+    for number in range(pairs):
+        first, second = rng.sample(sorted(SILENT_FAULTS), 2)
+        faults = [
+            Fault(first, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
+            Fault(second, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
+        ]
+        history = await played(faults, record_in(tmp_path / str(number)))
+        expected = nearest_causes(faults)
+        actual = [each.cause for each in sorted(history.incidents, key=lambda each: each.began_at)]
+        right += actual == expected
+    assert right >= 0.95 * pairs
+
+
+def nearest_causes(faults: Sequence[Fault]) -> list[str]:
+    """Return the causes in the order of time: at each second, the failing part that is nearest.
+
+    A part farther away that fails for less than half a minute belongs to the part before, and one
+    that fails for less than six seconds to a nearer part after it.
+    """
+    parts = list(dict.fromkeys(CAUSE_OF.values()))
+    begin, end = min(f.at_s for f in faults), max(f.ends_s for f in faults)
+    causes = [
+        min(
+            (CAUSE_OF[f.kind] for f in faults if f.at_s <= t < f.ends_s),
+            key=parts.index,
+            default="",
+        )
+        for t in range(int(begin) + 1, int(end))
+    ]
+    runs = [(cause, len(list(run))) for cause, run in itertools.groupby(causes)]
+    nearest: list[str] = []
+    for number, (cause, length) in enumerate(runs):
+        before = runs[number - 1][0] if number else ""
+        after = runs[number + 1][0] if number + 1 < len(runs) else ""
+        if after and length < 6 and parts.index(after) < parts.index(cause):
+            continue
+        if cause and before and length < 30 and parts.index(cause) > parts.index(before):
+            continue
+        if cause and (not nearest or nearest[-1] != cause):
+            nearest.append(cause)
+    return nearest
+
+
+async def test_a_healthy_month_has_no_incident(record: Record) -> None:
+    clock = FakeClock(limit_s=40 * 86_400.0)
+    path = FakePath(clock)
+    for day in range(days := amount(small=2, medium=2, large=30)):
+        async with running(path, record, boot_id=f"boot {day // 7}") as recorder:
+            await path.play(recorder, day * 86_400.0 + 43_200.0)
+            path.faults = [Fault("wifi", clock.elapsed_s + 7200.0, 4.0)]  # as it wakes up
+            clock.advance(7200.0)
+            clock.asleep_s += 7200.0
+            path.on_change()
+            await path.play(recorder, (day + 1) * 86_400.0 - 60.0)
+        clock.advance(60.0)
+    history = record.history(START, clock.now())
+    assert history.incidents == ()
+    kinds = Counter(each.kind for each in history.events)
+    assert kinds["slept"] == days
+    assert kinds["agent-started"] + kinds["machine-started"] == days - 1
+    assert len(history.hours) >= days * 20
+
+
+async def test_many_short_incidents_in_an_hour_become_one_with_a_count(record: Record) -> None:
+    faults = [Fault("wifi", FIRST_S + 240 * i, 5.0) for i in range(14)]
+    (incident,) = (await played(faults, record)).incidents
+    assert (incident.count, incident.downtime_s) == (14, 70.0)
+    assert seconds(incident.ended_at) == faults[-1].ends_s
+
+
+async def test_interruptions_within_a_minute_are_one_incident(record: Record) -> None:
+    faults = [Fault("cable", FIRST_S, 5.0), Fault("cable", FIRST_S + 30, 5.0)]
+    (incident,) = (await played(faults, record)).incidents
+    assert (incident.count, incident.downtime_s) == (2, 10.0)
+
+
+async def test_quiet_hours_have_no_incidents(record: Record) -> None:
+    clock = FakeClock()
+    local = (START + timedelta(seconds=FIRST_S)).astimezone()
+    hours = parse_local_hours(f"{local - timedelta(minutes=5):%H:%M}-{local:%H:%M}")
+    path = FakePath(clock, [Fault("cable", FIRST_S - 200, 100.0), Fault("cable", FIRST_S + 99, 9)])
+    async with running(path, record, quiet_hours=hours) as recorder:
+        await path.play(recorder, FIRST_S + 300)
+    (incident,) = record.history(START, clock.now()).incidents
+    assert seconds(incident.began_at) == FIRST_S + 99
+
+
+async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 4000.0)])
+    recorder = Recorder(
+        sensors=path, record=record, clock=path.clock, keep=timedelta(days=30), boot_id="one"
+    )
+    task = asyncio.create_task(recorder.run())
+    await path.play(recorder, FIRST_S + 900)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    (incident,) = record.history(START, path.clock.now()).incidents
+    assert (incident.cause, incident.ended_at) == ("gateway-silent", None)
+    assert incident.downtime_s >= 900 - 70
+    path.faults = ()
+    async with running(path, record, boot_id="two") as recorder:
+        await path.play(recorder, FIRST_S + 1200)
+    history = record.history(START, path.clock.now())
+    (incident,) = history.incidents
+    assert incident.cause == "gateway-silent"
+    assert seconds(incident.ended_at) >= FIRST_S + 900 - 70
+    assert [each.kind for each in history.events] == ["power-lost"]
+
+
+async def test_on_a_full_disk_incidents_are_written_later(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = FakePath(FakeClock(), [Fault("cable", FIRST_S, 10.0)])
+    write = record.write
+    async with running(path, record) as recorder:
+        await path.play(recorder, FIRST_S - 10)
+        with monkeypatch.context() as full:
+            full.setattr(record, "write", _no_space)
+            await path.play(recorder, FIRST_S + 100)
+        assert record.write == write
+    (incident,) = record.history(START, path.clock.now()).incidents
+    assert incident.downtime_s == 10.0
+
+
+def _no_space(**_: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+async def test_a_working_connection_is_probed_only_once(record: Record) -> None:
+    path = FakePath(FakeClock())
+    async with running(path, record) as recorder:
+        await path.play(recorder, 7200.0)
+    assert path.probes == 1

@@ -1,0 +1,12 @@
+import pytest
+
+from collectors.shared.linux.wireless import station_address
+
+
+def test_the_address_of_an_access_point_is_read() -> None:
+    assert station_address(bytes.fromhex("0211223344ff")) == "02:11:22:33:44:ff"
+
+
+@pytest.mark.parametrize("raw", ["00" * 6, "ff" * 6, "44" * 6, "", "02"])
+def test_addresses_that_mean_no_connection_are_ignored(raw: str) -> None:
+    assert station_address(bytes.fromhex(raw)) is None

@@ -1,0 +1,231 @@
+"""Tests of an organization's own webhook for alerts: its owners set it in the console."""
+
+import base64
+import hashlib
+import hmac
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy import select
+
+from controlplane.devices.locations.alert_webhook import PREFIX
+from controlplane.devices.locations.operations import PREFIX as LOCATIONS
+from controlplane.settings import Settings
+from controlplane.storage.audit_tables import AuditEntry
+from controlplane.web.background import send_to_organizations
+from controlplane.web.webhooks.alerts import read_secret
+from controlplane.web.webhooks.public_addresses import PublicAddressTransport
+from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
+from tests.unit.controlplane.alerts.test_evaluation import Fleet, kinds
+from tests.unit.controlplane.running_service import RunningService
+from tests.unit.controlplane.web.webhooks.test_tracker import Webhook
+
+pytestmark = pytest.mark.medium
+
+URL = "https://hooks.example.com/services/T0/secret-path"
+PUBLIC = "93.184.215.14"
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(
+        rate_per_s=0,
+        argon2_memory_kib=MEMORY_KIB,
+        argon2_passes=PASSES,
+        refusal_delay_s=0,
+        notify_url="https://operator.example.net/in",
+    )
+
+
+async def sign_in(service: RunningService, email: str = "ada@example.com") -> Browser:
+    browser = Browser(service)
+    assert (await browser.sign_in(email)).status_code == 200
+    return browser
+
+
+@pytest.fixture
+async def owner(service: RunningService) -> Browser:
+    make_user(service)
+    return await sign_in(service)
+
+
+async def set_webhook(owner: Browser) -> str:
+    """Set the webhook. Return its secret."""
+    reply = await owner.post(f"{PREFIX}/set", {"url": f" {URL} "})
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["host"] == "hooks.example.com"
+    return str(reply.json()["secret"])
+
+
+async def test_an_owner_sets_and_removes_the_webhook(
+    service: RunningService, owner: Browser
+) -> None:
+    assert (await owner.post(PREFIX)).json() == {"host": None}
+    secret = await set_webhook(owner)
+    displayed = await owner.post(PREFIX)
+    assert displayed.json() == {"host": "hooks.example.com"}
+    assert (await owner.post(f"{PREFIX}/remove")).json() == {"host": None}
+    assert (await owner.post(PREFIX)).json() == {"host": None}
+    query = select(AuditEntry.operation, AuditEntry.detail)
+    logged = service.database.read(lambda session: [tuple(row) for row in session.execute(query)])
+    for operation in ("alert_webhook.set", "alert_webhook.remove"):
+        assert (operation, "hooks.example.com") in logged
+    for text in (displayed.text, str(logged)):
+        assert "secret-path" not in text
+        assert secret not in text
+
+
+async def test_members_see_whose_webhook_gets_the_alerts_but_not_its_host(
+    service: RunningService, owner: Browser
+) -> None:
+    make_user(service, "bob@example.com", role="manager")
+    manager = await sign_in(service, "bob@example.com")
+    before = await manager.post(LOCATIONS)
+    assert before.json()["alertsTo"] == "operator"
+    await set_webhook(owner)
+    after = await manager.post(LOCATIONS)
+    assert after.json()["alertsTo"] == "organization"
+    assert "example." not in before.text + after.text
+    for path, body in ((PREFIX, {}), (f"{PREFIX}/set", {"url": URL}), (f"{PREFIX}/remove", {})):
+        refused = await manager.post(path, body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "owner_required")
+
+
+FORM = "must be an address like https://hooks.example.com/alerts"
+PRIVATE = "must be an address of the public internet"
+NO_USER = "must not have spaces or a user name"
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("", FORM),
+        ("hooks.example.com", FORM),
+        ("http://hooks.example.com/in", FORM),
+        ("https:///in", FORM),
+        ("https://hooks.example.com:99999/in", FORM),
+        ("https://hööks.example.com/in", FORM),
+        ("https://hooks.example.com/a b", NO_USER),
+        ("https://ada:pass@hooks.example.com/in", NO_USER),
+        ("https://localhost/in", PRIVATE),
+        ("https://service.localhost/in", PRIVATE),
+        ("https://127.0.0.1/in", PRIVATE),
+        ("https://10.0.0.1/in", PRIVATE),
+        ("https://169.254.169.254/latest", PRIVATE),
+        ("https://100.64.0.1/in", PRIVATE),
+        ("https://[::1]/in", PRIVATE),
+        ("https://[::ffff:10.0.0.1]/in", PRIVATE),
+        ("https://[64:ff9b::a00:1]/in", PRIVATE),
+        ("https://[2002:a00:1::1]/in", PRIVATE),
+    ],
+)
+async def test_an_address_that_is_not_public_is_refused(
+    owner: Browser, url: str, problem: str
+) -> None:
+    reply = await owner.post(f"{PREFIX}/set", {"url": url})
+    assert (reply.status_code, reply.json()["errors"]) == (400, {"url": [problem]})
+
+
+class FleetWithWebhooks(Fleet):
+    """A fleet whose organization may have its own webhook. ``own`` receives its notifications."""
+
+    def __init__(self, service: RunningService) -> None:
+        super().__init__(service)
+        self.own = Webhook(204)
+
+    async def deliver(self) -> None:
+        await super().deliver()
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.own)) as http:
+            await send_to_organizations(self.service.core, http)
+
+
+async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_operator(
+    service: RunningService, owner: Browser
+) -> None:
+    fleet = FleetWithWebhooks(service)
+    await fleet.run(4)
+    device, *_ = await fleet.add(3)
+    secret = await set_webhook(owner)
+    await fleet.run(5)
+    fleet.offline = {device}
+    assert await fleet.run(12) == []
+    (request,) = fleet.own.received
+    assert str(request.url) == URL
+    body: dict[str, Any] = json.loads(request.content)
+    assert kinds([body]) == [("alert.firing", "offline", False)]
+    headers = request.headers
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + request.content
+    mac = base64.b64encode(hmac.digest(read_secret(secret), signed, hashlib.sha256)).decode()
+    assert headers["webhook-signature"] == f"v1,{mac}"
+    await owner.post(f"{PREFIX}/remove")
+    fleet.offline = set()
+    assert kinds(await fleet.run(12)) == [("alert.resolved", "offline", False)]
+    assert len(fleet.own.received) == 1
+
+
+async def test_undelivered_notifications_end_when_the_webhook_is_removed(
+    service: RunningService, owner: Browser
+) -> None:
+    fleet = FleetWithWebhooks(service)
+    fleet.own = Webhook(500)
+    await fleet.run(4)
+    device, *_ = await fleet.add(3)
+    await set_webhook(owner)
+    await fleet.run(5)
+    fleet.offline = {device}
+    await fleet.run(12)
+    tried = len(fleet.own.received)
+    assert tried > 1
+    await owner.post(f"{PREFIX}/remove")
+    assert await fleet.run(12) == []
+    await set_webhook(owner)
+    await fleet.run(12)
+    assert len(fleet.own.received) == tried
+
+
+class Names:
+    """Resolves every name to the given addresses."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = list(addresses)
+
+    async def __call__(self, host: str, port: int) -> list[str]:
+        if not self.addresses:
+            raise OSError("Name or service not known")
+        return self.addresses
+
+
+async def post_through(names: Names, webhook: Webhook) -> None:
+    transport = PublicAddressTransport(httpx2.MockTransport(webhook), names)
+    async with httpx2.AsyncClient(transport=transport) as http:
+        await http.post(URL)
+
+
+async def test_a_notification_goes_to_the_address_that_was_checked() -> None:
+    webhook = Webhook(204)
+    await post_through(Names(PUBLIC), webhook)
+    (request,) = webhook.received
+    assert request.url.host == PUBLIC
+    assert request.headers["host"] == "hooks.example.com"
+    assert request.extensions["sni_hostname"] == "hooks.example.com"
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        (),
+        ("127.0.0.1",),
+        (PUBLIC, "10.0.0.1"),
+        ("fd00::1",),
+        ("::ffff:192.168.0.1",),
+        ("fe80::1%2",),
+    ],
+    ids=["unknown", "loopback", "mixed", "ula", "mapped", "link-local"],
+)
+async def test_a_name_with_a_private_address_is_not_connected(addresses: tuple[str, ...]) -> None:
+    webhook = Webhook(204)
+    with pytest.raises(httpx2.ConnectError, match=r"^hooks\.example\.com"):
+        await post_through(Names(*addresses), webhook)
+    assert webhook.received == []
