@@ -84,7 +84,7 @@ $(PACKAGE_STAMP): pyproject.toml $(PACKAGE_REQUIREMENTS)
 	@$(PACKAGE_PYTHON) -m pip install $(HASHED) --only-binary=:all: -r $(PACKAGE_REQUIREMENTS)
 	@touch $@
 
-.PHONY: onedir deb macos-pkg windows-zip test-systemd test-wheel test-bare test-wine bench-footprint bench-latency soak-day
+.PHONY: onedir deb test-deb macos-pkg windows-zip test-systemd test-wheel test-bare test-wine bench-footprint bench-latency soak-day
 onedir: $(PACKAGE_STAMP)
 	@rm -rf build/onedir build/pyinstaller
 	@PYINSTALLER_CONFIG_DIR=$(CURDIR)/build/pyinstaller-cache $(REPRODUCIBLE) $(PACKAGE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/onedir --workpath build/pyinstaller packaging/program.spec
@@ -93,9 +93,18 @@ onedir: $(PACKAGE_STAMP)
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/manual.py bash > build/manual/venue-agent.bash
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/sbom.py build/pyinstaller/program $(ONEDIR) > dist/venue-agent.cdx.json
 
+DEB = $(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual
 deb: onedir ## build the agent's package in dist, with bill of materials and checksums
-	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/deb/build_deb.py --onedir $(ONEDIR) --manual build/manual --output dist
+	@$(DEB) --output dist
 	@cd dist && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
+# The tests install packages that differ from those in dist only in their compression. The compression
+# for dist needs a minute of processor time for each package.
+TEST_DEBS := build/test-debs
+FAST := --output $(TEST_DEBS) --level 0
+test-deb: onedir
+	@rm -f $(TEST_DEBS)/venue-agent_*
+	@$(DEB) $(FAST)
 
 # This environment contains the libraries that only the service needs. A path file adds the libraries of
 # the agent's packaging environment, which contains no library of the service.
@@ -113,7 +122,9 @@ $(SERVICE_STAMP): $(PACKAGE_STAMP) $(SERVICE_REQUIREMENTS)
 	@$(PACKAGE_PYTHON) -m pip --python $(SERVICE_PYTHON) install $(HASHED) --only-binary=:all: -r $(SERVICE_REQUIREMENTS)
 	@touch $@
 
-.PHONY: service-onedir service-deb test-service-install test-proxy
+.PHONY: package-environments service-onedir service-deb test-service-deb test-service-install test-proxy
+package-environments: $(SERVICE_STAMP)
+
 service-onedir: $(SERVICE_STAMP)
 	@rm -rf build/service-onedir build/service-pyinstaller
 	@VENUE_PROGRAM=venue-control PYINSTALLER_CONFIG_DIR=$(CURDIR)/build/service-pyinstaller-cache $(REPRODUCIBLE) $(SERVICE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/service-onedir --workpath build/service-pyinstaller packaging/program.spec
@@ -122,9 +133,14 @@ service-onedir: $(SERVICE_STAMP)
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/manual.py bash venue-control > build/service-manual/venue-control.bash
 	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/sbom.py build/service-pyinstaller/program $(SERVICE_ONEDIR) > dist/service/venue-control.cdx.json
 
+SERVICE_DEB = $(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/deb/build_deb.py --program venue-control --onedir $(SERVICE_ONEDIR) --manual build/service-manual
 service-deb: service-onedir ## build the service's package in dist/service
-	@$(REPRODUCIBLE) $(SERVICE_PYTHON) packaging/deb/build_deb.py --program venue-control --onedir $(SERVICE_ONEDIR) --manual build/service-manual --output dist/service
+	@$(SERVICE_DEB) --output dist/service
 	@cd dist/service && sha256sum *.deb *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
+test-service-deb: service-onedir
+	@rm -f $(TEST_DEBS)/venue-control_*
+	@$(SERVICE_DEB) $(FAST)
 
 # uv takes the versions from constraints.txt, and the hashes of all files of a version from the index.
 UV := build/uv/bin/uv
@@ -158,11 +174,15 @@ windows-zip: onedir ## build dist/*.zip (on Windows)
 test-packages: $(STAMP) onedir service-onedir ## run every command and option of both packages, without Python (root, PostgreSQL)
 	@$(BIN)/python -m tests.packaging.verify_programs $(ARGS)
 
-test-systemd: $(STAMP) deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
+test-systemd: $(STAMP) test-deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.verify_systemd $(ARGS)
 
-test-service-install: $(STAMP) service-deb ## install the service's package under a real systemd (root; ARGS=--all)
+test-service-install: $(STAMP) test-service-deb ## install the service's package under a real systemd (root; ARGS=--all)
 	@$(BIN)/python -m tests.packaging.service.verify_service $(ARGS)
+
+.PHONY: bench-first-device
+bench-first-device: $(STAMP) deb service-deb ## measure the time from the packages to the first report in the console (root)
+	@$(BIN)/python -m tests.packaging.service.first_device
 
 test-proxy: $(STAMP) ## run the service behind nginx and Caddy with TLS (packages nginx caddy curl)
 	@$(BIN)/python -m tests.packaging.service.verify_proxy $(ARGS)

@@ -32,6 +32,7 @@ from collectors.contract import (
     NetworkJob,
     Progress,
     Result,
+    WatchedDevice,
 )
 from collectors.event_lines import line_of
 from collectors.programs import use_system_programs_only
@@ -102,10 +103,11 @@ def job_from_json(kind: str, line: bytes) -> Job:
     values: dict[str, Any] = {
         name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
     }
+    values["learned"] = tuple(LearnedPrinter(**p) for p in values.get("learned", ()))
+    values["devices"] = tuple(WatchedDevice(**d) for d in values.get("devices", ()))
     if kind == "application":
         return ApplicationJob(**values)
     values["printers"] = tuple(ConfiguredPrinter(**p) for p in values.get("printers", ()))
-    values["learned"] = tuple(LearnedPrinter(**p) for p in values.get("learned", ()))
     return NetworkJob(**values)
 
 

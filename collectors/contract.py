@@ -40,9 +40,26 @@ class ConfiguredPrinter:
     address: str | None = None
 
 
+DeviceKind = Literal["payment-terminal", "kitchen-display", "scale", "cash-drawer", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedDevice:
+    """A ``[[watched_devices]]`` entry of the configuration. It has an address, a MAC, or both.
+
+    A device of the kind "payment-terminal" gets no connection and no payload: its addresses are
+    only resolved by ARP.
+    """
+
+    name: str
+    kind: DeviceKind = "other"
+    address: str | None = None
+    mac_address: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class LearnedPrinter:
-    """The identity that a printer of this machine had when it last answered.
+    """The identity that a printer of this machine, or a watched device, had when it last answered.
 
     ``setup`` joins the host, MAC, DNS-SD name, UUID and serial number with which the printer was
     set up at that time. If they have changed since, the identity is not used. A MAC, UUID or serial
@@ -73,6 +90,8 @@ class NetworkJob:
     ``snmp_community`` allows one SNMP query to each of this machine's printers. ``learned`` are the
     identities that these printers had in earlier reports.
 
+    ``devices`` are the watched devices. The payment terminals among them are not contacted.
+
     With ``printers_only`` the collector contacts this machine's printers and nothing else. If
     ``printer`` is set, it contacts only the printer with this id, name or address.
     """
@@ -89,6 +108,7 @@ class NetworkJob:
     enrich: bool = True
     snmp_community: str = field(default="", repr=False)
     learned: tuple[LearnedPrinter, ...] = ()
+    devices: tuple[WatchedDevice, ...] = ()
     printers_only: bool = False
     printer: str = ""
     kind: Literal["network"] = "network"
@@ -98,13 +118,22 @@ class NetworkJob:
 class ApplicationJob:
     """Bounds of one application snapshot.
 
-    The collector connects to ``service_url`` to measure the connection. It sends no request there.
+    The collector connects to ``service_url`` to measure the connection, unless the configuration
+    names a proxy for it (``has_proxy``). It sends no request there.
+    It resolves the addresses of ``devices`` by ARP, except addresses in ``exclude``. With
+    ``device_only`` it only reads the neighbour table for them. ``learned`` are the identities that
+    the devices had in earlier reports.
     """
 
     max_duration_s: float = 10.0
     watch_processes: tuple[str, ...] = ()
     kiosk_debug_url: str = ""
     service_url: str = ""
+    has_proxy: bool = False
+    devices: tuple[WatchedDevice, ...] = ()
+    learned: tuple[LearnedPrinter, ...] = ()
+    exclude: tuple[str, ...] = ()
+    device_only: bool = False
     kind: Literal["application"] = "application"
 
 
@@ -130,6 +159,25 @@ class Confinement:
     """
 
     state: Literal["confined", "refused", "not-offered"] = "not-offered"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """Whether a watched device is on the network, and where.
+
+    "present": it answers at its address, or anywhere if it has no address. "moved": it answers at
+    ``address`` instead of ``moved_from``. "absent": nothing answers at ``address``. "replaced":
+    another device answers there. "unknown": it could not be checked, for ``reason``. ``address`` is
+    None only if no address of the device is known. ``other_mac`` is the MAC of another device that
+    answers at the expected address.
+    """
+
+    device: WatchedDevice
+    state: Literal["present", "moved", "absent", "replaced", "unknown"]
+    address: str | None = None
+    moved_from: str | None = None
+    other_mac: str | None = None
     reason: str | None = None
 
 
@@ -237,9 +285,9 @@ class NetworkFacts:
     ``limitations`` describe what was not tried or was cut, and how much of it. ``truncated``: a
     bound of the job was reached. ``cancelled``: the run was cancelled before it was complete.
 
-    ``learned`` are the identities of the printers that answered. ``strangers`` are the identities
-    of other devices that answer at the address of a printer which did not answer itself. The agent
-    uses both; a report contains neither.
+    ``learned`` are the identities of the printers and watched devices that answered. ``strangers``
+    are the identities of other devices that answer at the address of a printer or watched device
+    which did not answer itself. The agent uses both; a report contains neither.
     """
 
     scope: Literal["local-network", "device"]
@@ -252,6 +300,7 @@ class NetworkFacts:
     printers: tuple[Printer, ...] | None = None
     learned: tuple[LearnedPrinter, ...] = ()
     strangers: tuple[LearnedPrinter, ...] = ()
+    devices: tuple[DeviceState, ...] = ()
     interfaces_source: SourceState = field(default_factory=SourceState)
     mdns_source: SourceState = field(default_factory=SourceState)
     scan_source: SourceState = field(default_factory=SourceState)
@@ -303,7 +352,8 @@ class PeripheralFields:
 class ApplicationFacts:
     """The facts of an application report.
 
-    ``truncated``: a list was cut at its bound. ``failures`` are the sources that failed.
+    ``truncated``: a list was cut at its bound. ``failures`` are the sources that failed. For
+    ``learned`` and ``strangers`` see `NetworkFacts`; here they are only those of watched devices.
     """
 
     started_at: str
@@ -312,6 +362,8 @@ class ApplicationFacts:
     interfaces: tuple[InterfaceFields, ...] = ()
     peripherals: tuple[PeripheralFields, ...] = ()
     browser_fields: tuple[Field, ...] = ()
+    learned: tuple[LearnedPrinter, ...] = ()
+    strangers: tuple[LearnedPrinter, ...] = ()
     failures: tuple[Failure, ...] = ()
     limitations: tuple[str, ...] = ()
     truncated: bool = False

@@ -65,6 +65,14 @@ SETTINGS: Final = (
 """The settings and state that collectors read. They are single paths, because /etc, /run and /var
 also hold secrets of other programs."""
 
+LEASES: Final = (
+    "/run/systemd/netif/leases/*", "/var/lib/dhcp/dhclient*.lease*",
+    "/var/lib/dhclient/dhclient*.lease*", "/var/lib/dhcpcd/*.lease",
+    "/var/lib/dhcpcd5/dhcpcd-*.lease", "/var/db/dhcpcd/*.lease",
+)  # fmt: skip
+"""The leases of DHCP clients. Other files in these directories may hold secrets: the directories
+may only be listed."""
+
 NOWHERE: Final = "/dev/null"
 """The only path to which the process can write. Programs that it runs get this path as their
 standard input."""
@@ -115,6 +123,10 @@ def rules() -> Iterator[Rule]:
         yield Rule(path, READ | Access.EXECUTE)
     for path in (*KERNEL, *SETTINGS, *modules()):
         yield Rule(path, READ)
+    for pattern in LEASES:
+        directory, name = Path(pattern).parent, Path(pattern).name
+        yield Rule(str(directory), Access.READ_DIR)
+        yield from (Rule(str(path), Access.READ_FILE) for path in directory.glob(name))
     yield Rule(NOWHERE, Access.READ_FILE | Access.WRITE_FILE)
 
 

@@ -1,6 +1,7 @@
 """Rules for every test: a test contacts only loopback, and its threads have ended when it ends."""
 
 import asyncio
+import atexit
 import gc
 import ipaddress
 import logging
@@ -76,12 +77,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             )
 
 
-def pytest_unconfigure() -> None:
-    """Stop the servers that tests of this process started: PostgreSQL, and the fork server.
+# Python would finalize frozen objects only after the modules that they use. Until Python ends, they
+# stay frozen, because pytest collects garbage twice after the last test.
+atexit.register(gc.unfreeze)
 
-    Python would finalize frozen objects only after the modules that they use, so unfreeze them.
-    """
-    gc.unfreeze()
+
+def pytest_unconfigure() -> None:
+    """Stop the servers that tests of this process started: PostgreSQL, and the fork server."""
     if (module := sys.modules.get("tests.postgresql")) is not None:
         module.stop_shared_server()
     if (module := sys.modules.get("tests.scenario.forked_process")) is not None:

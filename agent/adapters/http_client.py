@@ -16,7 +16,7 @@ import httpx2
 
 from agent import __version__
 from agent.adapters.read_rate_limit import ReadRateLimit
-from agent.config.model import Service
+from agent.config.model import SYSTEM_PROXY, Service
 from agent.errors import ConfigError, ServiceUnavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
 from agent.wire.addresses import is_loopback_url
@@ -52,14 +52,12 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
     """
     trust = _trust(service)
     timeout_s = service.request_timeout_seconds
-    # Calls to a service on this machine bypass proxies: a proxy could read the API key, because
-    # such calls can use plain HTTP.
-    is_local = is_loopback_url(service.base_url)
+    proxy, reads_environment = _proxy_of(service)
     try:
         return httpx2.AsyncClient(
             verify=trust,
-            proxy=None if is_local else service.proxy or None,
-            trust_env=not is_local,
+            proxy=proxy,
+            trust_env=reads_environment,
             follow_redirects=False,
             # Connecting must time out earlier than the whole call. The timeout of the whole call
             # cancels a running TLS handshake, and the library then leaves the socket open until it
@@ -71,7 +69,8 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
         )
     except (ValueError, ImportError, httpx2.InvalidURL):
         # The reason is omitted, because it contains the URL, which can contain a password.
-        where = "service.proxy" if service.proxy else "HTTPS_PROXY"
+        names = {"": "HTTPS_PROXY", SYSTEM_PROXY: "the proxy in the system's settings"}
+        where = names.get(service.proxy, "service.proxy")
         raise ConfigError((f"{where} must be a URL such as http://proxy.example:3128",)) from None
 
 
@@ -90,6 +89,23 @@ async def _keep_alive(response: Response) -> None:
         for name, value in _KEEP_ALIVE_OPTIONS:
             if (option := getattr(socket, name, None)) is not None:
                 connection.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _proxy_of(service: Service) -> tuple[str | None, bool]:
+    """Return the proxy for calls to the service, and whether the environment may name another one.
+
+    Calls to a service on this machine bypass proxies: a proxy could read the API key, because such
+    calls can use plain HTTP.
+    """
+    if is_loopback_url(service.base_url):
+        return None, False
+    if service.proxy != SYSTEM_PROXY:
+        return service.proxy or None, True
+    from collectors.shared.system_proxy import HAS_SETTINGS, system_proxies  # rarely needed
+
+    # Systems without such settings use the environment.
+    url = httpx2.URL(service.base_url)
+    return system_proxies(url.host).get(url.scheme), not HAS_SETTINGS
 
 
 def _trust(service: Service) -> ssl.SSLContext | bool:

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from agent.wire.codec import to_plain
 
 HEALTHY, UNHEALTHY, NOT_RUNNING, NOT_VISIBLE = 0, 1, 2, 3
 RECENT_REQUESTS: Final = 3
+RECORD_PERIOD: Final = timedelta(days=7)
 
 _REFUSED: Final = {"credential-refused", "not-enrolled", "commands-rejected", "revoked"}
 """Conditions under which this device receives no commands (rules.health)."""
@@ -64,7 +66,10 @@ def show_status(screen: Screen, here: ResolvedState, config: Path | None) -> int
         screen.line(("starting", "warn"))
         screen.paragraph(f"process {snapshot.pid} has not written its status yet")
     else:
-        _show(screen, snapshot.status, _recent(here.state), snapshot.verdict)
+        facts = _facts(snapshot.status, _connection(here.state))
+        _show(screen, snapshot.status, facts, snapshot.verdict)
+        for at, words in enumerate(_recent(here.state)):
+            screen.fact("" if at else "requests", words)
     return snapshot.verdict
 
 
@@ -193,7 +198,20 @@ def _advice(here: ResolvedState, config: Path | None) -> Iterator[str]:
         )
 
 
-def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: int) -> None:
+def _connection(state: StateDirectory) -> str:
+    """Return the last incident of the record; "" if nothing was recorded."""
+    from agent.adapters.storage.record import read_record  # not needed for --json
+    from agent.presentation.connectivity.sentences import connection_sentence, is_empty
+
+    now = datetime.now(UTC)
+    try:
+        history = read_record(state, now - RECORD_PERIOD, now)
+    except StateError as error:
+        return str(error)
+    return "" if is_empty(history, now) else redact(connection_sentence(history, now))
+
+
+def _show(screen: Screen, status: DaemonStatus, facts: list[tuple[str, str]], verdict: int) -> None:
     count = len(status.problems)
     headline: tuple[str, Style] = ("healthy", "good")
     if verdict != HEALTHY:
@@ -203,10 +221,8 @@ def _show(screen: Screen, status: DaemonStatus, requests: list[str], verdict: in
     for problem in status.problems:
         _show_problem(screen, problem)
     screen.blank()
-    for name, value in _facts(status):
+    for name, value in facts:
         screen.fact(name, value)
-    for at, words in enumerate(requests):
-        screen.fact("" if at else "requests", words)
 
 
 def _show_problem(screen: Screen, problem: Problem) -> None:
@@ -217,11 +233,12 @@ def _show_problem(screen: Screen, problem: Problem) -> None:
     screen.paragraph(f"→ {problem.fix}", indent="  ")
 
 
-def _facts(status: DaemonStatus) -> list[tuple[str, str]]:
+def _facts(status: DaemonStatus, connection: str) -> list[tuple[str, str]]:
     binding = status.binding
     facts = [
         ("service", "not enrolled" if binding is None else binding.base_url),
         ("heartbeat", ago(status.last_heartbeat_at)),
+        *([("connection", connection)] if connection else []),
         ("commands", _commands(status)),
         ("last answer", ago(status.last_contact_at)),
         ("doing", status.activity if status.phase == "running" else status.phase),

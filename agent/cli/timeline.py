@@ -13,7 +13,7 @@ from agent.cli.terminal.screen import Screen
 from agent.cli.terminal.timeline_view import show_timeline
 from agent.errors import ConfigMissing
 from agent.presentation.connectivity.sentences import is_empty
-from agent.redaction.known import redact
+from agent.redaction.known import redactor
 from agent.rules.connectivity.document import record_document
 
 DEFAULT_DAYS: Final = 7
@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
     is_enabled = None if here.config is None else here.config.recorder.enabled
     if options.json:
         document = record_document(history, now, is_enabled=is_enabled)
-        sys.stdout.write(redact(json.dumps(document, indent=2)) + "\n")
+        document = redactor().redact_value("", document)
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return 0
     screen = Screen()
     is_running = here.state.holder() is not None

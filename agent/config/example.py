@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from agent.config.model import Config, Printer, Section, sections_of
+from agent.config.model import Config, Section, sections_of
 
 HEAD: Final = """\
 # Configuration of the venue agent. Only the three keys that are set below are required. A line of
@@ -24,12 +24,21 @@ _REQUIRED: Final = {
     "location_id": "loc-0001",
     "api_key_file": "/etc/venue-agent/api-key",
 }
-_PRINTER: Final = {
-    "id": "kitchen",
-    "name": "Kitchen printer",
-    "transport": "network",
-    "address": "192.168.1.50:9100",
+_TABLES: Final = {
+    "printers": {
+        "id": "kitchen",
+        "name": "Kitchen printer",
+        "transport": "network",
+        "address": "192.168.1.50:9100",
+    },
+    "watched_devices": {
+        "name": "Bar terminal",
+        "kind": "payment-terminal",
+        "address": "192.168.1.40",
+        "mac": "00:11:22:33:44:55",
+    },
 }
+"""One table of each array of tables."""
 _UNITS: Final = {"_seconds": "seconds", "_bytes": "bytes", "_days": "days"}
 
 
@@ -38,9 +47,9 @@ def example() -> str:
     parts = [HEAD]
     for section, model in sections_of(Config).items():
         parts.append(f"\n# {Config.model_fields[section].description}\n")
-        if model is Printer:
-            parts.append("# [[printers]]\n")
-            parts.extend(_keys(model, _PRINTER, prefix="# "))
+        if section in _TABLES:
+            parts.append(f"# [[{section}]]\n")
+            parts.extend(_keys(model, _TABLES[section], prefix="# "))
         else:
             parts.append(f"[{section}]\n")
             parts.extend(_keys(model, _REQUIRED))

@@ -5,10 +5,11 @@ The example file, the JSON Schema and the error messages are generated from thes
 
 import ipaddress
 import os
+import re
 import sys
 import unicodedata
 from pathlib import Path
-from typing import Annotated, Literal, get_args, get_origin
+from typing import Annotated, Final, Literal, get_args, get_origin
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field
@@ -33,6 +34,7 @@ PRIVATE_NETWORKS = tuple(
 
 
 SYSTEM_CONFIG = Path("/etc/venue-agent/config.toml")
+MAC = re.compile(r"[0-9A-Fa-f]{2}([:-])([0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}|[0-9A-Fa-f]{12}")
 
 
 def _url(text: str, example: str) -> SplitResult:
@@ -92,6 +94,20 @@ def _subnet_or_address(text: str) -> str:
     return text
 
 
+def _ipv4_address(text: str) -> str:
+    try:
+        return str(ipaddress.IPv4Address(text))
+    except ValueError:
+        raise ValueError("must be an IPv4 address such as 192.168.1.40") from None
+
+
+def _mac_address(text: str) -> str:
+    digits = text.replace(":", "").replace("-", "").lower()
+    if not MAC.fullmatch(text) or len({*digits}) < 2:
+        raise ValueError("must be a MAC address such as 00:11:22:33:44:55")
+    return ":".join(digits[at : at + 2] for at in range(0, 12, 2))
+
+
 def _cron(text: str) -> str:
     if not text:
         return text
@@ -113,6 +129,12 @@ Cron = Annotated[str, AfterValidator(_cron)]
 QuietHours = Annotated[str, AfterValidator(_local_hours)]
 Subnet = Annotated[str, AfterValidator(_private_subnet)]
 SubnetOrAddress = Annotated[str, AfterValidator(_subnet_or_address)]
+Ipv4Address = Annotated[str, AfterValidator(_ipv4_address)]
+MacAddress = Annotated[str, AfterValidator(_mac_address)]
+
+
+SYSTEM_PROXY: Final = "system"
+"""The value of `service.proxy` that selects the proxy in the operating system's settings."""
 
 
 class Section(Model):
@@ -145,6 +167,7 @@ class Service(Section):
         default="",
         description=(
             "Proxy such as http://user:password@proxy:3128. Default: HTTPS_PROXY and NO_PROXY."
+            ' "system": the proxy in the settings of Windows or macOS; on Linux as the default.'
             " Not used for a service on this machine."
         ),
     )
@@ -287,6 +310,27 @@ class Printer(Section):
     )
 
 
+class WatchedDevice(Section):
+    name: PayloadText = Field(description="Name of the device in reports.")
+    kind: Literal["payment-terminal", "kitchen-display", "scale", "cash-drawer", "other"] = Field(
+        default="other",
+        description=(
+            "What the device is. A payment terminal gets no connection and no data: it is only"
+            " looked up by ARP."
+        ),
+    )
+    address: Ipv4Address | None = Field(
+        default=None, description="The IPv4 address that the device should have."
+    )
+    mac: MacAddress | None = Field(
+        default=None,
+        description=(
+            "Its MAC address, by which it is recognised at another address. Default: the MAC that"
+            " answers at its address first."
+        ),
+    )
+
+
 class Application(Section):
     enabled: bool = Field(default=True, description="Whether application snapshots are allowed.")
     watch_processes: Annotated[tuple[PayloadText, ...], MaxItems(32)] = Field(
@@ -379,6 +423,10 @@ class LocalConfig(Section):
     network: Network = Field(default_factory=Network, description="Network reports.")
     printers: Annotated[tuple[Printer, ...], MaxItems(64)] = Field(
         default=(), description="Printers in addition to the system's queues; one table for each."
+    )
+    watched_devices: Annotated[tuple[WatchedDevice, ...], MaxItems(32)] = Field(
+        default=(),
+        description="Devices that reports look for, such as payment terminals; one table for each.",
     )
     application: Application = Field(
         default_factory=Application, description="Application snapshots."

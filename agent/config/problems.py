@@ -16,7 +16,8 @@ _NEAR: Final = 0.5
 _SAME_MEANING: Final = {
     "verbose": "debug", "trace": "debug", "notice": "info", "warn": "warning", "err": "error",
     "fatal": "error", "critical": "error", "push": "stream", "plain": "text", "tcp": "network",
-    "lan": "network", "bluetooth": "ble",
+    "lan": "network", "bluetooth": "ble", "card-reader": "payment-terminal",
+    "pinpad": "payment-terminal", "eftpos": "payment-terminal", "kds": "kitchen-display",
 }  # fmt: skip
 """Words that other programs use for a choice."""
 _WITHOUT_QUOTES: Final = {

@@ -14,11 +14,11 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from agent.config.model import MAC, SYSTEM_PROXY
 from agent.wire.addresses import has_usable_port, is_one_word, parse_ip, split_host_port
 from agent.wire.validation import Issue, Path
 
 _LABEL: Final = re.compile(r"(?!-)[^\W]([\w-]*[^\W])?|[^\W]", re.UNICODE)
-_MAC: Final = re.compile(r"[0-9A-Fa-f]{2}([:-])([0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}|[0-9A-Fa-f]{12}")
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _WINDOWS_PORT: Final = re.compile(r"(\\\\\.\\)?(COM|LPT|USB)\d{1,3}:?", re.IGNORECASE)
 _USB: Final = re.compile(r"usb:[\w./:-]+", re.IGNORECASE)
@@ -27,7 +27,7 @@ _PATH: Final = re.compile(r"/[^\x00-\x1f\x7f]+")
 _LOCAL_ADDRESSES: Final = {
     "serial": ((_PATH, _WINDOWS_PORT), "must be a device such as /dev/ttyUSB0 or COM3"),
     "usb": ((_PATH, _WINDOWS_PORT, _USB), "must be a device such as /dev/usb/lp0"),
-    "ble": ((_MAC, _UUID), "must be a Bluetooth address such as 01:23:45:67:89:ab"),
+    "ble": ((MAC, _UUID), "must be a Bluetooth address such as 01:23:45:67:89:ab"),
 }
 _PROXY_SCHEMES: Final = frozenset({"http", "https", "socks5", "socks5h"})
 _EXAMPLE_HOST: Final = re.compile(r"(?:.+\.)?example(?:\.com|\.net|\.org)?")  # RFC 2606
@@ -45,6 +45,7 @@ Tree = Mapping[str, Any]
 def review_of(tree: Tree) -> Iterator[Issue]:
     """Yield the issues, each with its path and value."""
     yield from _printers(tree)
+    yield from _watched_devices(tree)
     for (section, key), find_problem in _TEXTS.items():
         text = _section(tree, section).get(key)
         if isinstance(text, str) and text and (problem := find_problem(text)):
@@ -58,15 +59,12 @@ def review_of(tree: Tree) -> Iterator[Issue]:
     yield from _limits(tree)
 
 
-# ---------------------------------------------------------------------------- printers
+# ---------------------------------------------------------------------------- arrays of tables
 
 
 def _printers(tree: Tree) -> Iterator[Issue]:
-    entries = tree.get("printers")
     first_use: dict[str, int] = {}
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-        if not isinstance(entry, dict):
-            continue
+    for index, entry in _tables(tree, "printers"):
         at: Path = ("printers", index)
         id_, name, address = entry.get("id"), entry.get("name"), entry.get("address")
         if isinstance(id_, str) and id_:
@@ -80,6 +78,28 @@ def _printers(tree: Tree) -> Iterator[Issue]:
             place = at if address is None else (*at, "address")
             if problem := _address_problem(address, entry.get("transport", "network")):
                 yield Issue(place, problem, value=address)
+
+
+def _watched_devices(tree: Tree) -> Iterator[Issue]:
+    first_use: dict[str, int] = {}
+    for index, entry in _tables(tree, "watched_devices"):
+        at: Path = ("watched_devices", index)
+        name = entry.get("name")
+        if isinstance(name, str):
+            first = first_use.setdefault(name, index)
+            duplicate = f"is also the name of [[watched_devices]] number {first + 1}"
+            if problem := _name_problem(name) or (duplicate if first != index else None):
+                yield Issue((*at, "name"), problem, value=name)
+        if entry.get("address") is None and entry.get("mac") is None:
+            yield Issue(at, 'needs an address = "192.168.1.40" or a mac = "00:11:22:33:44:55"')
+
+
+def _tables(tree: Tree, name: str) -> Iterator[tuple[int, Tree]]:
+    """Yield the tables of an array of tables, each with its index."""
+    entries = tree.get(name)
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict):
+            yield index, entry
 
 
 def _id_problem(text: str) -> str | None:
@@ -98,7 +118,7 @@ def _address_problem(address: str | None, transport: object) -> str | None:
     if transport == "network":
         if address is None:
             return 'needs an address = "host:port"'
-        return None if _MAC.fullmatch(address) else _host_and_port_problem(address)
+        return None if MAC.fullmatch(address) else _host_and_port_problem(address)
     forms, problem = _LOCAL_ADDRESSES.get(str(transport), ((), ""))
     if address is None or not forms:
         return None
@@ -171,7 +191,9 @@ def _blanks(text: str) -> str | None:
 
 
 def _proxy(text: str) -> str | None:
-    problem = "must be a URL such as http://proxy.example:3128"
+    problem = 'must be a URL such as http://proxy.example:3128, or "system"'
+    if text == SYSTEM_PROXY:
+        return None
     if not (is_one_word(text) and has_usable_port(text)):
         return problem
     parts = urlsplit(text)

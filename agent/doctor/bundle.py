@@ -11,6 +11,7 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +21,7 @@ from agent.adapters.accounts.privileges import replace_file
 from agent.adapters.identity import KEY_MAX_BYTES, KEY_NAME
 from agent.adapters.storage.database import connect_to_read
 from agent.adapters.storage.history import read_history
+from agent.adapters.storage.record import read_record
 from agent.adapters.storage.safe_file import read_start_safely
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
@@ -33,11 +35,13 @@ from agent.redaction.redactor import Redactor
 from agent.redaction.secret_sources import secrets_here
 from agent.redaction.userinfo import userinfo_of
 from agent.regular_file import read_regular
+from agent.rules.connectivity.document import record_document
 from agent.wire.codec import to_plain, validate
 from agent.wire.payloads.by_kind import PAYLOADS, ReportPayload
 from agent.wire.validation import ValidationError
 from agent.wire.vocabulary import Kind
 
+RECORD_KEPT: Final = timedelta(days=90)
 REPORTS_MAX: Final = 5
 REPORT_MAX_BYTES: Final = 2_000_000
 CONFIG_MAX_BYTES: Final = 1_000_000
@@ -104,7 +108,8 @@ def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> It
     config = context.config_text or read_config(context.config_path)
     yield "config.toml", redact_configuration(config, redactor)
     if (state := context.state) is not None:
-        for name, read in (("status.json", _status), ("history.json", _history)):
+        files = ("status.json", _status), ("history.json", _history), ("timeline.json", _timeline)
+        for name, read in files:
             yield name, _json(redactor.redact_value("", _read(read, state)))
         for name, body in (*_reports_kept(state), *_reports_waiting(state)):
             yield name, _without_secrets(body, redactor)
@@ -141,6 +146,12 @@ def _status(state: StateDirectory) -> dict[str, Any] | None:
 
 def _history(state: StateDirectory) -> list[dict[str, Any]]:
     return [asdict(row) for row in read_history(state)]
+
+
+def _timeline(state: StateDirectory) -> dict[str, Any]:
+    now = datetime.now(UTC)
+    record = read_record(state, now - RECORD_KEPT, now)
+    return record_document(record, now, is_enabled=None)
 
 
 def _without_secrets(body: str, redactor: Redactor) -> str:

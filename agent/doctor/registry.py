@@ -66,6 +66,7 @@ CHECKS: Final = (
     Check("location", "service", service.location, ("write-grant", "device-record")),
     Check("binding", "service", service.binding, ("credential", "device-record")),
     Check("commands", "service", daemon.commands, ("daemon", "binding")),
+    Check("interruptions", "service", daemon.interruptions, ("daemon",)),
     Check("outbox", "service", daemon.outbox, ("daemon",)),
     Check("print-system", "application", application.print_system),
     Check("kiosk", "application", application.kiosk, ("configuration",)),

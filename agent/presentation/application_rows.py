@@ -25,12 +25,16 @@ _TITLES: Final = {
     "display": "Display",
     "network": "Network",
     "process": "Programs",
+    "device": "Watched devices",
     "service": "Services",
     "printqueue": "Print queues",
     "peripherals": "USB and Bluetooth",
     "kiosk": "Kiosk page",
+    "history": "Record of the connection",
     "agent": "Agent",
 }
+_RECORD_LINES: Final = frozenset({"history.hours", "history.recent", "history.events"})
+"""Lists with a section of their own."""
 _ABSENCES: Final[dict[str, tuple[str, Severity]]] = {
     "collection-failed": ("failed", "bad"),
     "permission-denied": ("permission denied", "warn"),
@@ -82,7 +86,7 @@ def snapshot_groups(payload: ApplicationPayload) -> tuple[Group, ...]:
     """Return the available fields by group. The groups of `_TITLES` come first, in its order."""
     by_prefix: dict[str, list[SnapshotField]] = {prefix: [] for prefix in _TITLES}
     for field in payload.snapshot.fields:
-        if field.status == "available":
+        if field.status == "available" and field.key not in _RECORD_LINES:
             by_prefix.setdefault(field.key.partition(".")[0], []).append(field)
     return tuple(_group(prefix, fields) for prefix, fields in by_prefix.items() if fields)
 

@@ -189,6 +189,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'s'[: count != 1]}"
 
 
+def times(count: int) -> str:
+    """Return how often something happened: ``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
 def with_more(sentence: str, more: int, noun: str) -> str:
     """Return a sentence; if ``more`` is not 0, add "And 2 more findings." with this number."""
     return f"{sentence} And {counted(more, f'more {noun}')}." if more else sentence

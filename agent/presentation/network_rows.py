@@ -22,6 +22,7 @@ from agent.wire.payloads.network import (
     SourceFailed,
     SourceUnsupported,
 )
+from agent.wire.payloads.watched_devices import parse_watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,10 @@ def source_rows(payload: NetworkPayload) -> tuple[SourceRow, ...]:
 
 
 def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
-    """Return sentences about what was not tried, was cut, or could not be read."""
+    """Return sentences about what was not tried, was cut, or could not be read.
+
+    The lines about watched devices are left out: they have rows of their own.
+    """
     lines = [*payload.limitations]
     if payload.network_map is not None:
         lines += payload.network_map.limitations
@@ -125,6 +129,7 @@ def limitation_lines(payload: NetworkPayload) -> tuple[str, ...]:
     ):
         if reason is not None:
             lines.append(f"{what} could not be read: {reason}")
+    lines = [line for line in lines if parse_watched(line) is None]
     return tuple(dict.fromkeys(plain(line) for line in lines))
 
 

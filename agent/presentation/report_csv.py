@@ -12,7 +12,6 @@ from itertools import zip_longest
 from typing import Final
 
 from agent.presentation.findings.snapshot_facts import all_fields
-from agent.presentation.hosts.evidence import KIND_LABELS
 from agent.presentation.hosts.rows import host_rows
 from agent.presentation.plain_text import plain
 from agent.presentation.printer_status import status_of
@@ -109,7 +108,7 @@ def _hosts(payload: NetworkPayload) -> Iterator[Row]:
     mapped = payload.network_map.hosts if payload.network_map else ()
     for row, host in zip_longest(host_rows(payload), mapped):
         yield (
-            row.address, row.name, KIND_LABELS[row.kind], row.model, row.maker, row.hostname,
+            row.address, row.name, row.kind_label, row.model, row.maker, row.hostname,
             row.mac_address, row.interface, "reachable" if row.is_reachable else "unknown",
             host.latency_ms if host else None, row.services, row.printers,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Updates the remembered details of this machine's printers after a report. Pure.
+"""Updates the remembered details of printers and watched devices after a report. Pure.
 
 docs/adr/0023-remembered-printers.md has the reasons.
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 from agent.redaction.known import redact
 from agent.rules.reports.redacted_facts import redacted
-from collectors.contract import LearnedPrinter, NetworkFacts
+from collectors.contract import Facts, LearnedPrinter, NetworkFacts
 
 PRINTERS_MAX: Final = 256
 TEXT_MAX: Final = 1024
@@ -68,7 +68,7 @@ def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     )
 
 
-def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
+def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
     """Return the memory after a report. Printers that were not seen keep their details.
 
     Printers that were removed from the machine are dropped. If a spooler lists no printers at all,
@@ -91,7 +91,7 @@ def updated(memory: Memory, facts: NetworkFacts, now: datetime) -> Memory:
     )
 
 
-def _replacements(memory: Memory, facts: NetworkFacts, now: datetime) -> dict[str, Replacement]:
+def _replacements(memory: Memory, facts: Facts, now: datetime) -> dict[str, Replacement]:
     """Return the devices that might have replaced a printer, including devices that are now off."""
     replacements = {each.printer.id: each for each in memory.replacements}
     for id_, stranger in _by_id(facts.strangers).items():
@@ -134,8 +134,8 @@ def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinte
     return replace(now, **missing)
 
 
-def _is_there(printer_id: str, facts: NetworkFacts) -> bool:
-    if facts.printers is None or facts.failures:
+def _is_there(printer_id: str, facts: Facts) -> bool:
+    if not isinstance(facts, NetworkFacts) or facts.printers is None or facts.failures:
         return True
     there = {each.id for each in facts.printers}
     return printer_id in there or _source(printer_id) not in {_source(each) for each in there}

@@ -127,8 +127,8 @@ class Collection:
         return sealed
 
     def _remember(self, facts: Facts) -> None:
-        """Store the details of printers that a complete collection has found."""
-        if isinstance(facts, NetworkFacts):
+        """Store the details of printers and devices that a complete collection has found."""
+        if isinstance(facts, NetworkFacts) or facts.learned or facts.strangers:
             # Loaded again, because a user might have removed a printer since.
             known, _ = self.memory.load()
             learned = updated(known, facts, self.clock.now())
@@ -156,11 +156,11 @@ class Collection:
 def with_memory(
     job: Job, read: Callable[[], tuple[Memory, str | None]], now: datetime
 ) -> tuple[Job, str | None]:
-    """Add the details of printers from earlier reports to a network job.
+    """Add the details of printers and devices from earlier reports to a job.
 
     Returns the job, and a limitation if the stored details cannot be read.
     """
-    if not isinstance(job, NetworkJob):
+    if not isinstance(job, NetworkJob) and not job.devices:
         return job, None
     memory, limitation = read()
     return replace(job, learned=still_known(memory.printers, now)), limitation

@@ -9,7 +9,6 @@ from collectors.application.linux import (
     displays,
     drives,
     hardware,
-    links,
     mounts,
     operating_system,
     power,
@@ -18,16 +17,14 @@ from collectors.application.linux import (
     smart,
     usb,
 )
+from collectors.application.linux.network import links
 from collectors.application.macos import readers as macos
-from collectors.application.readers import (
-    clock,
-    disk_space,
+from collectors.application.readers import clock, disk_space, print_queues, processes, resources
+from collectors.application.readers.network import (
     interfaces,
-    print_queues,
-    processes,
     resolver,
-    resources,
     service_probe,
+    watched_devices,
 )
 from collectors.application.source import Source, unsupported_source
 from collectors.application.windows import devices, machine, time_service
@@ -93,8 +90,9 @@ def linux_sources(
         disk_space.read_disk_space.bind(partial(mounts.read_mounts, root)),
         drives.read_drives.bind(root, ask_drive=ask_drive),
         interfaces.read_interfaces.bind(partial(links.read_links, root)),
-        resolver.read_resolver.bind(partial(resolver.servers_of, root)),
-        service_probe.read_service.bind(job.service_url),
+        resolver.read_resolver.bind(partial(resolver.servers_of, root), job.service_url),
+        service_probe.read_service.bind(job.service_url, job.has_proxy),
+        watched_devices.read_watched_devices.bind(job),
         processes.read_processes.bind(job.watch_processes, partial(services.count_restarts, root)),
         services.read_services.bind(),
         print_queues.read_print_queues.bind(),
@@ -119,8 +117,9 @@ def macos_sources(job: ApplicationJob) -> Sources:
         disk_space.read_disk_space.bind(disk_space.psutil_mounts),
         macos.read_drives.bind(),
         macos.read_interfaces,
-        macos.read_resolver,
-        service_probe.read_service.bind(job.service_url),
+        macos.read_resolver.bind(job.service_url),
+        service_probe.read_service.bind(job.service_url, job.has_proxy),
+        watched_devices.read_watched_devices.bind(job),
         processes.read_processes.bind(job.watch_processes),
         macos.read_services,
         print_queues.read_print_queues.bind(),
@@ -132,7 +131,7 @@ def macos_sources(job: ApplicationJob) -> Sources:
 
 def windows_sources(job: ApplicationJob) -> Sources:
     return (
-        machine.read_machine,
+        machine.read_machine.bind(job.service_url),
         time_service.read_clock,
         hardware.read_temperatures.unsupported("Windows does not provide temperatures to services"),
         _NO_PRESSURE,
@@ -140,7 +139,8 @@ def windows_sources(job: ApplicationJob) -> Sources:
         resources.read_power,
         disk_space.read_disk_space.bind(disk_space.psutil_mounts),
         machine.read_interfaces,
-        service_probe.read_service.bind(job.service_url),
+        service_probe.read_service.bind(job.service_url, job.has_proxy),
+        watched_devices.read_watched_devices.bind(job),
         processes.read_processes.bind(job.watch_processes),
         devices.read_devices,
         *_kiosk_sources(job, Path("/")),

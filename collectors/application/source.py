@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from typing import Concatenate, Generic, ParamSpec
 
 from collectors.application.deadline import Deadline
-from collectors.contract import Field, FieldStatus, FieldValue, InterfaceFields, PeripheralFields
+from collectors.contract import (
+    Field,
+    FieldStatus,
+    FieldValue,
+    InterfaceFields,
+    LearnedPrinter,
+    PeripheralFields,
+)
 from collectors.shared.run_command import NotInstalled
 from collectors.shared.text import clean_text
 
@@ -33,12 +40,18 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The facts of one source. ``limitations`` are sentences about facts that were left out."""
+    """The facts of one source. ``limitations`` are sentences about facts that were left out.
+
+    ``learned`` are the identities of watched devices, and ``others`` those of other devices at
+    their addresses.
+    """
 
     fields: Fields = ()
     interfaces: tuple[InterfaceFields, ...] = ()
     peripherals: tuple[PeripheralFields, ...] = ()
     limitations: tuple[str, ...] = ()
+    learned: tuple[LearnedPrinter, ...] = ()
+    others: tuple[LearnedPrinter, ...] = ()
 
     @property
     def truncated(self) -> bool:

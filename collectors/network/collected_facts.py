@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from collectors.contract import Failure, SourceState
-from collectors.network.host.local_network import LocalNetwork
-from collectors.network.observations import Enrichment, KnownPrinter, MdnsFindings
+from collectors.network.observations import DeviceAnswers, Enrichment, KnownPrinter, MdnsFindings
 from collectors.network.scan.scan import PortState, ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target, TargetSelection
+from collectors.shared.host.local_network import LocalNetwork
 
 NO_NETWORK = "no network interface is up"
+ONLY_DEVICE = "the request is for this machine only"
 
 
 @dataclass(slots=True)
@@ -31,6 +32,8 @@ class CollectedFacts:
     """The results of the connections to a print port, oldest first. A port has an entry if it was
     tried more than once, or if its printer is outside of the scanned networks and did not answer.
     """
+    device_answers: DeviceAnswers | None = None
+    """What watched devices answered that the scan did not confirm. None: they were not checked."""
     failures: list[Failure] = field(default_factory=list)
     limitations: list[str] = field(default_factory=list)
     is_cut: bool = False

@@ -36,11 +36,11 @@ from collectors.contract import (
     Run,
     SourceState,
 )
-from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
+from collectors.network.collected_facts import NO_NETWORK, ONLY_DEVICE, CollectedFacts
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.local_network import LocalNetwork
 from collectors.network.observations import (
     NOTHING_WANTED,
+    DeviceAnswers,
     Enrichment,
     Evidence,
     KnownPrinters,
@@ -61,9 +61,12 @@ from collectors.network.scan.targets import (
     select_own_addresses,
     select_targets,
 )
+from collectors.network.scan.untouched import guarded
 from collectors.network.sources import Sources
 from collectors.shared.addresses import ipv4_host, network_of
 from collectors.shared.background import in_background
+from collectors.shared.host.local_network import LocalNetwork
+from collectors.shared.watched_devices import expectations, untouched
 
 MDNS_MAX_S = 10.0
 NAMES_MAX_S = 11.0
@@ -76,7 +79,6 @@ _POLL_S = 0.05
 """How often a waiting thread checks whether the run was cancelled, in seconds."""
 _SHORT_POLL_S = 0.01
 _QUESTIONS_START_S = 1.0
-_ONLY_DEVICE = "the request is for this machine only"
 _ONLY_PRINTERS = "only the printers of this machine were checked"
 _QUERIES_DISABLED = "open ports and host names were not queried: the configuration disables it"
 _NOTHING_TO_SCAN = "there is no private network to scan"
@@ -103,6 +105,8 @@ class _Collection:
         self._discovery_ends_s = started_s + job.max_duration_s * _DISCOVERY_SHARE
         self._grace_ends_s: float | None = None
         self._wanted = NOTHING_WANTED  # until the printers are read
+        self._expected = expectations(job.devices, job.learned)
+        self._untouched = untouched(self._expected)
         self._collected = CollectedFacts(
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
             os_platform=sys.platform,
@@ -142,8 +146,9 @@ class _Collection:
 
     def _select(self) -> TargetSelection:
         local, job = self._collected.local, self._job
+        devices = (each.address for each in self._expected)
         printer_hosts = (ipv4_host(entry.address) for entry in job.printers)
-        known = (*filter(None, printer_hosts), *self._neighbours())
+        known = (*filter(None, (*devices, *printer_hosts)), *self._neighbours())
         return select_targets(
             local.in_use,
             subnets=job.subnets,
@@ -213,12 +218,14 @@ class _Collection:
         facts = self._collected
         facts.scan = self._result("scan", scan, _failed_scan)
         self._checkpoint()
+        devices = in_background(self._check_devices)
         self._contact_printers(discoveries)
         snmp = in_background(self._query_snmp)
         self._retry_print_ports(discoveries)
         discoveries.is_complete = True
         facts.macs = self._neighbours()
         self._store_answers(queries, snmp)
+        facts.device_answers = self._result("devices", devices, lambda _: DeviceAnswers())
 
     def _store_printers(self, printers: "Future[KnownPrinters]") -> None:
         known = self._result("printers", printers, lambda _: None)
@@ -289,6 +296,18 @@ class _Collection:
 
     # ------------------------------------------------------------------ in threads
 
+    def _check_devices(self) -> DeviceAnswers | None:
+        """Resolve the addresses of watched devices that the scan has not confirmed."""
+        job, facts = self._job, self._collected
+        if not self._expected or job.printers_only or not self._may_leave_machine:
+            return None
+        from collectors.network.watched_devices import unconfirmed
+
+        addresses = unconfirmed(self._expected, facts.scan, facts.local, job.exclude)
+        if not addresses:
+            return DeviceAnswers()
+        return self._sources.check_addresses(addresses, self._discovery_ends_s, self._run)
+
     def _scan(self, discoveries: Discoveries) -> ScanFindings:
         targets, ports = self._collected.selection.targets, self._job.ports
         if self._job.printers_only:
@@ -303,7 +322,8 @@ class _Collection:
             table = self._sources.read_neighbour_table()
             findings = with_neighbour_table(findings, targets, table)
         for host in findings.hosts:  # including hosts that only the neighbour table has
-            discoveries.add_host(host.address)
+            if (host.address, host.mac_address) not in self._untouched:
+                discoveries.add_host(host.address)
         return findings
 
     def _run_scan(
@@ -313,14 +333,22 @@ class _Collection:
         discoveries: Discoveries,
         tries: int = TRIES,
     ) -> ScanFindings:
-        ends_s, run = self._discovery_ends_s, self._run
+        local = self._collected.local
         return self._sources.scan(
-            targets, ports, deadline_s=ends_s, run=run, discoveries=discoveries, tries=tries
+            guarded(
+                targets, self._untouched, local.in_use, local.own_addresses, self._collected.macs
+            ),
+            ports,
+            deadline_s=self._discovery_ends_s,
+            run=self._run,
+            discoveries=discoveries,
+            tries=tries,
+            untouched=self._untouched,
         )
 
     def _browse(self) -> MdnsFindings:
         if not self._may_leave_machine:
-            reason = _ONLY_DEVICE if self._job.device_only else NO_NETWORK
+            reason = ONLY_DEVICE if self._job.device_only else NO_NETWORK
             return MdnsFindings(state=SourceState("unsupported", reason))
         ends_s = min(self._discovery_ends_s, time.monotonic() + MDNS_MAX_S)
         return self._sources.browse(

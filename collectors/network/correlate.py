@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Literal
 
 from collectors.contract import HostSource
-from collectors.network.host.local_network import LocalNetwork
 from collectors.network.matching.identity import normal_uuid, real_serial
 from collectors.network.mdns.description import PRINT_SERVICES, friendly_name, txt_model
 from collectors.network.observations import (
@@ -23,6 +22,7 @@ from collectors.network.observations import (
 from collectors.network.questions.server_header import parse_product
 from collectors.network.scan.scan import PortState, ScannedHost
 from collectors.shared.addresses import is_loopback, network_of
+from collectors.shared.host.local_network import LocalNetwork
 
 _TXT_STOPPED = "5"  # RFC 8011, section 5.4.11
 _THIS_MACHINE_UNKNOWN = LocalNetwork()

@@ -204,6 +204,17 @@ class PrinterMatches:
     strangers: tuple[LearnedPrinter, ...] = ()
 
 
+# ---------------------------------------------------------------------------- watched devices
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAnswers:
+    """The addresses that answered ARP after the scan, with their MACs, and those that did not."""
+
+    macs: Mapping[str, str] = field(default_factory=dict)
+    silent: Collection[str] = ()
+
+
 # ---------------------------------------------------------------------------- joined observations
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from collectors.contract import Host, NetworkFacts, NetworkJob, SourceState, Unavailable
-from collectors.network.collected_facts import NO_NETWORK, CollectedFacts
+from collectors.network.collected_facts import NO_NETWORK, ONLY_DEVICE, CollectedFacts
 from collectors.network.correlate import correlate
 from collectors.network.discoveries import Queues
 from collectors.network.matching.cases import located_addresses
@@ -22,7 +22,9 @@ from collectors.network.observations import (
     Observations,
     PrinterMatches,
 )
+from collectors.network.watched_devices import DeviceMatches, answers_of, match_devices
 from collectors.shared.addresses import network_of
+from collectors.shared.watched_devices import Answers, expectations
 
 NOT_DONE = "stopped before it had finished"
 NO_DEFAULT_ROUTE: Final = "this machine has no default route"
@@ -130,6 +132,7 @@ def facts_of(
     matches = PrinterMatches()
     if known:
         matches = match(known, others, machine, printers_only=job.printers_only)
+    devices = _devices(collected, job, others) if is_whole else DeviceMatches()
     hosts = assemble_hosts(observed)
     kept = worth_keeping(hosts, observed, matches, job.max_hosts)
     return NetworkFacts(
@@ -141,8 +144,9 @@ def facts_of(
         hosts=kept,
         endpoints=assemble_endpoints(observed, matches),
         printers=None if collected.known is None else matches.printers,
-        learned=matches.learned if final else (),
-        strangers=matches.strangers if final else (),
+        learned=(*matches.learned, *devices.learned) if final else (),
+        strangers=(*matches.strangers, *devices.strangers) if final else (),
+        devices=devices.states,
         interfaces_source=_state(collected.interfaces_state, final),
         mdns_source=_state(collected.mdns.state, final),
         scan_source=_state(collected.scan.state, final),
@@ -152,6 +156,22 @@ def facts_of(
         truncated=_is_truncated(collected) or announced.is_cut or len(kept) < len(hosts),
         cancelled=cancelled,
     )
+
+
+def _devices(collected: CollectedFacts, job: NetworkJob, observed: Observations) -> DeviceMatches:
+    """Return the state of each watched device, unless the job is for printers only."""
+    if job.printers_only:
+        return DeviceMatches()
+    expected = expectations(job.devices, job.learned)
+    later = collected.device_answers
+    if later is None:
+        reason = NO_NETWORK if not job.device_only else ONLY_DEVICE
+        answers = Answers({}, is_whole=False, reason=reason)
+    else:
+        answers = answers_of(
+            collected.scan, collected.local, collected.selection, collected.macs, later
+        )
+    return match_devices(expected, observed, answers)
 
 
 def _scope(collected: CollectedFacts, job: NetworkJob) -> Literal["local-network", "device"]:

@@ -4,14 +4,12 @@ The modules for mDNS, printers and queries are imported where they are first use
 take longest to load, and the scan already runs meanwhile.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from collectors.contract import ConfiguredPrinter, Interface, NetworkJob, Run
 from collectors.network.discoveries import Discoveries
-from collectors.network.host.interfaces import read_local_network
-from collectors.network.host.neighbours import read_neighbour_table
-from collectors.network.host.operating_system import read_os_version
 from collectors.network.observations import (
+    DeviceAnswers,
     Enrichment,
     Evidence,
     KnownPrinter,
@@ -21,6 +19,9 @@ from collectors.network.observations import (
     Wanted,
 )
 from collectors.network.scan.scan import scan
+from collectors.shared.host.interfaces import read_local_network
+from collectors.shared.host.neighbours import read_neighbour_table
+from collectors.shared.host.operating_system import read_os_version
 
 
 class Sources:
@@ -61,6 +62,14 @@ class Sources:
         from collectors.network.printers import resolve_hosts
 
         return resolve_hosts(printers, deadline_s)
+
+    def check_addresses(
+        self, addresses: Collection[str], deadline_s: float, run: Run
+    ) -> DeviceAnswers:
+        from collectors.shared.arp.resolver import answering
+
+        resolver = answering(addresses, deadline_s, run)
+        return DeviceAnswers(resolver.answers, frozenset(resolver.silent))
 
     def enrich(
         self, discoveries: Discoveries, interfaces: Sequence[Interface], deadline_s: float, run: Run

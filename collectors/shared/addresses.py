@@ -1,6 +1,7 @@
-"""Parses and classifies addresses: ``host:port``, loopback, private and scannable ranges."""
+"""Parses and classifies addresses: ``host:port``, MACs, loopback, private and scannable ranges."""
 
 import ipaddress
+import re
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import TYPE_CHECKING
@@ -34,6 +35,9 @@ PRINT_PORTS = (IPP_PORT, 9100, 515, *RAW_PRINT_PORTS[1:])
 
 _PORT_MAX = 65535
 _MAC_BYTES = 6
+_HEX_PAIR = r"[0-9a-fA-F]{2}"
+_MAC = re.compile(rf"{_HEX_PAIR}([:-]){_HEX_PAIR}(?:\1{_HEX_PAIR}){{4}}")
+_BARE_MAC = re.compile(r"[0-9a-fA-F]{12}")
 
 
 def split_host_port(text: str) -> tuple[str | None, int | None]:
@@ -101,6 +105,20 @@ def plain_address(value: str | bytes) -> str | None:
         return str(ipaddress.ip_address(value))
     except ValueError:
         return None
+
+
+def normal_mac(text: str | None) -> str | None:
+    """Return a MAC as ``aa:bb:cc:dd:ee:ff``. ``text`` may have colons, dashes or no separators.
+
+    Returns None if ``text`` is not a MAC, or if all digits are the same (``00:00:00:00:00:00``).
+    """
+    given = (text or "").strip()
+    if not (_MAC.fullmatch(given) or _BARE_MAC.fullmatch(given)):
+        return None
+    digits = given.replace(":", "").replace("-", "").lower()
+    if len({*digits}) < 2:
+        return None
+    return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
 def numeric_order(address: str) -> tuple[int, int, str]:

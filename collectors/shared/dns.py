@@ -1,44 +1,39 @@
-"""Encodes DNS queries and decodes replies (RFC 1035). Pure.
+"""Encodes questions of the Domain Name System, and reads replies (RFC 1035). Pure.
 
-Replies are untrusted. This decoder needs little memory, because the idle daemon uses it. Multicast
-DNS is decoded by ``collectors.network.mdns.wire``.
+Replies are untrusted. This module needs little memory, because the idle daemon uses it.
 """
 
 import socket
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-NO_ERROR: Final = 0
-SERVER_FAILURE: Final = 2
-NO_SUCH_NAME: Final = 3
-REFUSED: Final = 5
-
-TYPE_A: Final = 1
-TYPE_AAAA: Final = 28
+HEADER: Final = struct.Struct("!6H")
 CLASS_IN: Final = 1
-REPLY_MAX_BYTES: Final = 4096
+TYPES: Final = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
+RESPONSE, TRUNCATED, RECURSION_DESIRED = 0x8000, 0x0200, 0x0100  # flags of the header
 
-_HEADER = struct.Struct("!6H")
-_QUESTION = struct.Struct("!2H")
-_RECORD = struct.Struct("!HHIH")
-_RESPONSE, _RECURSION_DESIRED, _CODE = 0x8000, 0x0100, 0x000F
-_ADDRESS_FAMILIES = {(TYPE_A, 4): socket.AF_INET, (TYPE_AAAA, 16): socket.AF_INET6}
-_LABEL_MAX_BYTES = 63
-_NAME_MAX_BYTES = 255
-_POINTER = 0xC0  # the two upper bits of a compression pointer (section 4.1.4)
-_RECORDS_MAX = 64
+_RESPONSE_CODE: Final = 0x000F
+_FIXED: Final = struct.Struct("!2H")
+_RECORD: Final = struct.Struct("!HHIH")
+_FAMILIES: Final = {(TYPES["A"], 4): socket.AF_INET, (TYPES["AAAA"], 16): socket.AF_INET6}
+_POINTER: Final = 0xC0  # the upper bits of a compression pointer (section 4.1.4)
+_RECORDS_MAX: Final = 64
+_LABEL_MAX_BYTES: Final = 63
+_NAME_MAX_BYTES: Final = 255
+
+RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
 
 
-class DnsReply(NamedTuple):
-    """A reply: its code (section 4.1.1), and the addresses of its answer section."""
+class Reply(NamedTuple):
+    """The response code of a reply (RFC 1035, section 4.1.1), and its number of answers."""
 
     code: int
-    addresses: tuple[str, ...]
+    answers: int
 
 
 def write_name(labels: Sequence[str]) -> bytes | None:
-    """Encode the labels of a name, without the root label. Returns None if this is impossible."""
+    """Encode the labels of a name, without the root label. Returns None if it is too long."""
     encoded = [label.encode("utf-8", "replace") for label in labels]
     if not encoded or any(not 0 < len(label) <= _LABEL_MAX_BYTES for label in encoded):
         return None
@@ -46,31 +41,33 @@ def write_name(labels: Sequence[str]) -> bytes | None:
     return name if len(name) <= _NAME_MAX_BYTES else None
 
 
-def write_question(labels: Sequence[str], record_type: int) -> bytes | None:
-    """Encode an entry of the question section. Returns None if the name cannot be encoded."""
+def write_question(labels: Sequence[str], record_type: RecordType) -> bytes | None:
+    """Encode one question. Returns None if the name cannot be encoded."""
     name = write_name(labels)
-    return None if name is None else name + _QUESTION.pack(record_type, CLASS_IN)
+    return None if name is None else name + _FIXED.pack(TYPES[record_type], CLASS_IN)
 
 
-def write_query(number: int, question: bytes) -> bytes:
-    """Encode a recursive query with the ID ``number`` and one question."""
-    return _HEADER.pack(number, _RECURSION_DESIRED, 1, 0, 0, 0) + question
+def parse_reply(data: bytes, identifier: int, question: bytes) -> Reply | None:
+    """Return what a reply to ``question`` says; None if the message is no reply to it."""
+    if len(data) < HEADER.size:
+        return None
+    replied, flags, questions, answers, _, _ = HEADER.unpack_from(data)
+    if replied != identifier or not flags & RESPONSE:
+        return None
+    # A server that refuses a query may leave out the question.
+    if questions and data[HEADER.size : HEADER.size + len(question)].lower() != question.lower():
+        return None
+    return Reply(flags & _RESPONSE_CODE, answers)
 
 
-def parse_reply(data: bytes, number: int, question: bytes) -> DnsReply | None:
-    """Return the reply to a query, or None if ``data`` is not its reply. Never raises.
+def read_addresses(data: bytes, question: bytes) -> tuple[str, ...]:
+    """Return the addresses in the answer section of a reply that `parse_reply` has accepted.
 
-    Addresses that cannot be decoded are left out.
+    Stops at the first record that cannot be decoded.
     """
-    if not _HEADER.size + len(question) <= len(data) <= REPLY_MAX_BYTES:
-        return None
-    own_number, flags, questions, answers, _, _ = _HEADER.unpack_from(data)
-    end = _HEADER.size + len(question)
-    if own_number != number or not flags & _RESPONSE or questions != 1:
-        return None
-    if data[_HEADER.size : end].lower() != question.lower():
-        return None
-    return DnsReply(flags & _CODE, tuple(_addresses(data, end, min(answers, _RECORDS_MAX))))
+    _, _, questions, answers, _, _ = HEADER.unpack_from(data)
+    start = HEADER.size + (len(question) if questions else 0)
+    return tuple(_addresses(data, start, min(answers, _RECORDS_MAX)))
 
 
 def _addresses(data: bytes, offset: int, records: int) -> Iterator[str]:
@@ -80,7 +77,7 @@ def _addresses(data: bytes, offset: int, records: int) -> Iterator[str]:
             return
         record_type, record_class, _, size = _RECORD.unpack_from(data, start)
         offset = start + _RECORD.size + size
-        family = _ADDRESS_FAMILIES.get((record_type, size))
+        family = _FAMILIES.get((record_type, size))
         if family is not None and record_class == CLASS_IN and offset <= len(data):
             yield socket.inet_ntop(family, data[offset - size : offset])
 

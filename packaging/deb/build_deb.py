@@ -4,7 +4,7 @@ The same input creates the same bytes: owners and modes are fixed, and no file t
 is later than SOURCE_DATE_EPOCH.
 
 Usage: python packaging/deb/build_deb.py --onedir DIR --manual DIR --output DIR [--version V]
-       [--program venue-agent|venue-control]
+       [--program venue-agent|venue-control] [--level 0-9]
 """
 
 import argparse
@@ -146,8 +146,10 @@ def settle_modes(tree: Path) -> None:
         path.chmod(0o755 if is_program else 0o644)
 
 
-def build(program: Program, onedir: Path, manual: Path, output: Path, version: str) -> Path:
-    """Build the package, and return its path."""
+def build(
+    program: Program, onedir: Path, manual: Path, output: Path, version: str, *, level: int
+) -> Path:
+    """Build the package, and return its path. ``level`` is the level of compression of xz(1)."""
     architecture = ARCHITECTURES[platform.machine()]
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory) / "tree"
@@ -174,11 +176,14 @@ def build(program: Program, onedir: Path, manual: Path, output: Path, version: s
         output.mkdir(parents=True, exist_ok=True)
         package = output / f"{program.name}_{version}_{architecture}.deb"
         subprocess.run(
-            ("dpkg-deb", "--root-owner-group", "-Zxz", "-z9", "--build", str(tree), str(package)),
+            (
+                "dpkg-deb", "--root-owner-group", "-Zxz", f"-z{level}", "--build", str(tree),
+                str(package),
+            ),
             check=True,
             stdout=subprocess.DEVNULL,
             env={**os.environ, "XZ_DEFAULTS": "--threads=1"},
-        )
+        )  # fmt: skip
     return package
 
 
@@ -203,9 +208,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--version", default=__version__)
     parser.add_argument("--program", choices=PROGRAMS, default="venue-agent")
+    parser.add_argument("--level", type=int, default=9, help="level of compression, 0 to 9")
     options = parser.parse_args()
     program = PROGRAMS[options.program]
-    package = build(program, options.onedir, options.manual, options.output, options.version)
+    package = build(
+        program, options.onedir, options.manual, options.output, options.version,
+        level=options.level,
+    )  # fmt: skip
     sys.stdout.write(f"{package}\n")
     return 0
 

@@ -12,7 +12,7 @@ from tests.lab.tap.plan import VENUE_PORTS, LabPlan
 
 _SCAN_STEP = """
 import json, sys, time
-from collectors.network.host.interfaces import read_local_network
+from collectors.shared.host.interfaces import read_local_network
 from collectors.network.scan.scan import scan
 from collectors.network.scan.targets import select_targets
 from collectors.network.discoveries import Discoveries

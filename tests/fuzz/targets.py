@@ -30,22 +30,25 @@ from collectors.application.kiosk.session import parse_answer
 from collectors.application.kiosk.targets import parse_page_ids
 from collectors.application.linux.edid import parse_edid
 from collectors.application.linux.mounts import parse_mountinfo
+from collectors.application.linux.network import dhcp, leases, nl80211
 from collectors.application.linux.usb import parse_usage_page
-from collectors.application.readers.certificate import parse_certificate
 from collectors.application.readers.disk_space import parse_df
+from collectors.application.readers.network.certificate import parse_certificate
 from collectors.application.readers.print_queues import parse_jobs, parse_queues
+from collectors.application.windows import wlan
 from collectors.application.windows.script import parse_sections
-from collectors.network.host.neighbours import parse_arp, parse_ndp, parse_proc_arp
-from collectors.network.host.neighbours_windows import parse_ip_net_table
 from collectors.network.mdns.records import parse_txt
 from collectors.network.mdns.wire import parse_response as parse_mdns
 from collectors.network.printers.cups import queue_printers
 from collectors.network.printers.device_uri import parse_device_uri
 from collectors.network.questions.ipp import parse_attributes
 from collectors.network.scan.sockets import parse_rtt_ms
-from collectors.shared import dns, netlink, rtnetlink
+from collectors.shared import dns
+from collectors.shared.host.neighbours import parse_arp, parse_ndp, parse_proc_arp
+from collectors.shared.host.neighbours_windows import parse_ip_net_table
 from collectors.shared.http import HttpError, HttpExchange, HttpRequest
 from collectors.shared.ipp import decode_response
+from collectors.shared.linux import netlink, rtnetlink
 from tests.paths import FIXTURES
 
 NOW = datetime(2026, 11, 20, 19, 0, tzinfo=UTC)
@@ -97,6 +100,26 @@ def _netlink_body(body: bytes) -> None:
     rtnetlink.parse_default_routes(body)
     rtnetlink.parse_neighbour(body)
     rtnetlink.parse_neighbour_table_size(body)
+    dhcp.parse_address(body, {0: "lo"}, 1.0)
+    nl80211.parse_interface(body)
+    nl80211.parse_station(body)
+
+
+def _leases(data: bytes) -> None:
+    leases.parse_dhcp_message(data, 0.0)
+    for parse in (leases.parse_networkd, leases.parse_dhclient):
+        tuple(parse(_text(data)))
+
+
+def _wlan(data: bytes) -> None:
+    wlan.parse_interfaces(data)
+    wlan.parse_connection(data)
+    wlan.parse_entries(data, bytes(6))
+
+
+def _dns(data: bytes) -> None:
+    if dns.parse_reply(data, 1, DNS_QUESTION) is not None:
+        dns.read_addresses(data, DNS_QUESTION)
 
 
 def _reply(data: bytes) -> None:
@@ -158,7 +181,7 @@ TARGETS: dict[str, Target] = {
         (ValidationError,),
     ),
     "mdns-message": Target(parse_mdns, (MDNS,)),
-    "dns-reply": Target(lambda data: dns.parse_reply(data, 1, DNS_QUESTION), (DNS_REPLY,)),
+    "dns-reply": Target(_dns, (DNS_REPLY,)),
     "mdns-txt": Target(parse_txt, (b"\x09txtvers=1\x06ty=Foo\x00",)),
     "ipp-cups": Target(
         lambda data: queue_printers(decode_response(data)),
@@ -224,4 +247,6 @@ TARGETS: dict[str, Target] = {
         (),
     ),
     "powershell": Target(parse_sections, (b'{"os": {"ok": [{"Caption": "x"}]}}',), (ValueError,)),
+    "leases": Target(_leases, (b"ADDRESS=10.0.0.1\n", b"lease {\n fixed-address 10.0.0.1;\n}\n")),
+    "wlan": Target(_wlan, (b"\1" + bytes(607), bytes(4) + b"\1" + bytes(363))),
 }

@@ -1,4 +1,6 @@
-"""Counts forbidden traffic: bytes to print ports, payment terminals and excluded hosts.
+"""Counts forbidden traffic: bytes to print ports, and packets to excluded hosts and terminals.
+
+A payment terminal may get ARP requests, and the empty datagrams that make the kernel send them.
 
 Every LAN of the lab counts this traffic itself and fails its test if the count is not zero, so no
 test can forget the check.
@@ -9,19 +11,40 @@ from collections import Counter
 from collections.abc import Iterable
 
 from controlplane.demo.lan import frames
+from controlplane.demo.lan.tap import mac_bytes
 from tests.lab.tap.counters import HARM_PORTS
 
 _ETHERTYPE_IPV6 = 0x86DD
 _IPV6_HEADER = 40
+_UDP_HEADER = 8
 _TCP_OFFSET = 12  # the upper half of this byte is the header's length in 32-bit words
 
 
 class Harm:
-    """Counts payload bytes by port, and packets of any kind by excluded address."""
+    """Counts payload bytes by port, and packets of any kind by excluded address.
 
-    def __init__(self, excluded: Iterable[str] = ()) -> None:
+    ``terminals`` are the MACs of payment terminals. ``datagrams`` counts the empty datagrams that
+    they got.
+    """
+
+    def __init__(self, excluded: Iterable[str] = (), terminals: Iterable[str] = ()) -> None:
         self.counts: Counter[str] = Counter()
+        self.datagrams = 0
         self._excluded = {socket.inet_aton(address): address for address in excluded}
+        self._terminals = {mac_bytes(mac): mac for mac in terminals}
+
+    def check_terminals(self, raw: bytes) -> None:
+        """Count a frame that was sent to the MAC of a payment terminal."""
+        frame = frames.read_ethernet(raw)
+        terminal = self._terminals.get(frame.destination)
+        if terminal is None or frame.kind == frames.ETHERTYPE_ARP:
+            return
+        packet = frames.read_ipv4(frame.body) if frame.kind == frames.ETHERTYPE_IPV4 else None
+        if packet and packet.protocol == frames.UDP and len(packet.body) == _UDP_HEADER:
+            self.datagrams += 1
+            return
+        protocol = f"packets of protocol {packet.protocol}" if packet else "frames"
+        self.counts[f"{protocol} to the terminal {terminal}"] += 1
 
     def check_frame(self, raw: bytes) -> None:
         """Check a frame. IPv6 frames with extension headers are ignored."""

@@ -14,8 +14,20 @@ from tests.paths import ROOT
 
 pytestmark = [pytest.mark.lab]
 
-PRINTER, EXCLUDED = "10.76.0.9", "10.76.0.10"
+PRINTER, EXCLUDED, WATCHED = "10.76.0.9", "10.76.0.10", "10.76.0.11"
+WATCHED_MAC = "02:76:00:00:00:03"
 CONNECT = "import socket; s = socket.create_connection(({address!r}, {port}), 60)"
+DATAGRAM = """
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+    opened.connect(("{address}", 9))
+    for _ in range(2):  # the port of the host is closed, so that the second call is refused
+        try:
+            opened.send({data})
+            opened.recv(1)
+        except ConnectionRefusedError:
+            break
+"""
 SEND = CONNECT + "; s.sendall(b'%-12345X')"
 HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=PRINTER, port=631)}"
 
@@ -28,8 +40,19 @@ HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=
         (SEND.format(address=PRINTER, port=9100), "8 bytes to port 9100"),
         (SEND.format(address=PRINTER, port=12000), "8 bytes to port 12000"),
         (CONNECT.format(address=EXCLUDED, port=80), f"packets to the excluded {EXCLUDED}"),
+        (CONNECT.format(address=WATCHED, port=80), f"protocol 6 to the terminal {WATCHED_MAC}"),
+        (DATAGRAM.format(address=WATCHED, data="b''"), ""),
+        (DATAGRAM.format(address=WATCHED, data="b'?'"), f"to the terminal {WATCHED_MAC}"),
     ],
-    ids=("harmless", "printing", "terminal", "excluded"),
+    ids=(
+        "harmless",
+        "printing",
+        "terminal",
+        "excluded",
+        "watched terminal",
+        "empty datagram",
+        "datagram",
+    ),
 )
 def test_a_simulated_lan_fails_on_forbidden_traffic(
     tmp_path: Path, script: str, message: str
@@ -37,9 +60,12 @@ def test_a_simulated_lan_fails_on_forbidden_traffic(
     ports = (80, 631, 9100, 12000)
     hosts = tuple(
         LanHost(address, f"02:76:00:00:00:0{number}", ports)
-        for number, address in enumerate(("10.76.0.1", PRINTER, EXCLUDED))
+        for number, address in enumerate(("10.76.0.1", PRINTER, EXCLUDED, WATCHED))
     )
-    plan = LabPlan("10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(EXCLUDED,))
+    plan = LabPlan(
+        "10.76.0.0/24", "10.76.0.2", "10.76.0.1", hosts, excluded=(EXCLUDED,),
+        terminals=(WATCHED_MAC,),
+    )  # fmt: skip
     save_plan(plan, tmp_path / "plan.json")
     played = (sys.executable, "-m", "tests.lab.tap.lan", str(tmp_path / "plan.json"))
     done = subprocess.run(

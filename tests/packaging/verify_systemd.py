@@ -1,9 +1,9 @@
 """Boots a container with a real systemd and verifies the Debian package in it.
 
-Needs root, systemd-nspawn and the package in dist/. By default, the container's root is an overlay
-over the root of this machine, in which the `python` programs are deleted. With ``--root`` it is a
-directory that debootstrap has created. Neither the machine nor that directory is changed. The
-container's only network is loopback. After the run, nothing of the container remains.
+Needs root, systemd-nspawn and the package that `make test-deb` builds. By default, the container's
+root is an overlay over the root of this machine, in which the `python` programs are deleted. With
+``--root`` it is a directory that debootstrap has created. Neither the machine nor that directory is
+changed. The container's only network is loopback. After the run, nothing of the container remains.
 
 Usage: python -m tests.packaging.verify_systemd [--root DIR] [--keep DIR] [--facts]
 """
@@ -22,6 +22,7 @@ from pathlib import Path
 
 from tests.paths import ROOT
 
+PACKAGES = ROOT / "build/test-debs"
 UNIT = ROOT / "agent/adapters/service_manager/venue-agent.service"
 EXPOSURE_MAX = 1.6
 LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
@@ -128,11 +129,12 @@ def boot(
             return 124
 
 
-def copy_package(results: Path, packages: str = "dist/venue-agent_*.deb") -> None:
-    packages_built = sorted(ROOT.glob(packages))
+def copy_package(results: Path, packages: str = "venue-agent_*.deb") -> None:
+    packages_built = sorted(PACKAGES.glob(packages))
     if len(packages_built) != 1:
         raise SystemExit(
-            f"exactly one {packages} is required: run `make deb` or `make service-deb`"
+            f"exactly one {PACKAGES}/{packages} is required:"
+            " run `make test-deb` or `make test-service-deb`"
         )
     shutil.copy(packages_built[0], results / "first.deb")
 

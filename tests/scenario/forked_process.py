@@ -31,6 +31,12 @@ IMPORTED: Final = (
 _CONTEXT: Final = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
 
 
+def context() -> multiprocessing.context.BaseContext:
+    """Return a context whose processes are forks of the server."""
+    _CONTEXT.set_forkserver_preload(list(IMPORTED))
+    return _CONTEXT
+
+
 @dataclass(frozen=True)
 class _Program:
     module: str
@@ -64,8 +70,7 @@ class ForkedProcess:
     """Implements the part of `asyncio.subprocess.Process` that the tests use."""
 
     def __init__(self, program: _Program) -> None:
-        _CONTEXT.set_forkserver_preload(list(IMPORTED))
-        self._process = _CONTEXT.Process(target=program.run)
+        self._process = context().Process(target=program.run)
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid

@@ -1,14 +1,14 @@
 """Finds out whether the gateway answers, without privileges and within `WITHIN_S`.
 
-An entry of the neighbour table is no proof: it stays valid for a minute after the gateway has gone.
-So the gateway is contacted in several ways. Each reply proves that it answers, even a refusal:
+An entry of the neighbour table is not enough: it stays valid for up to a minute after the gateway
+has gone. So the gateway is contacted in several ways. Every reply counts, even a refusal:
 
 - a ping by a datagram socket, which most systems allow (icmp(7), ping_group_range),
 - one UDP datagram to the discard port, which is usually answered by ICMP port unreachable,
 - TCP connections to the ports of DNS and HTTP. They are closed at once, and send no data.
 
-This traffic also makes the kernel resolve the gateway's address again. An entry that is new or has
-become reachable is a proof, too. If the address cannot be resolved, the gateway does not answer.
+This traffic also makes the kernel resolve the gateway's address. An entry that is new or has become
+reachable counts as well. If the address cannot be resolved, the gateway does not answer.
 """
 
 import asyncio
@@ -58,10 +58,6 @@ class GatewayProbe:
 
     def __init__(self) -> None:
         self._replied_as: tuple[str, str | None] | None = None
-
-    def has_replied(self, gateway: str, mac_address: str | None) -> bool:
-        """Return whether a gateway was the last one that has replied."""
-        return self._replied_as == (gateway, mac_address)
 
     async def answers(self, gateway: str, index: int, find_neighbour: FindNeighbour) -> bool | None:
         """Return whether the gateway answers, or None if it is unknown.

@@ -1,19 +1,13 @@
-"""Reads this machine's side of the path to the service (Linux, by rtnetlink). Sends nothing."""
+"""Judges this machine's side of the path to the service, from the tables of its system. Pure."""
 
-import contextlib
 import ipaddress
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from agent.rules.connectivity.cause import LinkState
-from collectors.shared import rtnetlink
 from collectors.shared.addresses import Network, parse_networks
-from collectors.shared.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
-from collectors.shared.rtnetlink_socket import read_dump, read_neighbours
-from collectors.shared.wireless import access_point, parse_signals
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress, NeighbourState
 
 _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
 """The kinds of links that transfer data out of the machine. Mobile modems have a kind."""
@@ -21,7 +15,7 @@ _HARDWARE: Final = frozenset({"", "wwan", "rmnet"})
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The kernel's tables of links, addresses and default routes."""
+    """The links, addresses and default routes of a machine."""
 
     links: Sequence[Link] = ()
     addresses: Sequence[LinkAddress] = ()
@@ -34,50 +28,19 @@ class LinkReading:
 
     Args:
         index: the number of the interface.
-        has_arp: the kernel resolves the addresses of this link by ARP or Neighbor Discovery.
         networks: the networks of this machine.
-        conflict: an IPv6 address of the interface that another machine uses. The kernel detects no
-            conflict of IPv4 addresses, and the detection needs a raw socket (RFC 5227).
+        conflict: the only address of the interface, if another machine uses it as well. The kernel
+            detects this for IPv6. For IPv4, it would need a raw socket (RFC 5227).
     """
 
     state: LinkState = field(default_factory=LinkState)
     index: int = 0
-    has_arp: bool = False
     networks: tuple[Network, ...] = ()
     conflict: str | None = None
 
 
-def read_tables() -> Tables:
-    """Dump the kernel's tables. Raises OSError if the platform has none or denies them."""
-    return Tables(
-        read_dump(rtnetlink.RTM_GETLINK, rtnetlink.parse_link),
-        read_dump(rtnetlink.RTM_GETADDR, rtnetlink.parse_address),
-        tuple(chain.from_iterable(_read_routes())),
-    )
-
-
-def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
-    """Read the state of the link. Raises OSError if the platform denies it.
-
-    Args:
-        last: the interface of the last known default route.
-        needs_ipv4: the service is known to have only IPv4 addresses.
-    """
-    reading = summarize(read_tables(), last, needs_ipv4=needs_ipv4)
-    state, signals = reading.state, parse_signals(_read(Path("/proc/net/wireless")))
-    gateway = find_neighbour(state.gateway, reading.index)
-    wireless = state.interface if state.interface in signals else None
-    measured = replace(
-        state,
-        gateway_mac=gateway.mac_address if gateway else None,
-        access_point=access_point(wireless) if wireless else None,
-        signal_dbm=signals[wireless] if wireless else None,
-    )
-    return replace(reading, state=measured)
-
-
 def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> LinkReading:
-    """Return the state of the interface that leads to the service. Pure.
+    """Return the state of the interface that leads to the service.
 
     This is the interface of the default route, otherwise the last known one, otherwise any hardware
     interface. Virtual interfaces, such as those of containers, count only if the default route
@@ -87,25 +50,29 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)
     candidates = _candidates(tables.links, route, last)
     indexes = {each.index for each in candidates}
-    own = [each for each in tables.addresses if each.index in indexes]
-    lasting = (each.address for each in own if _is_lasting(each))
+    own = [
+        each
+        for each in tables.addresses
+        if each.index in indexes and not (needs_ipv4 and ":" in each.address)
+    ]
+    lasting = tuple(each.address for each in own if _is_lasting(each))
+    duplicate = next((each.address for each in own if each.is_duplicate), None)
+    # A duplicate address does no harm if there is another one.
+    conflict = None if lasting else duplicate
     main = candidates[0] if len(candidates) == 1 else None
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
     return LinkReading(
         state=LinkState(
             interface=main.name if main else last,
             has_link=any(each.has_carrier for each in candidates) if is_known else None,
-            addresses=tuple(each for each in lasting if not (needs_ipv4 and ":" in each))
-            if is_known
-            else None,
+            addresses=((conflict,) if conflict else lasting) if is_known else None,
             has_route=route is not None,
             gateway=route.gateway if route else None,
             link_errors=main.errors if main else None,
         ),
         index=main.index if main else 0,
-        has_arp=main is not None and main.has_arp,
         networks=_networks(tables),
-        conflict=next((each.address for each in own if each.is_duplicate), None),
+        conflict=conflict,
     )
 
 
@@ -115,22 +82,6 @@ class Neighbour:
 
     state: NeighbourState
     mac_address: str | None
-
-
-def find_neighbour(address: str | None, index: int) -> Neighbour | None:
-    """Return the entry for an address of an interface. None: no entry, or the system denies it."""
-    if address is None:
-        return None
-    family = rtnetlink.AF_INET6 if ":" in address else rtnetlink.AF_INET
-    with contextlib.suppress(OSError):
-        for each in read_neighbours(family):
-            if (each.index, each.address) == (index, address):
-                return Neighbour(each.state, each.mac_address)
-    return None
-
-
-def _read_routes() -> Iterable[tuple[DefaultRoute, ...]]:
-    return read_dump(rtnetlink.RTM_GETROUTE, rtnetlink.parse_default_routes)
 
 
 def _candidates(links: Sequence[Link], route: DefaultRoute | None, last: str | None) -> list[Link]:
@@ -155,10 +106,3 @@ def _is_lasting(address: LinkAddress) -> bool:
     """Return whether an address is usable beyond its link, and is not replaced regularly."""
     is_link_local = ipaddress.ip_address(address.address).is_link_local
     return address.is_usable and not address.is_temporary and not is_link_local
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""

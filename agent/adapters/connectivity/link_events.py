@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import Callable
 from typing import Final
 
-from collectors.shared.netlink_socket import NETLINK_ROUTE, open_netlink
+from collectors.shared.linux.netlink_socket import NETLINK_ROUTE, open_netlink
 
-QUIET_S: Final = 0.2
+COALESCE_S: Final = 0.2
 """Changes within this time after a call of ``on_change`` cause one more call."""
 
 _LINK, _IPV4_ADDRESS, _IPV4_ROUTE, _IPV6_ADDRESS, _IPV6_ROUTE = 0x1, 0x10, 0x40, 0x100, 0x400
@@ -20,7 +20,7 @@ class Coalescer:
     """Calls ``on_change`` in the event loop.
 
     The first change calls it at once, so that even a short interruption is seen. If more changes
-    follow within ``QUIET_S``, it is called once again.
+    follow within ``COALESCE_S``, it is called once again.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
@@ -41,10 +41,10 @@ class Coalescer:
 
     def _notify(self) -> None:
         self._is_pending = False
-        self._timer = self._loop.call_later(QUIET_S, self._quiet)
+        self._timer = self._loop.call_later(COALESCE_S, self._waited)
         self._on_change()
 
-    def _quiet(self) -> None:
+    def _waited(self) -> None:
         self._timer = None
         if self._is_pending:
             self._notify()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 import sys
 from collections.abc import Sequence
@@ -9,23 +10,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from agent.rules.connectivity.cause import NameServer, NameServerAnswer
-from collectors.shared.addresses import Network, parse_networks
+from collectors.shared.addresses import Network
 from collectors.shared.dns import (
-    NO_ERROR,
-    NO_SUCH_NAME,
-    TYPE_A,
-    DnsReply,
+    HEADER,
+    RECURSION_DESIRED,
     parse_reply,
-    write_query,
+    read_addresses,
     write_question,
 )
-from collectors.shared.resolv_conf import name_servers, read_name_servers
+from collectors.shared.host.resolv_conf import name_servers, read_name_servers
 
 SERVERS_MAX: Final = 3  # the resolver of libc uses three as well (resolv.conf(5))
 WITHIN_S: Final = 1.5
 REPEAT_AFTER_S: Final = 0.5
 DNS_PORT: Final = 53
 
+_NO_ERROR, _NO_SUCH_NAME = 0, 3
 _INTERFACES_KEY: Final = r"SYSTEM\CurrentControlSet\Services\Tcpip\Parameters\Interfaces"
 
 
@@ -44,6 +44,14 @@ def configured_servers() -> tuple[str, ...]:
         return read()[:SERVERS_MAX]
     except OSError:
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """The response code of a reply (RFC 1035, section 4.1.1), and the addresses in it."""
+
+    code: int
+    addresses: tuple[str, ...]
 
 
 async def query_servers(
@@ -83,27 +91,25 @@ async def query_servers(
 
 def is_in(address: str, networks: Sequence[Network]) -> bool:
     """Return whether an address belongs to this machine or is in one of its networks."""
-    return any(
-        own.network_address.is_loopback
-        or any(own.network_address in network for network in networks)
-        for own in parse_networks((address,))
-    )
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    is_own = parsed.is_loopback or parsed.is_link_local
+    return is_own or any(parsed in network for network in networks)
 
 
-def _answer_of(reply: DnsReply | None) -> NameServerAnswer:
+def _answer_of(reply: _Reply | None) -> NameServerAnswer:
     if reply is None:
         return "silent"
-    return "answer" if reply.code in (NO_ERROR, NO_SUCH_NAME) else "failure"
+    return "answer" if reply.code in (_NO_ERROR, _NO_SUCH_NAME) else "failure"
 
 
-async def _query(server: str, port: int, name: str) -> DnsReply | None:
-    question = write_question(_ascii(name).rstrip(".").split("."), TYPE_A)
+async def _query(server: str, port: int, name: str) -> _Reply | None:
+    question = write_question(_ascii(name).rstrip(".").split("."), "A")
     if question is None:
         return None
     return await _exchange(server, port, int.from_bytes(os.urandom(2), "big"), question)
 
 
-async def _exchange(server: str, port: int, number: int, question: bytes) -> DnsReply | None:
+async def _exchange(server: str, port: int, number: int, question: bytes) -> _Reply | None:
     """Send a query, and once more if no reply arrives. Returns None without a reply."""
     loop = asyncio.get_running_loop()
     try:
@@ -115,7 +121,7 @@ async def _exchange(server: str, port: int, number: int, question: bytes) -> Dns
         return None
     try:
         for wait_s in (REPEAT_AFTER_S, WITHIN_S - REPEAT_AFTER_S):
-            transport.sendto(write_query(number, question))
+            transport.sendto(HEADER.pack(number, RECURSION_DESIRED, 1, 0, 0, 0) + question)
             await asyncio.wait({protocol.reply}, timeout=wait_s)
             if protocol.reply.done():
                 return protocol.reply.result()
@@ -128,14 +134,14 @@ class _Exchange(asyncio.DatagramProtocol):
     """Waits for the reply to one query. Errors, such as a closed port, count as no reply."""
 
     def __init__(self, number: int, question: bytes) -> None:
-        self.reply: asyncio.Future[DnsReply] = asyncio.get_running_loop().create_future()
+        self.reply: asyncio.Future[_Reply] = asyncio.get_running_loop().create_future()
         self._number = number
         self._question = question
 
     def datagram_received(self, data: bytes, _: object) -> None:
         reply = parse_reply(data, self._number, self._question)
         if reply is not None and not self.reply.done():
-            self.reply.set_result(reply)
+            self.reply.set_result(_Reply(reply.code, read_addresses(data, self._question)))
 
 
 def _ascii(name: str) -> str:

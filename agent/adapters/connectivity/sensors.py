@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable
 from functools import partial
 
-from agent.adapters.connectivity import link as links
 from agent.adapters.connectivity.gateway import GatewayProbe
 from agent.adapters.connectivity.link import LinkReading
 from agent.adapters.connectivity.link_events import LinkEvents
+from agent.adapters.connectivity.link_linux import find_neighbour, read_link
 from agent.adapters.connectivity.name_servers import (
     NameServerReplies,
     configured_servers,
@@ -31,31 +32,32 @@ class SystemSensors:
         """Raises ValueError if the environment names an invalid proxy."""
         self._target = target_of(service)
         self._read_servers = read_servers
+        self._read_link = _link_reader()
         self._gateway = GatewayProbe()
         self._addresses: tuple[str, ...] = self._target.addresses
         self._last_interface: str | None = None
         self._events: LinkEvents | None = None
-        self._preparing: asyncio.Task[None] | None = None
+        self._resolving: asyncio.Task[None] | None = None
 
     def open(self, on_change: Callable[[], None]) -> None:
         """Call ``on_change`` in the event loop when a link, an address or a route has changed.
 
-        Also finds out the service's address and whether the gateway replies to probes at all.
-        Call inside the event loop.
+        Also asks the system's resolver for the service's address. Call inside the event loop.
         """
         try:
             self._events = LinkEvents(on_change)
         except OSError as error:
             log.info("no notifications of changed links: %s", error)
-        self._preparing = asyncio.get_running_loop().create_task(self._prepare())
+        if not self._addresses:
+            self._resolving = asyncio.get_running_loop().create_task(self._resolve())
 
     def close(self) -> None:
         """Stop the notifications."""
         if self._events is not None:
             self._events.close()
             self._events = None
-        if self._preparing is not None:
-            self._preparing.cancel()
+        if self._resolving is not None:
+            self._resolving.cancel()
 
     def read_link(self) -> LinkState:
         """Return this machine's side of the path. Sends nothing, and takes milliseconds."""
@@ -84,18 +86,13 @@ class SystemSensors:
     async def query_name_servers(self) -> tuple[NameServer, ...]:
         """Send one query for the service's name to each configured name server.
 
-        Returns no answers if the service's address needs no query. A new gateway is probed once, so
-        that later probes have an answer to compare with.
+        Returns no answers if the service's address needs no query.
         """
-        reading = self._read()
-        replies, _ = await asyncio.gather(
-            self._query(reading, is_interrupted=False), self._probe_new_gateway(reading)
-        )
-        return replies.servers
+        return (await self._query(self._read(), is_interrupted=False)).servers
 
     def _read(self) -> LinkReading:
         try:
-            reading = links.read_link(self._last_interface, needs_ipv4=self._needs_ipv4)
+            reading = self._read_link(self._last_interface, needs_ipv4=self._needs_ipv4)
         except OSError:
             return LinkReading()
         if reading.state.has_route:
@@ -112,15 +109,10 @@ class SystemSensors:
         return any(is_in(each, reading.networks) for each in self._addresses)
 
     async def _probe_gateway(self, link: LinkState, reading: LinkReading) -> bool | None:
-        if link.gateway is None or not reading.has_arp or self._is_service_local(reading):
+        if link.gateway is None or self._is_service_local(reading):
             return None
-        find = partial(links.find_neighbour, link.gateway, reading.index)
+        find = partial(find_neighbour, link.gateway, reading.index)
         return await self._gateway.answers(link.gateway, reading.index, find)
-
-    async def _probe_new_gateway(self, reading: LinkReading) -> None:
-        link = reading.state
-        if link.gateway and not self._gateway.has_replied(link.gateway, link.gateway_mac):
-            await self._probe_gateway(link, reading)
 
     async def _query(self, reading: LinkReading, *, is_interrupted: bool) -> NameServerReplies:
         if not self._target.needs_query:
@@ -139,10 +131,18 @@ class SystemSensors:
             await asyncio.wait({queries})
         return await connect(self._addresses, self._target.port)
 
-    async def _prepare(self) -> None:
-        resolving = () if self._addresses else (resolve(self._target),)
-        _, *resolved = await asyncio.gather(self._probe_new_gateway(self._read()), *resolving)
-        self._addresses = self._addresses or next(iter(resolved), ())
+    async def _resolve(self) -> None:
+        resolved = await resolve(self._target)
+        self._addresses = self._addresses or resolved
+
+
+def _link_reader(platform: str = sys.platform) -> Callable[..., LinkReading]:
+    """Return the function that reads the link on this platform."""
+    if platform == "linux":
+        return read_link
+    from agent.adapters.connectivity import link_portable  # its libraries need memory
+
+    return link_portable.read_link
 
 
 def _gateway_answers(

@@ -4,14 +4,21 @@ from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from typing import Final
 
-from agent.cli.terminal.screen import Screen, Style
+from agent.cli.terminal.screen import SEVERITY_STYLES, Screen, Style
 from agent.presentation.connectivity.day_rows import SHORT_S, DayRow, causes_in, day_rows
-from agent.presentation.connectivity.sentences import local_time, open_incident
-from agent.presentation.connectivity.titles import CAUSE_TITLES, EVENT_TITLES
+from agent.presentation.connectivity.sentences import (
+    Entry,
+    ToLocal,
+    entries,
+    open_incident,
+    time_text,
+)
+from agent.presentation.connectivity.titles import CAUSE_TITLES
 from agent.presentation.humanize import counted, format_seconds
 from agent.redaction.known import redact
 from agent.rules.connectivity.figures import hour_rows, interruptions
-from agent.wire.payloads.history import Event, History, Incident
+from agent.wire.payloads.history import History, Hour
+from agent.wire.payloads.history_lines import HourRow
 
 LISTED_MAX: Final = 40
 _TITLE_WIDTH: Final = 12
@@ -36,17 +43,25 @@ def show_timeline(
         is_running: whether the daemon runs, so that the present hour is recorded.
         zone: the local time zone; None for the system's.
     """
-    _show_verdict(screen, history, now, zone)
+
+    def to_local(at: datetime) -> datetime:
+        return at.astimezone(zone)
+
+    _show_verdict(screen, history, now, to_local)
     if not is_running:
         screen.paragraph("The agent does not run: nothing is recorded now.", "warn")
-    _show_days(screen, day_rows(hour_rows(history, history.since, now, zone)))
-    _show_list(screen, history, zone, now)
+    rows = hour_rows(history, history.since, now, zone)
+    present = HourRow(Hour(to_local(now).replace(minute=0, second=0, microsecond=0)))
+    if is_running and rows and rows[-1].hour.at < present.hour.at:
+        rows = (*rows, present)  # it is written when it ends
+    _show_days(screen, day_rows(rows))
+    _show_list(screen, history, now, to_local)
 
 
-def _show_verdict(screen: Screen, history: History, now: datetime, zone: tzinfo | None) -> None:
-    since = local_time(history.since, zone)
-    if lasting := open_incident(history):
-        began = local_time(lasting.began_at, zone, now)
+def _show_verdict(screen: Screen, history: History, now: datetime, to_local: ToLocal) -> None:
+    since = time_text(to_local(history.since))
+    if lasting := open_incident(history.incidents):
+        began = time_text(to_local(lasting.began_at), to_local(now))
         screen.paragraph(f"No connection since {began}: {redact(lasting.evidence)}", "bad")
     known = list(interruptions(history, history.since, now))
     if not known:
@@ -77,46 +92,30 @@ def _show_days(screen: Screen, days: tuple[DayRow, ...]) -> None:
 
 def _show_legend(screen: Screen, days: tuple[DayRow, ...]) -> None:
     titles = [CAUSE_TITLES[cause] for cause in causes_in(days)]
-    entries = [f"{each.letter} {each.label}" for each in titles]
+    legend = [f"{each.letter} {each.label}" for each in titles]
     letters = {hour.letter for day in days for hour in day.hours}
     if any(letter.islower() for letter in letters):
-        entries.append(f"small letter: less than {format_seconds(SHORT_S)}")
-    entries.append(". works")
+        legend.append(f"small letter: less than {format_seconds(SHORT_S)}")
+    if "." in letters:
+        legend.append(". works")
     if " " in letters:
-        entries.append("blank: not recorded")
+        legend.append("blank: not recorded")
     screen.blank()
-    screen.paragraph(" · ".join(entries), "quiet")
+    screen.paragraph(" · ".join(legend), "quiet")
 
 
-def _show_list(screen: Screen, history: History, zone: tzinfo | None, now: datetime) -> None:
+def _show_list(screen: Screen, history: History, now: datetime, to_local: ToLocal) -> None:
     """Print the incidents and events, newest first."""
-    entries = [(each.began_at, _incident_row(each, zone, now)) for each in history.incidents]
-    entries += [(each.at, _event_row(each, zone)) for each in history.events]
-    entries.sort(key=lambda each: each[0], reverse=True)
-    if not entries:
+    rows = entries(history.incidents, history.events, now, to_local)
+    if not rows:
         return
     screen.blank()
-    screen.table(("when", "duration", "what"), [row for _, row in entries[:LISTED_MAX]])
-    if len(entries) > LISTED_MAX:
-        older = len(entries) - LISTED_MAX
+    screen.table(("when", "duration", "what"), [_row(each) for each in rows[:LISTED_MAX]])
+    if len(rows) > LISTED_MAX:
+        older = len(rows) - LISTED_MAX
         screen.line((f"there are {older} older rows: see --hours and --json", "quiet"))
 
 
-def _incident_row(incident: Incident, zone: tzinfo | None, now: datetime) -> tuple[Part, ...]:
-    title = CAUSE_TITLES[incident.cause].sentence
-    if incident.count > 1:
-        until = local_time(incident.ended_at or now, zone, incident.began_at)
-        title = f"{title} {incident.count} times until {until}"
-    lasts = incident.ended_at is None
-    duration = (now - incident.began_at).total_seconds() if lasts else incident.downtime_s
-    return (
-        (local_time(incident.began_at, zone), "none"),
-        (format_seconds(round(duration)) + ("…" if lasts else ""), "none"),
-        (f"{title}: {redact(incident.evidence)}", "bad" if lasts else "none"),
-    )
-
-
-def _event_row(event: Event, zone: tzinfo | None) -> tuple[Part, ...]:
-    detail = f": {redact(event.detail)}" if event.detail else ""
-    title = EVENT_TITLES.get(event.kind, event.kind)
-    return (local_time(event.at, zone), "none"), ("", "none"), (f"{title}{detail}", "quiet")
+def _row(entry: Entry) -> tuple[Part, ...]:
+    style: Style = "none" if entry.severity == "warn" else SEVERITY_STYLES[entry.severity]
+    return (entry.when, "none"), (entry.duration, "none"), (redact(entry.what), style)

@@ -2,9 +2,11 @@
 
 import functools
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from agent import __version__
+from agent.adapters.storage.record import read_record
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.storage.visibility import is_closed
 from agent.config.rights import by_root, how_to_start
@@ -14,10 +16,22 @@ from agent.doctor.processes import other_agents
 from agent.doctor.public_status import describe, judge_public_status
 from agent.doctor.service_unit import UnitFacts, read_unit
 from agent.errors import StateError
+from agent.presentation.connectivity.sentences import (
+    connection_sentence,
+    is_empty,
+    open_incident,
+)
 from agent.presentation.humanize import age_s, ago
 
 NO_REPLY_S: Final = 300.0
 """Maximum time between two replies of the service to a healthy agent, in seconds."""
+
+RECORD_PERIOD: Final = timedelta(days=7)
+CONNECTION_CHECKS: Final = (
+    "interfaces", "gateway", "name-resolution", "connection", "proxy", "captive-portal", "service",
+    "credential",
+)  # fmt: skip
+"""Checks that find out why there is no connection now."""
 
 OWN_CHECKS: Final = frozenset(
     {
@@ -151,6 +165,29 @@ def conditions(_: Context, status: DaemonStatus) -> Outcome:
     if not rest:
         return ok("none")
     return warn("; ".join(f"{p.title}: {p.detail}" for p in rest), rest[0].fix)
+
+
+@_of_running
+def interruptions(context: Context, _: DaemonStatus) -> Outcome:
+    """Return the incident that lasts, or the last one."""
+    now = datetime.now(UTC)
+    state = context.state
+    if state is None:
+        return skipped("the state directory is unknown")
+    try:
+        history = read_record(state, now - RECORD_PERIOD, now)
+    except StateError as error:
+        return skipped(str(error))  # the check `journal` reports it
+    if is_empty(history, now):
+        return skipped("nothing is recorded yet, or the recorder is off")
+    sentence = connection_sentence(history, now)
+    if open_incident(history.incidents) is None:
+        return ok(sentence)
+    return warn(
+        sentence,
+        "see `venue-agent timeline` for earlier interruptions with this cause",
+        explained_by=CONNECTION_CHECKS,
+    )
 
 
 @_of_running

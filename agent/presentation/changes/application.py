@@ -10,6 +10,7 @@ from typing import Final
 from agent.presentation.changes.application_lists import list_changes
 from agent.presentation.changes.change import Change, Changes, change, covers, most_severe_first
 from agent.presentation.changes.findings import Match, finding_changes
+from agent.presentation.changes.history import incident_changes
 from agent.presentation.findings.disks import DISK_FILLING, DISK_FULL
 from agent.presentation.findings.findings import APPLICATION_RULES
 from agent.presentation.findings.snapshot_facts import Fields, SnapshotFacts, facts_of
@@ -86,6 +87,7 @@ def application_changes(before: ApplicationPayload, after: ApplicationPayload) -
         *changes_in_lists,
         *_texts(was.machine, now.machine),
         *_figures(was.machine, now.machine),
+        *incident_changes(was, now),
     ]
     was_checked = _checked(before, was, after), _checked(after, now, before)
     changes_in_findings = finding_changes(APPLICATION_RULES, (was, now), was_checked)

@@ -10,6 +10,7 @@ from agent.presentation.plain_text import plain
 from agent.presentation.severity import SEVERITY_ORDER, Severity
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
+from agent.wire.payloads.watched_devices import parse_watched
 
 NOT_CHECKED: Final = "not checked"
 """The state of a thing in a report that did not check it."""
@@ -119,4 +120,5 @@ def _limits(payload: NetworkPayload | ApplicationPayload) -> frozenset[str]:
         own = payload.snapshot.limitations
     else:
         own = payload.network_map.limitations if payload.network_map else ()
-    return frozenset(_NUMBERS.sub("#", line) for line in (*payload.limitations, *own))
+    lines = (each for each in (*payload.limitations, *own) if parse_watched(each) is None)
+    return frozenset(_NUMBERS.sub("#", line) for line in lines)

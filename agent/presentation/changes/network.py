@@ -11,11 +11,12 @@ from agent.presentation.changes.change import (
     differences,
     most_severe_first,
 )
-from agent.presentation.changes.findings import finding_changes
+from agent.presentation.changes.findings import Match, WasChecked, finding_changes
 from agent.presentation.changes.hosts import host_changes, own_networks
 from agent.presentation.findings.connectivity import is_routable
 from agent.presentation.findings.findings import NETWORK_RULES
 from agent.presentation.findings.local_network import are_gateways_known, readable_map
+from agent.presentation.findings.watched_devices import WATCHED_NETWORK_RULES
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.printer_status import (
     STATUS_SEVERITIES,
@@ -23,6 +24,7 @@ from agent.presentation.printer_status import (
     is_other_address,
     status_of,
 )
+from agent.presentation.watched_devices import watched_devices
 from agent.wire import limits
 from agent.wire.payloads.network import MapInterface, NetworkMap, NetworkPayload, Printer
 
@@ -36,10 +38,23 @@ def network_changes(before: NetworkPayload, after: NetworkPayload) -> Changes:
         changes_in_hosts, hosts_not_compared = host_changes(before, after)
         changes += changes_in_hosts
         lines = (*lines, *hosts_not_compared)
-    is_before_covered, is_after_covered = covers(before, after), covers(after, before)
-    was_checked = (lambda _: is_before_covered), (lambda _: is_after_covered)
+    was_checked = _checked(before, after), _checked(after, before)
     changes += finding_changes(NETWORK_RULES, (before, after), was_checked)
     return Changes(before.started_at, most_severe_first(changes), lines)
+
+
+def _checked(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPayload]:
+    """Return a function that returns whether ``one`` checked the subject of a finding of ``other``.
+
+    A report has a line for each watched device, which states whether the device was checked.
+    """
+    is_covered = covers(one, other)
+    checked = {each.described for each in watched_devices(one) if each.state != "unknown"}
+
+    def was_checked(match: Match[NetworkPayload]) -> bool:
+        return match.thing in checked if match.rule in WATCHED_NETWORK_RULES else is_covered
+
+    return was_checked
 
 
 # ---------------------------------------------------------------------------- printers

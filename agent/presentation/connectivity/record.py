@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
 from agent.presentation.findings.snapshot_facts import Fields
@@ -19,6 +19,7 @@ from agent.wire.payloads.history_lines import (
 
 HOURS_MAX: Final = 7 * 24 + 2
 """A report has one hour more than seven days, and one more if the clock is set back."""
+_HOURS_PERIOD: Final = timedelta(hours=HOURS_MAX)
 _LINES_MAX: Final = 32
 
 Parsed = TypeVar("Parsed")
@@ -28,7 +29,8 @@ Parsed = TypeVar("Parsed")
 class ReportedRecord:
     """The connectivity record in a report. Incidents and events are the newest 32, newest first.
 
-    ``totals`` and ``hours`` are those of the last seven days. ``hours`` is ordered by time.
+    ``totals``, ``hours``, ``count`` (of interruptions) and ``downtime_s`` are those of the last
+    seven days. ``hours`` is ordered by time.
     """
 
     since: datetime | None
@@ -36,7 +38,17 @@ class ReportedRecord:
     events: tuple[Event, ...]
     totals: tuple[CauseTotal, ...]
     hours: tuple[HourRow, ...]
-    signal_dbm: float | None
+    count: int
+    downtime_s: float
+
+    def to_local(self, at: datetime) -> datetime:
+        """Return a time in the machine's local time, or in UTC if the report has no hours."""
+        earlier = (row for row in reversed(self.hours) if row.hour.at <= at)
+        row = next(earlier, self.hours[0] if self.hours else None)
+        try:
+            return at.astimezone(UTC if row is None else row.hour.at.tzinfo)
+        except OverflowError:
+            return at
 
 
 def record_of(machine: Fields) -> ReportedRecord | None:
@@ -44,14 +56,22 @@ def record_of(machine: Fields) -> ReportedRecord | None:
     if not machine.is_known("history.since"):
         return None
     hours = _parsed(machine, "history.hours", parse_hour, HOURS_MAX)
+    newest = max((row.hour.at for row in hours), default=None)
+    recent = [row for row in hours if newest and newest - row.hour.at <= _HOURS_PERIOD]
     return ReportedRecord(
         since=parse_timestamp(machine.text("history.since")),
         incidents=_parsed(machine, "history.recent", parse_incident, _LINES_MAX),
         events=_parsed(machine, "history.events", parse_event, _LINES_MAX),
-        totals=_parsed(machine, "history.causes7d", parse_total, _LINES_MAX),
-        hours=tuple(sorted(hours, key=lambda row: row.hour.at)),
-        signal_dbm=machine.number("history.signalMinDbm24h"),
+        totals=totals_of(machine),
+        hours=tuple(sorted(recent, key=lambda row: row.hour.at)),
+        count=round(machine.number("history.incidents7d") or 0),
+        downtime_s=machine.number("history.downtimeSeconds7d") or 0.0,
     )
+
+
+def totals_of(machine: Fields) -> tuple[CauseTotal, ...]:
+    """Return the totals of the last seven days, without parsing the rest of the record."""
+    return _parsed(machine, "history.causes7d", parse_total, _LINES_MAX)
 
 
 def _parsed(

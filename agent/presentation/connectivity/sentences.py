@@ -1,10 +1,26 @@
-"""Sentences about the connectivity record, in local time."""
+"""Sentences and rows about the connectivity record, in local time."""
 
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from agent.presentation.connectivity.titles import CAUSE_TITLES
-from agent.presentation.humanize import ago, format_seconds
-from agent.wire.payloads.history import History, Incident
+from agent.presentation.connectivity.titles import CAUSE_TITLES, EVENT_TITLES
+from agent.presentation.humanize import ago, format_seconds, times
+from agent.presentation.severity import Severity
+from agent.wire.payloads.history import Event, History, Incident
+
+ToLocal = Callable[[datetime], datetime]
+"""Returns a time in the local time of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An incident or an event. ``duration`` is "" for an event. All texts may be untrusted."""
+
+    when: str
+    duration: str
+    what: str
+    severity: Severity
 
 
 def is_empty(history: History, until: datetime) -> bool:
@@ -12,9 +28,9 @@ def is_empty(history: History, until: datetime) -> bool:
     return history.since >= until and not history.incidents
 
 
-def open_incident(history: History) -> Incident | None:
+def open_incident(incidents: Iterable[Incident]) -> Incident | None:
     """Return the incident that lasts now."""
-    return next((each for each in reversed(history.incidents) if each.ended_at is None), None)
+    return next((each for each in incidents if each.ended_at is None), None)
 
 
 def connection_sentence(history: History, now: datetime, zone: tzinfo | None = None) -> str:
@@ -23,20 +39,51 @@ def connection_sentence(history: History, now: datetime, zone: tzinfo | None = N
     Args:
         zone: the local time zone; None for the system's.
     """
-    if lasting := open_incident(history):
-        since = local_time(lasting.began_at, zone, now)
+    if lasting := open_incident(history.incidents):
+        since = time_text(lasting.began_at.astimezone(zone), now.astimezone(zone))
         return f"no connection since {since}: {lasting.evidence}"
     if not history.incidents:
-        return f"no interruption since {local_time(history.since, zone, now)}"
+        since = time_text(history.since.astimezone(zone), now.astimezone(zone))
+        return f"no interruption since {since}"
     last = max(history.incidents, key=lambda each: each.ended_at or each.began_at)
     ended = ago((last.ended_at or last.began_at).isoformat(), now)
     title = CAUSE_TITLES[last.cause].sentence
     title = title[:1].lower() + title[1:]
-    return f"last interruption {ended}, for {format_seconds(last.downtime_s)}: {title}"
+    return f"last interruption {ended}, for {format_seconds(round(last.downtime_s))}: {title}"
 
 
-def local_time(at: datetime, zone: tzinfo | None, now: datetime | None = None) -> str:
-    """Return a time as ``22 Nov 18:02``, or only ``18:02`` if it is on the day of ``now``."""
-    local = at.astimezone(zone)
-    is_today = now is not None and now.astimezone(zone).date() == local.date()
+def time_text(local: datetime, today: datetime | None = None) -> str:
+    """Return ``22 Nov 18:02``, or only ``18:02`` if ``today`` is on the same day."""
+    is_today = today is not None and today.date() == local.date()
     return f"{local:%H:%M}" if is_today else f"{local.day} {local:%b %H:%M}"
+
+
+def entries(
+    incidents: Iterable[Incident],
+    events: Iterable[Event],
+    now: datetime | None,
+    to_local: ToLocal,
+) -> tuple[Entry, ...]:
+    """Return the incidents and events, newest first. ``now`` is None if it is unknown."""
+    rows = [(each.began_at, _incident_entry(each, now, to_local)) for each in incidents]
+    rows += [(each.at, _event_entry(each, to_local)) for each in events]
+    return tuple(entry for _, entry in sorted(rows, key=lambda row: row[0], reverse=True))
+
+
+def _incident_entry(incident: Incident, now: datetime | None, to_local: ToLocal) -> Entry:
+    title, began_at = CAUSE_TITLES[incident.cause].sentence, to_local(incident.began_at)
+    if incident.count > 1:
+        ended_at = incident.ended_at or now
+        until = f" until {time_text(to_local(ended_at), began_at)}" if ended_at else ""
+        title = f"{title} {times(incident.count)}{until}"
+    what = f"{title}: {incident.evidence}" if incident.evidence else title
+    duration_s, lasts = incident.downtime_s, incident.ended_at is None
+    if lasts and now is not None:
+        duration_s = max(0.0, (now - incident.began_at).total_seconds())
+    duration = format_seconds(round(duration_s)) + ("…" if lasts else "")
+    return Entry(time_text(began_at), duration, what, "bad" if lasts else "warn")
+
+
+def _event_entry(event: Event, to_local: ToLocal) -> Entry:
+    detail = f": {event.detail}" if event.detail else ""
+    return Entry(time_text(to_local(event.at)), "", f"{EVENT_TITLES[event.kind]}{detail}", "muted")

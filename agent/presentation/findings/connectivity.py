@@ -35,6 +35,11 @@ _NAME_ERRORS: Final = (
 the connection."""
 
 
+_ANSWERED: Final = "answered in "
+_NO_ROUTE: Final = "no route to it"
+"""The collector's texts about a name server that answered (their begin), or has no route."""
+
+
 def is_routable(address: str) -> bool:
     """Return whether an address, with or without prefix length, is valid beyond its link."""
     try:
@@ -93,8 +98,19 @@ def _nameless(facts: SnapshotFacts) -> tuple[Values, ...]:
 
 def _unresolved(facts: SnapshotFacts) -> Iterator[Values]:
     if facts.machine.text("network.service.error") in _NAME_ERRORS:
-        servers = ", ".join(facts.machine.texts("network.dnsServers"))
+        answers = facts.machine.texts("network.dnsAnswers")
+        servers = "; ".join(answers) or ", ".join(facts.machine.texts("network.dnsServers"))
         yield {"servers": servers or "none"}
+
+
+def _silent_name_servers(facts: SnapshotFacts) -> Iterator[Values]:
+    lines = (line.partition(": ") for line in facts.machine.texts("network.dnsAnswers"))
+    results = {server: result for server, _, result in lines}
+    has_answer = any(result.startswith(_ANSWERED) for result in results.values())
+    for server, result in results.items():
+        # Without a route, such as on a network without IPv6, the next server is used at once.
+        if not result.startswith(_ANSWERED) and not (has_answer and result == _NO_ROUTE):
+            yield {"server": server, "why": result}
 
 
 def _unreachable(facts: SnapshotFacts) -> Iterator[Values]:
@@ -207,7 +223,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ),
     ProblemRule(
         "name-not-resolved",
-        "network.service.error, network.dnsServers",
+        "network.service.error, network.dnsServers, network.dnsAnswers",
         "the service's name could not be resolved",
         "The service's name could not be resolved; name servers: {servers}.",
         "check the network and its name servers, and `service.base_url`",
@@ -266,12 +282,24 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         _nameless,
     ),
     WarningRule(
+        "name-server-silent",
+        "network.dnsAnswers",
+        "no answer, or an error, to a query for the service's name; also no route, if no other one"
+        " answers",
+        "The name server {server} does not answer: {why}.",
+        "check that it is on and that no firewall blocks UDP port 53; if it is not needed, remove"
+        " it: it delays look-ups",
+        _silent_name_servers,
+        explained_by=("no-network", "name-not-resolved"),
+    ),
+    WarningRule(
         "names-slow",
         "network.service.resolveMilliseconds",
         f"at least {format_milliseconds(SLOW_NAMES_MS)}",
         "Resolving the service's name took {time}.",
-        "check whether the first name server answers; if not, put another one first",
+        "check whether the internet connection is overloaded, or use another name server",
         at_least("network.service.resolveMilliseconds", SLOW_NAMES_MS, "time", format_milliseconds),
+        explained_by=("name-server-silent",),
     ),
     WarningRule(
         "service-slow",

@@ -12,19 +12,24 @@ from agent.presentation.findings.printers import PRINTER_RULES
 from agent.presentation.findings.programs import PROGRAM_RULES
 from agent.presentation.findings.rule import Finding, Rule, detect, finding_of
 from agent.presentation.findings.snapshot_facts import SnapshotFacts, facts_of
+from agent.presentation.findings.watched_devices import (
+    WATCHED_NETWORK_RULES,
+    WATCHED_SNAPSHOT_RULES,
+)
 from agent.presentation.humanize import with_more
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
 APPLICATION_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     *PROGRAM_RULES,
+    *WATCHED_SNAPSHOT_RULES,
     *KIOSK_RULES,
     *CONNECTIVITY_RULES,
     *HISTORY_RULES,
     *DISK_RULES,
     *MACHINE_RULES,
 )
-NETWORK_RULES: Final = (*PRINTER_RULES, *LOCAL_NETWORK_RULES)
+NETWORK_RULES: Final = (*PRINTER_RULES, *WATCHED_NETWORK_RULES, *LOCAL_NETWORK_RULES)
 """Findings of the same severity are listed in the order of their rules in these two tuples."""
 
 

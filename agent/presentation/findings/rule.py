@@ -31,7 +31,8 @@ class Rule(Generic[Facts]):
         fields: The fields that ``detect`` reads, for the documentation.
         when: The condition that ``detect`` checks, for the documentation.
         sentence: What is wrong, with placeholders for the values of one match.
-        fix: What to do: an imperative without a full stop.
+        fix: What to do: an imperative without a full stop. It may have placeholders whose values
+            are the same for all matches.
         explained_by: Codes of the rules that detect a cause of this problem. If one of them
             matches, this rule is left out.
     """
@@ -47,8 +48,11 @@ class Rule(Generic[Facts]):
 
     def sentence_of(self, values: Values) -> str:
         """Return the sentence of one match, in plain text."""
-        names = {name: shorten(value, NAME_LENGTH) for name, value in values.items()}
-        return plain(self.sentence.format_map(names))
+        return _filled_in(self.sentence, values)
+
+    def fix_of(self, values: Values) -> str:
+        """Return the fix, with the values of one match."""
+        return _filled_in(self.fix, values)
 
 
 class ProblemRule(Rule[Facts]):
@@ -61,6 +65,11 @@ class WarningRule(Rule[Facts]):
 
 class NoteRule(Rule[Facts]):
     severity = "muted"
+
+
+def _filled_in(text: str, values: Values) -> str:
+    names = {name: shorten(value, NAME_LENGTH) for name, value in values.items()}
+    return plain(text.format_map(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +114,5 @@ def detect(
 
 def finding_of(rule: Rule[Facts], matches: tuple[Values, ...]) -> Finding:
     sentences = tuple(map(rule.sentence_of, matches[:SENTENCES_MAX]))
-    return Finding(rule.code, rule.severity, sentences, rule.fix, len(matches) - len(sentences))
+    fix = rule.fix_of(matches[0])
+    return Finding(rule.code, rule.severity, sentences, fix, len(matches) - len(sentences))

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
 HostKind = Literal[
-    "machine", "router", "printer", "screen", "speaker", "camera", "lighting", "home", "server",
-    "phone", "network", "unknown",
+    "machine", "router", "printer", "watched", "screen", "speaker", "camera", "lighting", "home",
+    "server", "phone", "network", "unknown",
 ]  # fmt: skip
 HOST_KINDS: Final[tuple[HostKind, ...]] = get_args(HostKind)
 
@@ -18,6 +18,7 @@ KIND_LABELS: Final[dict[HostKind, str]] = {
     "machine": "this machine",
     "router": "router",
     "printer": "printer",
+    "watched": "watched device",
     "screen": "screen or kiosk",
     "speaker": "speaker",
     "camera": "camera",

@@ -15,6 +15,7 @@ from agent.presentation.hosts.services import describe_services, is_port_name
 from agent.presentation.humanize import format_milliseconds
 from agent.presentation.plain_text import NAME_LENGTH, shorten
 from agent.presentation.printer_status import printer_name
+from agent.presentation.watched_devices import located_devices
 from agent.wire.addresses import split_host_port
 from agent.wire.payloads.network import Endpoint, MapHost, MapService, NetworkPayload
 
@@ -41,6 +42,7 @@ class HostRow:
         maker: The maker that the IEEE's registry names for the MAC address.
         printers: Names of the printers that are matched to this host, and of the printers without a
             match that are configured with its address.
+        watched_kind: What the device is according to the configuration; "" if it is not watched.
     """
 
     address: str
@@ -55,6 +57,11 @@ class HostRow:
     is_reachable: bool
     services: tuple[str, ...]
     printers: tuple[str, ...]
+    watched_kind: str = ""
+
+    @property
+    def kind_label(self) -> str:
+        return self.watched_kind or KIND_LABELS[self.kind]
 
     @property
     def title(self) -> str:
@@ -66,7 +73,7 @@ class HostRow:
 
         The maker is left out if the model contains a word of its name.
         """
-        kind = "" if self.kind == "unknown" else KIND_LABELS[self.kind]
+        kind = "" if self.kind == "unknown" and not self.watched_kind else self.kind_label
         words = self.model.casefold().split()
         is_repeated = any(word in words for word in self.maker.casefold().split())
         return tuple(filter(None, (kind, self.model, "" if is_repeated else self.maker)))
@@ -99,6 +106,7 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
     hosts = payload.network_map.hosts if payload.network_map else ()
     links = payload.network_map.interfaces if payload.network_map else ()
     matched, expected = _matched_printers(payload), _expected_printers(payload)
+    watched = located_devices(payload)
     gateways = {gateway for link in links for gateway in link.gateways}
     mapped = {host.address for host in hosts}
     unmapped = (_unmapped(own) for address, own in endpoints.items() if address not in mapped)
@@ -110,6 +118,10 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
         kind = kind_of(host, own, is_matched=bool(at_host), is_gateway=is_gateway)
         printers = dict.fromkeys((*at_host, *expected.get(host.address, ())))
         named = _host_row(host, own, kind, tuple(printers))
+        if device := watched.get(host.address):
+            kind = kind if printers or kind in ("machine", "router") else "watched"
+            name = shorten(device.name, NAME_LENGTH)
+            return replace(named, name=name, kind=kind, watched_kind=device.kind)
         return replace(named, name=named.name or _own_name(payload)) if kind == "machine" else named
 
     return tuple(map(row, (*hosts, *unmapped)))
@@ -139,8 +151,8 @@ _NAMELESS: Final = 4
 def _rank(row: HostRow) -> int:
     if row.kind in ("machine", "router"):
         return 0
-    if row.printers or row.kind == "printer":
-        return 1 if row.printers else 2
+    if row.printers or row.watched_kind or row.kind == "printer":
+        return 1 if row.printers or row.watched_kind else 2
     if row.name or row.model:
         return 3
     return _NAMELESS if row.kind != "unknown" or row.known_maker else _NAMELESS + 1

@@ -15,12 +15,14 @@ from markupsafe import Markup
 
 from agent.presentation import application_rows, network_rows
 from agent.presentation.changes.change import Changes
+from agent.presentation.connectivity.view import connection_view, hour_tooltip
 from agent.presentation.headline import headline_of
 from agent.presentation.hosts.rows import by_interest, host_rows, makers_note
 from agent.presentation.humanize import format_timestamp
 from agent.presentation.network_rows import PrinterRow
 from agent.presentation.page.network_diagram import network_diagram
 from agent.presentation.plain_text import plain
+from agent.presentation.watched_devices import watched_rows
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
 
@@ -56,6 +58,7 @@ def _network(payload: NetworkPayload) -> dict[str, Any]:
     hosts = host_rows(payload)
     return {
         "headline": headline_of(payload),
+        "watched": watched_rows(payload),
         "printers": _by_need(network_rows.printer_rows(payload)),
         "diagram": network_diagram(payload),
         "hosts": by_interest(hosts),
@@ -77,6 +80,8 @@ def _by_need(rows: tuple[PrinterRow, ...]) -> tuple[tuple[PrinterRow, ...], ...]
 def _application(payload: ApplicationPayload) -> dict[str, Any]:
     return {
         "headline": headline_of(payload),
+        "connection": connection_view(payload),
+        "tooltip": hour_tooltip,
         "groups": application_rows.snapshot_groups(payload),
         "things": application_rows.thing_groups(payload),
         "absences": application_rows.absence_rows(payload),

@@ -25,8 +25,8 @@ _SERVICES_IN_TOOLTIP: Final = 8
 
 Marker = Literal["", "good", "bad"]
 NEAREST_FIRST: Final[tuple[HostKind, ...]] = (
-    "printer", "machine", "router", "screen", "server", "network", "camera", "speaker", "phone",
-    "home", "lighting", "unknown",
+    "printer", "watched", "machine", "router", "screen", "server", "network", "camera", "speaker",
+    "phone", "home", "lighting", "unknown",
 )  # fmt: skip
 
 
@@ -128,7 +128,8 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
 def _important(ordered: list[HostRow]) -> int:
     """Return how many hosts at the start of ``ordered`` are important enough for a label."""
     important = sum(
-        bool(row.printers) or row.kind in {"printer", "machine", "router"} for row in ordered
+        bool(row.printers) or row.kind in {"printer", "watched", "machine", "router"}
+        for row in ordered
     )
     return min(important, IMPORTANT_MAX)
 
@@ -151,6 +152,8 @@ def _label(row: HostRow) -> str:
     if row.printers:
         more = len(row.printers) - 1
         return f"{row.printers[0]} +{more}" if more else row.printers[0]
+    if row.watched_kind:
+        return row.name
     is_domain_name = "." in row.name and " " not in row.name
     name = row.name.partition(".")[0] if is_domain_name else row.name
     return name or row.model or row.known_maker or row.address
@@ -176,7 +179,7 @@ def _tooltip(row: HostRow) -> str:
     facts = (
         row.name,
         row.address,
-        KIND_LABELS[row.kind],
+        row.kind_label,
         row.model,
         row.maker,
         row.mac_address,

@@ -7,6 +7,8 @@ from rich.text import Text
 
 from agent.presentation import application_rows
 from agent.presentation.application_rows import AbsenceRow, FieldRow, Group
+from agent.presentation.connectivity.sentences import Entry
+from agent.presentation.connectivity.view import connection_view
 from agent.presentation.headline import headline_of
 from agent.presentation.terminal.blocks import (
     EditAdvice,
@@ -26,11 +28,30 @@ def application_view(
     payload: ApplicationPayload, edit_advice: EditAdvice = str
 ) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload), edit_advice)
+    yield from _connection(payload)
     groups = application_rows.snapshot_groups(payload) + application_rows.thing_groups(payload)
     for group in groups:
         yield from _group(group)
     yield from _absences(payload)
     yield from notes_view(application_rows.snapshot_limitation_lines(payload), payload.failures)
+
+
+def _connection(payload: ApplicationPayload) -> Iterator[RenderableType]:
+    view = connection_view(payload)
+    if view is None:
+        return
+    yield title("Connection")
+    yield words(view.summary)
+    if view.entries:
+        yield columns((_entry(each) for each in view.entries), 12)
+    if view.more:
+        yield words(f"and {len(view.more)} earlier", "dim")
+
+
+def _entry(entry: Entry) -> tuple[Text, Text]:
+    duration = f"{entry.duration}: " if entry.duration else ""
+    style = "dim" if entry.severity == "muted" else ""
+    return words(entry.when, "dim"), words(f"{duration}{entry.what}", style)
 
 
 def _group(group: Group) -> Iterator[RenderableType]:

@@ -20,6 +20,7 @@ from agent.presentation.terminal.blocks import (
     title,
     words,
 )
+from agent.presentation.watched_devices import WatchedRow, watched_rows
 from agent.wire.payloads.network import NetworkPayload
 
 _FIRST_WIDTH: Final = 17
@@ -32,6 +33,7 @@ def network_view(
 ) -> Iterator[RenderableType]:
     yield from headline_view(headline_of(payload), edit_advice)
     yield from _printers(network_rows.printer_rows(payload))
+    yield from _watched(watched_rows(payload))
     yield from _hosts(payload)
     yield from _interfaces(payload)
     yield from _sources(payload)
@@ -48,6 +50,17 @@ def _printers(rows: tuple[PrinterRow, ...]) -> Iterator[RenderableType]:
 def _printer(row: PrinterRow) -> tuple[Text, Text]:
     facts = stacked(words(row.name, "bold"), words(row.reason), words(row.place, "dim"))
     return styled(row.status, row.severity), facts
+
+
+def _watched(rows: tuple[WatchedRow, ...]) -> Iterator[RenderableType]:
+    if rows:
+        yield title("Watched devices", len(rows))
+        yield columns(map(_watched_device, rows), first_width=11)
+
+
+def _watched_device(row: WatchedRow) -> tuple[Text, Text]:
+    facts = stacked(words(row.name, "bold"), words(f"{row.kind}, {row.detail}", "dim"))
+    return styled(row.state, row.severity), facts
 
 
 def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:

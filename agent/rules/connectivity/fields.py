@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, tzinfo
 from statistics import median
 from typing import Final
 
+from agent.redaction.known import redact
 from agent.rules.connectivity.figures import Interruption, hour_rows, interruptions
 from agent.rules.reports.fit import clip
 from agent.wire.payloads.history import Cause, History
@@ -103,5 +104,8 @@ def _worst_hours(period: Iterable[Interruption], zone: tzinfo | None) -> Iterato
 
 
 def _newest(lines: Iterable[str]) -> tuple[str, ...]:
-    """Return the newest lines, the newest first. ``lines`` are ordered by time, oldest first."""
-    return tuple(clip(line) for line in reversed(tuple(lines)[-LINES_MAX:]))
+    """Return the newest lines, the newest first. ``lines`` are ordered by time, oldest first.
+
+    Evidence can contain text from the service, so the lines are redacted.
+    """
+    return tuple(clip(redact(line)) for line in reversed(tuple(lines)[-LINES_MAX:]))

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 from agent.wire.payloads.history import Cause, History, Hour, Incident
 from agent.wire.payloads.history_lines import HourRow
@@ -64,7 +64,7 @@ def hour_rows(
     figures = {each.at: each for each in history.hours if since - _HOUR < each.at < until}
     return tuple(
         HourRow(
-            replace(figures.get(at, Hour(at)), at=at.astimezone(zone)),
+            replace(figures.get(at, Hour(at)), at=_local(at, zone)),
             tuple(
                 (cause, max(1, min(3600, round(seconds))))
                 for cause, seconds in sorted(downtime[at].items(), key=lambda item: -item[1])
@@ -72,6 +72,12 @@ def hour_rows(
         )
         for at in sorted({*figures, *downtime})
     )
+
+
+def _local(at: datetime, zone: tzinfo | None) -> datetime:
+    """Return a local time with a fixed offset: only these can be compared around a time change."""
+    local = at.astimezone(zone)
+    return local.replace(tzinfo=timezone(local.utcoffset() or timedelta()), fold=0)
 
 
 def _by_hour(interruption: Interruption) -> Iterator[tuple[datetime, float]]:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from agent.config.model import LocalConfig, Printer
+from agent.config.model import SYSTEM_PROXY, LocalConfig, Printer
 from agent.redaction.userinfo import address_of
 from agent.wire.vocabulary import Kind
-from collectors.contract import ApplicationJob, ConfiguredPrinter, Job, NetworkJob
+from collectors.contract import ApplicationJob, ConfiguredPrinter, Job, NetworkJob, WatchedDevice
 
 
 def job_of(config: LocalConfig, kind: Kind) -> Job:
@@ -25,6 +25,10 @@ def application_job(config: LocalConfig) -> ApplicationJob:
         watch_processes=config.application.watch_processes,
         kiosk_debug_url=config.application.kiosk_debug_url,
         service_url="" if config.service is None else config.service.base_url,
+        has_proxy=config.service is not None and config.service.proxy not in {"", SYSTEM_PROXY},
+        devices=_devices(config),
+        exclude=config.network.exclude,
+        device_only=config.network.device_only,
     )
 
 
@@ -45,12 +49,23 @@ def network_job(config: LocalConfig) -> NetworkJob:
         device_only=network.device_only,
         enrich=network.enrich,
         snmp_community=network.snmp_community,
+        devices=_devices(config),
     )
 
 
 def printers_job(config: LocalConfig, printer: str = "") -> NetworkJob:
     """Return the job that checks this machine's printers, or the one that ``printer`` names."""
     return replace(network_job(config), printers_only=True, printer=printer)
+
+
+def _devices(config: LocalConfig) -> tuple[WatchedDevice, ...]:
+    """Return the devices with an address or a MAC, each name once."""
+    devices: dict[str, WatchedDevice] = {}
+    for each in config.watched_devices:
+        if each.address or each.mac:
+            device = WatchedDevice(each.name, each.kind, each.address, each.mac)
+            devices.setdefault(each.name, device)
+    return tuple(devices.values())
 
 
 def _address(printer: Printer) -> str | None:

@@ -10,6 +10,7 @@ from agent.rules.reports.fit import clip, clip_id, fitted, take
 from agent.wire import limits
 from agent.wire.payloads import network as wire
 from agent.wire.payloads.common import Failure
+from agent.wire.payloads.watched_devices import KIND_WORDS, WatchedLine
 from agent.wire.vocabulary import Completeness, Outcome
 from collectors import contract as facts
 
@@ -21,7 +22,9 @@ def network_report(
 ) -> wire.NetworkPayload:
     """Build a payload within the contract's limits, with counts of what was cut."""
     printers = collected.printers
-    limitations = limitation_lines((*_limitations(collected), *unconfined(collected.confinement)))
+    limitations = limitation_lines(
+        (*_watched(collected), *_limitations(collected), *unconfined(collected.confinement))
+    )
     endpoints = _endpoints_kept(collected)
     return wire.NetworkPayload(
         version=2,
@@ -133,6 +136,26 @@ def _limitations(collected: facts.NetworkFacts) -> tuple[str, ...]:
     if (extra := len(collected.printers or ()) - limits.PRINTERS_MAX) > 0:
         lines.append(f"{extra} printers are left out of the list")
     return limitation_lines(tuple(lines))
+
+
+def _watched(collected: facts.NetworkFacts) -> Iterator[str]:
+    """Yield a line for each watched device.
+
+    These lines do not change how complete the report is. They are among the limitations because the
+    contract has no field for them.
+    """
+    for each in collected.devices:
+        yield str(
+            WatchedLine(
+                name=each.device.name,
+                kind=KIND_WORDS[each.device.kind],
+                state=each.state,
+                address=each.address,
+                moved_from=each.moved_from,
+                other_mac=each.other_mac,
+                reason=each.reason,
+            )
+        )
 
 
 def _endpoints_kept(collected: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]:

@@ -6,11 +6,19 @@ The output also has the machine's name, serial number and UUID. They are not rep
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.foreign_json import Object, hexadecimal, load_object, objects, text
-from collectors.application.readers.interfaces import Wireless
+from collectors.application.foreign_json import (
+    Object,
+    hexadecimal,
+    load_object,
+    number,
+    objects,
+    text,
+)
+from collectors.application.readers.network.wireless import ON_NO_NETWORK, Wireless
 from collectors.application.readers.peripherals import BluetoothDevice, UsbDevice
 from collectors.shared.run_command import run_command
 
@@ -43,6 +51,9 @@ _FORMS: Final = {
     "Mac Pro": "tower",
 }  # fmt: skip
 _DBM = re.compile(r"\s*(-\d{1,3})\s*dBm")
+_CHANNEL = re.compile(r"(\d{1,3}) \((2|5|6)GHz")
+_BANDS: Final = {"2": "2.4 GHz", "5": "5 GHz", "6": "6 GHz"}
+_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 _SPEED = re.compile(r"(\d{1,5}(?:\.\d)?)\s*(Mb|Gb|M|G)", re.IGNORECASE)
 _USB_NAMES: Final = {
     "full_speed": 12.0,
@@ -230,11 +241,25 @@ def _battery(properties: Object) -> float | None:
 def _wireless(network: Object) -> Wireless:
     name = text(network, "_name")
     signal = _DBM.match(text(network, "spairport_signal_noise") or "")
+    channel = _CHANNEL.match(text(network, "spairport_network_channel") or "")
+    known = Wireless(
+        ssid=name,
+        signal_dbm=int(signal[1]) if signal else None,
+        access_point=_bssid(text(network, "spairport_network_bssid")),
+        band=_BANDS.get(channel[2]) if channel else None,
+        channel=int(channel[1]) if channel else None,
+        rate_megabits=number(network, "spairport_network_rate"),
+        status="not-applicable" if not network else "unsupported",
+        reason=ON_NO_NETWORK if not network else "macOS does not report it",
+    )
     if name is not None and "redacted" in name:
         reason = "macOS reports it only to programs with location services"
-        return Wireless(None, int(signal[1]) if signal else None, "permission-denied", reason)
-    reason = "the interface is on no network"
-    return Wireless(name, int(signal[1]) if signal else None, "not-applicable", reason)
+        return replace(known, ssid=None, status="permission-denied", reason=reason)
+    return known
+
+
+def _bssid(written: str | None) -> str | None:
+    return written.lower() if written and _MAC.fullmatch(written) else None
 
 
 def _speed(written: str | None) -> float | None:

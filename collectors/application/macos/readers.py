@@ -14,10 +14,11 @@ import psutil
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, number, text
 from collectors.application.linux.operating_system import time_zone
-from collectors.application.macos import commands, profiler
+from collectors.application.macos import commands, dhcp, profiler
 from collectors.application.macos.profiler import PROFILE_S
-from collectors.application.readers import clock, interfaces, resolver
-from collectors.application.readers.interfaces import Links
+from collectors.application.readers import clock
+from collectors.application.readers.network import interfaces, resolver
+from collectors.application.readers.network.interfaces import Links
 from collectors.application.readers.peripherals import (
     BLUETOOTH_KEYS,
     USB_KEYS,
@@ -170,13 +171,14 @@ def read_links(
     ports = commands.ask("networksetup", "-listallhardwareports", deadline=deadline)
     types = {name: "loopback" for name in names if name.startswith("lo")}
     types |= commands.parse_hardware_ports(ports)
+    leases = dhcp.read_dhcp(commands.parse_hardware_ports(ports), deadline)
     wireless = profiler.parse_airport(profile("SPAirPortDataType", deadline))
-    return Links(types, wireless)
+    return Links(types, wireless, dhcp=leases)
 
 
-@source("resolver", "scutil", *resolver.read_resolver.keys)
-def read_resolver(deadline: Deadline) -> Reading:
-    return resolver.read_resolver(deadline, name_servers, "scutil")
+@source("resolver", "scutil", *resolver.read_resolver.keys, deadline_s=resolver.RESOLVER_S)
+def read_resolver(deadline: Deadline, service_url: str) -> Reading:
+    return resolver.read_resolver(deadline, name_servers, service_url, "scutil")
 
 
 def name_servers(deadline: Deadline) -> tuple[str, ...]:

@@ -3,29 +3,41 @@
 import platform
 import re
 import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
-from urllib.request import getproxies
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import Object, flag, number, text
-from collectors.application.readers import interfaces
-from collectors.application.readers.interfaces import Links, Wireless
-from collectors.application.readers.resolver import proxy_field
+from collectors.application.readers.network import interfaces
+from collectors.application.readers.network.dhcp import Dhcp
+from collectors.application.readers.network.interfaces import Links
+from collectors.application.readers.network.name_servers import KEY, WAIT_S, answers_field
+from collectors.application.readers.network.resolver import (
+    PROXY_KEYS,
+    proxy_fields,
+    servers_field,
+)
+from collectors.application.readers.network.wireless import Wireless
 from collectors.application.readers.resources import memory_size_field
 from collectors.application.readers.services import service_keys
 from collectors.application.source import (
     Reading,
+    Unreadable,
     available,
     either,
     not_applicable,
     source,
+    status_of,
     unsupported,
 )
-from collectors.application.windows import powershell
+from collectors.application.windows import powershell, wlan
 from collectors.application.windows.script import (
     SCRIPT_S,
     SOURCE,
+    FieldGroup,
     Section,
     Sections,
     field_group,
@@ -35,7 +47,8 @@ from collectors.application.windows.script import (
     section,
 )
 from collectors.contract import Field
-from collectors.shared.resolv_conf import name_servers
+from collectors.shared.addresses import plain_address
+from collectors.shared.host.resolv_conf import name_servers
 
 _NOT_REPORTED: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}
@@ -74,11 +87,68 @@ def parse_default_routes(sections: Sections) -> frozenset[str] | None:
     return frozenset(name for row in rows if (name := text(row, "InterfaceAlias"))) or None
 
 
+def parse_dhcp(sections: Sections) -> dict[str, Dhcp]:
+    """Return what Windows knows about DHCP at each adapter, by its name."""
+    rows = section(sections, "dhcp").rows
+    configurations = {number(row, "InterfaceIndex"): row for row in rows}
+    known = {}
+    for adapter in section(sections, "adapters").rows:
+        name, index = text(adapter, "Name"), number(adapter, "InterfaceIndex")
+        if name is not None and index in configurations:
+            known[name] = _dhcp(configurations[index])
+    return known
+
+
+def _dhcp(row: Object) -> Dhcp:
+    obtained, expires = (
+        None if time is None else time.timestamp()
+        for time in (_parse_utc(text(row, name)) for name in ("Obtained", "Expires"))
+    )
+    server = plain_address(text(row, "DHCPServer") or "")
+    return Dhcp(flag(row, "DHCPEnabled"), server, obtained, expires, reason=_NOT_REPORTED)
+
+
+def _parse_utc(written: str | None) -> datetime | None:
+    try:
+        return datetime.strptime(written or "", "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
 def _read_links(_names: tuple[str, ...], deadline: Deadline) -> Links:
     sections = read_sections(powershell.ADAPTERS, deadline)
     types = parse_link_types(sections)
-    wireless = {name: Wireless() for name, kind in types.items() if kind == "wifi"}
-    return Links(types, wireless, parse_default_routes(sections))
+    wireless = wireless_of(sections, types)
+    return Links(types, wireless, parse_default_routes(sections), _dhcp_or_reason(sections, types))
+
+
+def wireless_of(
+    sections: Sections,
+    types: Mapping[str, str],
+    read: Callable[[], Mapping[uuid.UUID, Wireless]] = wlan.read_wireless,
+) -> dict[str, Wireless]:
+    """Return the Wi-Fi network of each adapter of the type "wifi", by its name."""
+    names = [name for name, kind in types.items() if kind == "wifi"]
+    try:
+        networks = read() if names else {}
+    except OSError as error:
+        status, reason = status_of(error)
+        return dict.fromkeys(names, Wireless(status=status, reason=reason))
+    known = {}
+    for row in section(sections, "adapters").rows:
+        name = text(row, "Name")
+        with suppress(ValueError):
+            guid = uuid.UUID(text(row, "InterfaceGuid") or "")
+            if name in names and guid in networks:
+                known[name] = networks[guid]
+    return {name: known.get(name, Wireless(reason=_NOT_REPORTED)) for name in names}
+
+
+def _dhcp_or_reason(sections: Sections, names: Iterable[str]) -> dict[str, Dhcp]:
+    try:
+        return parse_dhcp(sections)
+    except Unreadable as error:
+        return dict.fromkeys(names, Dhcp(status=error.status, reason=error.reason))
 
 
 @field_group("os.name", "os.version", "os.build", "os.kernel", "os.architecture")
@@ -233,15 +303,17 @@ def _service(names: tuple[str, ...], service: str, row: Object | None) -> list[F
 
 @field_group("network.dnsServers")
 def _name_servers(sections: Sections) -> tuple[Field, ...]:
+    return (servers_field(parse_name_servers(sections), SOURCE),)
+
+
+def parse_name_servers(sections: Sections) -> tuple[str, ...]:
     written = (text(row, "Address") or "" for row in section(sections, "nameServers").rows)
-    servers = name_servers(each for each in written if not _SITE_LOCAL.match(each))
-    reason = "no name server is set"
-    return (either("network.dnsServers", SOURCE, servers or None, reason, "not-applicable"),)
+    return name_servers(each for each in written if not _SITE_LOCAL.match(each))
 
 
-@field_group("network.proxy")
+@field_group(*PROXY_KEYS)
 def _proxy(_: Sections) -> tuple[Field, ...]:
-    return (proxy_field(getproxies()),)
+    return proxy_fields()
 
 
 def _link_type(medium: str, *, is_virtual: bool) -> str:
@@ -271,6 +343,10 @@ GROUPS: Final = (
 )
 
 
-@source("machine", SOURCE, *keys_of(GROUPS), deadline_s=SCRIPT_S)
-def read_machine(deadline: Deadline) -> Reading:
-    return read_groups(GROUPS, read_sections(powershell.MACHINE, deadline))
+@source("machine", SOURCE, *keys_of(GROUPS), KEY, deadline_s=SCRIPT_S + WAIT_S)
+def read_machine(deadline: Deadline, service_url: str) -> Reading:
+    def answers(sections: Sections) -> tuple[Field, ...]:
+        return (answers_field(parse_name_servers(sections), service_url, deadline),)
+
+    groups = (*GROUPS, FieldGroup((KEY,), answers))
+    return read_groups(groups, read_sections(powershell.MACHINE, deadline.sooner(SCRIPT_S)))

@@ -83,7 +83,13 @@ _ADAPTERS: Final = r"""
 Read-Section 'adapters' {
   Get-NetAdapter |
     Select-Object Name, @{n='Medium';e={[string]$_.PhysicalMediaType}}, Virtual,
-      HardwareInterface
+      HardwareInterface, InterfaceIndex, InterfaceGuid
+}
+Read-Section 'dhcp' {
+  function Utc($time) { if ($time) { $time.ToUniversalTime().ToString('yyyy-MM-ddTHH:mm:ssZ') } }
+  Get-CimInstance Win32_NetworkAdapterConfiguration -Filter 'IPEnabled=TRUE' |
+    Select-Object InterfaceIndex, DHCPEnabled, DHCPServer,
+      @{n='Obtained';e={Utc $_.DHCPLeaseObtained}}, @{n='Expires';e={Utc $_.DHCPLeaseExpires}}
 }
 Read-Section 'routes' {
   Get-NetRoute | Where-Object { $_.DestinationPrefix -in '0.0.0.0/0', '::/0' } |

@@ -3,9 +3,8 @@
 import ipaddress
 import re
 
-_HEX_PAIR = r"[0-9a-fA-F]{2}"
-_MAC = re.compile(rf"{_HEX_PAIR}([:-]){_HEX_PAIR}(?:\1{_HEX_PAIR}){{4}}")
-_BARE_MAC = re.compile(r"[0-9a-fA-F]{12}")
+from collectors.shared.addresses import normal_mac
+
 _NAMED_MAC = re.compile(r"^(?:BRN|BRW|EPSON|ET|KM|RNP|SEC|XRX|LXK|HP)[_-]?([0-9A-F]{12})$")
 _NAMED_TAIL = re.compile(r"^(?:NPI|HP|EPSON|RNP|ET|KM|KMBT|BRN|BRW|CANON)[_-]?([0-9A-F]{6})$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -38,20 +37,6 @@ def real_serial(text: str | None) -> str | None:
     if len({*plain.lstrip("0")}) < 2 or is_counted or plain in _PLACEHOLDERS:
         return None
     return (text or "").strip()
-
-
-def normal_mac(text: str | None) -> str | None:
-    """Return a MAC as ``aa:bb:cc:dd:ee:ff``. ``text`` may have colons, dashes or no separators.
-
-    Returns None if ``text`` is not a MAC, or if all digits are the same (``00:00:00:00:00:00``).
-    """
-    given = (text or "").strip()
-    if not (_MAC.fullmatch(given) or _BARE_MAC.fullmatch(given)):
-        return None
-    digits = given.replace(":", "").replace("-", "").lower()
-    if len({*digits}) < 2:
-        return None
-    return ":".join(digits[i : i + 2] for i in range(0, 12, 2))
 
 
 def mac_in_uuid(uuid: str | None) -> str | None:

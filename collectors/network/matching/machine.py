@@ -4,10 +4,10 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.matching.symptoms import MachineSymptoms
 from collectors.network.observations import SLOW_LOOKUP_S, KnownPrinter, Observations
 from collectors.shared.addresses import network_of, parse_networks
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 
 _LINK_LOCAL = IPv4Network("169.254.0.0/16")  # RFC 3927
 _HOST_ROUTE = 32

@@ -23,8 +23,8 @@ from collectors.network.fair_share import in_turns
 from collectors.network.matching.devices import service_names
 from collectors.network.matching.identity import normal_uuid
 from collectors.network.observations import KnownPrinter, MdnsService, Wanted, is_resolved_by_mdns
-from collectors.network.scan.proxy_arp import MacCensus
 from collectors.shared.addresses import Network, is_beyond
+from collectors.shared.arp.proxy_arp import MacCensus
 
 SERVICES_PER_HOST_MAX = 64
 SERVICES_PER_ANNOUNCER_MAX = 256

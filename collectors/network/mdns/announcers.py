@@ -15,7 +15,7 @@ from collectors.network.fair_share import FairQueue, Pool
 from collectors.network.mdns.records import TYPES_MAX, Quota, RecordBook
 from collectors.network.mdns.wire import Record
 from collectors.shared.addresses import Network, is_beyond
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 SOURCES_MAX = 2048
 """The most addresses whose records are stored for one interface."""

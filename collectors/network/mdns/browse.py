@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from collectors.contract import Interface, NetworkJob, Run, SourceState
-from collectors.network.host.neighbours import read_neighbour_table
 from collectors.network.mdns.announcers import SOURCES_MAX, LinkRecords
 from collectors.network.mdns.direct import HOSTS_MAX, ask_directly
 from collectors.network.mdns.records import Quota, service_type_of
@@ -15,6 +14,8 @@ from collectors.network.mdns.session import End, QuerySchedule, ReadNeighbours, 
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.observations import NOTHING_WANTED, MdnsFindings, Wanted
 from collectors.shared.addresses import parse_networks
+from collectors.shared.host.neighbours import read_neighbour_table
+from collectors.shared.watched_devices import Untouched, expectations, untouched
 
 SERVICE_TYPES = (
     "_ipp._tcp",
@@ -86,7 +87,8 @@ def browse(
         session = Session(asking, types, schedule or QuerySchedule(), read_neighbours)
         end = session.listen(deadline_s, run)
         ask = partial(ask_directly, types=types, deadline_s=deadline_s, run=run)
-        direct = _DirectQueries(read_neighbours, wanted, job.exclude, ask)
+        terminals = untouched(expectations(job.devices, job.learned))
+        direct = _DirectQueries(read_neighbours, wanted, job.exclude, ask, terminals)
         limitations = [text for watch in asking if (text := direct.ask_if_crowded(watch, end))]
         unicast_only = tuple(w.link.name for w in asking if direct.is_unicast_only(w, end))
     finally:
@@ -119,11 +121,13 @@ class _DirectQueries:
         wanted: Callable[[], Wanted],
         exclude: Sequence[str],
         ask: Callable[[LinkRecords, Sequence[str]], int],
+        terminals: Untouched,
     ) -> None:
         self._read_neighbours = read_neighbours
         self._wanted = wanted
         self._excluded = parse_networks(exclude)
         self._ask = ask
+        self._terminals = terminals
 
     def ask_if_crowded(self, watch: Watch, end: End) -> str | None:
         """Query each host of a link if packets were lost, or too much was announced there.
@@ -156,7 +160,8 @@ class _DirectQueries:
             table = self._read_neighbours()
         except OSError:
             return []
-        present = {e.address: e for e in table if e.mac_address and ":" not in e.address}
+        touched = (e for e in table if (e.address, e.mac_address) not in self._terminals)
+        present = {e.address: e for e in touched if e.mac_address and ":" not in e.address}
         neighbours = [a for a in present if link.is_neighbour((a, 0)) and not self._is_excluded(a)]
         wanted = self._wanted().addresses
         return sorted(neighbours, key=lambda each: each not in wanted)[:HOSTS_MAX]

@@ -27,7 +27,7 @@ from collectors.network.mdns.wire import (
     question_packets,
     type_question,
 )
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 RESOLVE_PER_TURN = 400
 KNOWN_ANSWERS_MAX = 500

@@ -9,7 +9,6 @@ import socket
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 # python-zeroconf documents these names and exports them, but does not list them in its __all__.
 from zeroconf import (  # type: ignore[attr-defined]
@@ -21,22 +20,25 @@ from zeroconf import (  # type: ignore[attr-defined]
     DNSText,
 )
 
-from collectors.shared.dns import write_name, write_question
+from collectors.shared.dns import (
+    CLASS_IN,
+    HEADER,
+    RESPONSE,
+    TRUNCATED,
+    TYPES,
+    RecordType,
+    write_name,
+    write_question,
+)
 
 PACKET_MAX_BYTES = 1400
 """The most bytes of a question packet, well below an Ethernet frame (RFC 6762, section 17)."""
 
 MESSAGE_MAX_BYTES = 9000
 
-_HEADER = struct.Struct("!6H")
 _RECORD = struct.Struct("!HHIH")
 _FIRST_QUESTION = b"\xc0\x0c"  # a compression pointer to the name that follows the header
-_TYPES = {"PTR": 12, "SRV": 33, "TXT": 16, "A": 1, "AAAA": 28}
-_CLASS_IN = 1
-_RESPONSE, _TRUNCATED = 0x8000, 0x0200  # flags of the header
 _KNOWN_TTL_S = 4500
-
-RecordType = Literal["PTR", "SRV", "TXT", "A", "AAAA"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,12 @@ def question_packets(questions: Iterable[Question]) -> tuple[bytes, ...]:
     5353 of this machine, and the kernel would deliver a unicast answer to only one of them.
     """
     bodies: list[list[bytes]] = [[]]
-    for written in filter(None, map(_write_question, questions)):
-        size = _HEADER.size + sum(map(len, bodies[-1])) + len(written)
+    for written in filter(None, (write_question(each.labels, each.type) for each in questions)):
+        size = HEADER.size + sum(map(len, bodies[-1])) + len(written)
         if bodies[-1] and size > PACKET_MAX_BYTES:
             bodies.append([])
         bodies[-1].append(written)
-    packed = (_HEADER.pack(0, 0, len(body), 0, 0, 0) + b"".join(body) for body in bodies if body)
+    packed = (HEADER.pack(0, 0, len(body), 0, 0, 0) + b"".join(body) for body in bodies if body)
     return tuple(packed)
 
 
@@ -104,7 +106,7 @@ def known_answer_packets(
     Instances that do not fit go into further packets. All packets but the last are marked as
     truncated (RFC 6762, sections 7.1 and 7.2).
     """
-    name, written = write_name(question.labels), _write_question(question)
+    name, written = write_name(question.labels), write_question(question.labels, question.type)
     if name is None or written is None:
         return ()
     bodies: list[tuple[int, bytes]] = []
@@ -113,22 +115,22 @@ def known_answer_packets(
         target = write_name(labels)
         if target is None:
             continue
-        if _HEADER.size + len(body) + len(name) + _RECORD.size + len(target) > PACKET_MAX_BYTES:
+        if HEADER.size + len(body) + len(name) + _RECORD.size + len(target) > PACKET_MAX_BYTES:
             bodies.append((count, body))
             owner, body, count = name, b"", 0
-        fixed = _RECORD.pack(_TYPES["PTR"], _CLASS_IN, _KNOWN_TTL_S, len(target))
+        fixed = _RECORD.pack(TYPES["PTR"], CLASS_IN, _KNOWN_TTL_S, len(target))
         body, count = body + owner + fixed + target, count + 1
     bodies.append((count, body))
     last = len(bodies) - 1
     return tuple(
-        _HEADER.pack(0, _TRUNCATED if index < last else 0, int(index == 0), answers, 0, 0) + body
+        HEADER.pack(0, TRUNCATED if index < last else 0, int(index == 0), answers, 0, 0) + body
         for index, (answers, body) in enumerate(bodies)
     )
 
 
 def is_question(data: bytes) -> bool:
     """Return whether a packet is a question, and not a response. Never raises."""
-    return len(data) >= _HEADER.size and not _HEADER.unpack_from(data)[1] & _RESPONSE
+    return len(data) >= HEADER.size and not HEADER.unpack_from(data)[1] & RESPONSE
 
 
 def parse_response(data: bytes) -> tuple[Record, ...]:
@@ -159,7 +161,3 @@ def _read_record(answer: DNSRecord) -> Record | None:
         if family is not None:
             return AddressRecord(name, socket.inet_ntop(family, answer.address))
     return None
-
-
-def _write_question(question: Question) -> bytes | None:
-    return write_question(question.labels, _TYPES[question.type])

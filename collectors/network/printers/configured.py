@@ -1,10 +1,9 @@
 """Reads the printers in the agent's configuration."""
 
 from collectors.contract import ConfiguredPrinter
-from collectors.network.matching.identity import normal_mac
 from collectors.network.observations import KnownPrinter
 from collectors.network.printers.userinfo import without_userinfo
-from collectors.shared.addresses import split_host_port
+from collectors.shared.addresses import normal_mac, split_host_port
 from collectors.shared.text import clean_text
 
 

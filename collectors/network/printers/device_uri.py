@@ -10,9 +10,9 @@ from typing import Literal
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from collectors.contract import TEXT_MAX, Transport
-from collectors.network.matching.identity import normal_mac, normal_uuid
+from collectors.network.matching.identity import normal_uuid
 from collectors.network.printers.userinfo import without_userinfo
-from collectors.shared.addresses import is_loopback
+from collectors.shared.addresses import is_loopback, normal_mac
 from collectors.shared.text import clean_text
 
 IPP_OVER_USB_PORT = 60000

@@ -20,7 +20,7 @@ IN_FLIGHT_MAX = 8
 WAIT_S = 0.35
 WAIT_MIN_S = 0.15
 _MUTE_WAIT_S = 0.25
-_ANSWER_FACTOR, _ANSWER_SLACK_S = 2.0, 0.1
+_ANSWER_FACTOR = 1.5
 TRIES = 2
 _SILENT_PORTS = 3
 _UNREACHABLE_PORTS = 3
@@ -40,7 +40,6 @@ class _Probe:
     port: int
     tries: int
     sockets: int
-    started: float
     tried: float
     due: float
 
@@ -99,6 +98,20 @@ class HostProbes:
         return not (self._ordinary or self._printing or self._flying)
 
     @property
+    def has_only_pauses_left(self) -> bool:
+        """Whether the host answers and only further tries at its print ports are left.
+
+        There is a pause before each of them, in which its other ports can be tried again. The
+        result is False while an IPP query waits until the other print ports are done.
+        """
+        if self._ordinary or not self.has_answered:
+            return False
+        if self._is_ipp_held_back or IPP_PORT in self.open:
+            return False
+        tried = all(map(self._tries.get, self._printing))
+        return tried and all(port in PRINT_PORTS for port in self._flying)
+
+    @property
     def is_done_with_print_ports(self) -> bool:
         """Whether no print port is being tried or waits for a try."""
         return not (self._printing or self._is_print_port_in_flight())
@@ -148,11 +161,19 @@ class HostProbes:
             self._abandon_if_no_host()
             return True
         (self.open if outcome == "open" else self.refused).append(port)
-        took_s = now - probe.started
-        self._slowest_answer_s = max(took_s, self._slowest_answer_s or 0.0)
+        if probe.sockets == 1:  # with two sockets, it is not known which of them was answered
+            self._slowest_answer_s = max(now - probe.tried, self._slowest_answer_s or 0.0)
         for other in self._flying.values():  # the wait depends on how fast this host answers
             other.due = min(other.due, other.tried + self._wait_s())
         return True
+
+    def abandon(self) -> tuple[int, ...]:
+        """Give up all ports. Returns the ports whose sockets the caller must close."""
+        ports = tuple(self._flying)
+        for known in (self._ordinary, self._printing, self.open, self.refused, self.silent):
+            known.clear()
+        self._flying.clear()
+        return ports
 
     def retry_soon(self, settles_in_s: float | None) -> bool:
         """Try the silent ports again if the host answers on others and only few ports are silent.
@@ -162,7 +183,8 @@ class HostProbes:
         Print ports only get the last try, because they need a second between two tries.
         """
         again = [port for port in self.silent if port not in PRINT_PORTS]
-        worth = self.has_answered and again and len(self.silent) <= _RETRIED_PORTS_MAX
+        silent = len(self.silent) + len(self._printing) + len(self._flying)
+        worth = self.has_answered and again and silent <= _RETRIED_PORTS_MAX
         has_time = settles_in_s is None or settles_in_s >= 2 * self._retry_s()
         return self._rounds == 1 and bool(worth) and has_time and self._retry(again)
 
@@ -213,14 +235,16 @@ class HostProbes:
             return _MUTE_WAIT_S
         if self._slowest_answer_s is None:
             return WAIT_S
-        wait_s = self._slowest_answer_s * _ANSWER_FACTOR + _ANSWER_SLACK_S
-        return min(WAIT_S, max(WAIT_MIN_S, wait_s))
+        return min(WAIT_S, max(WAIT_MIN_S, self._slowest_answer_s * _ANSWER_FACTOR))
 
     def _next_printing(self) -> Sequence[int]:
         """Return the print ports that may be tried next."""
         others = [port for port in self._printing if port != IPP_PORT]
-        waits = self._ipp_last and IPP_PORT not in self._tries
-        return others if waits and others else self._printing
+        return others if self._is_ipp_held_back and others else self._printing
+
+    @property
+    def _is_ipp_held_back(self) -> bool:
+        return self._ipp_last and IPP_PORT not in self._tries
 
     def _is_print_port_in_flight(self) -> bool:
         return any(port in PRINT_PORTS for port in self._flying)
@@ -233,7 +257,7 @@ class HostProbes:
         tries = self._tries.get(port, 0) + 1
         self._tries[port] = tries
         self._next_print_s[port] = now + PRINT_GAP_S
-        self._flying[port] = _Probe(port, tries, 1, now, now, now + self._wait_s())
+        self._flying[port] = _Probe(port, tries, 1, now, now + self._wait_s())
         return Step(port, "connect")
 
     def _time_out(self, probe: _Probe, now: float) -> Step:
@@ -264,24 +288,26 @@ class HostProbes:
         return Step(probe.port, "drop")
 
     def give_up_second_tries_at_print_ports(self, latest_s: float) -> bool:
-        """Give up second tries at print ports if nothing else is left to do at this host.
+        """Give up further tries at print ports for which the scan should not last longer.
 
-        A second try starts a second after the first. The scan should not last longer only for
-        second tries. But if the host answers on other ports, a packet was probably lost: then the
-        tries that can start by ``latest_s`` are kept. Returns whether any try was given up.
+        If the host has not answered and nothing else is left to do, all further tries are given up.
+        If the host answers, a packet was probably lost: then second tries that can start by
+        ``latest_s`` are kept. Returns whether any try was given up.
         """
-        if self._flying or self._ordinary or not all(map(self._tries.get, self._next_printing())):
+        if not all(map(self._tries.get, self._next_printing())):
             return False
-        latest_s = latest_s if self.has_answered else -math.inf
-        return self._give_up_second_tries(latest_s)
+        if self.has_answered:
+            return self._give_up_second_tries(latest_s)
+        return not (self._flying or self._ordinary) and self._give_up_second_tries()
 
     def _give_up_second_tries(self, latest_s: float = -math.inf) -> bool:
-        """Give up the print ports whose next try would start after ``latest_s``, except ports that
-        were never tried. Returns whether there were any."""
+        """Give up the print ports that were tried twice, or whose second try would start after
+        ``latest_s``. Returns whether there were any."""
         tried = [
             port
             for port in self._printing
-            if self._tries.get(port) and self._next_print_s[port] > latest_s
+            if self._tries.get(port, 0) >= TRIES
+            or (self._tries.get(port) and self._next_print_s[port] > latest_s)
         ]
         for port in tried:
             self._printing.remove(port)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from collectors.network.host.local_network import LocalInterface
 from collectors.network.observations import KnownPrinter, SnmpTarget
 from collectors.network.scan.scan import ScannedHost
 from collectors.network.scan.targets import (
@@ -25,6 +24,7 @@ from collectors.shared.addresses import (
     is_private,
     parse_networks,
 )
+from collectors.shared.host.local_network import LocalInterface
 
 USUAL_PORTS = PRINT_PORTS[:3]
 PRINTERS_MAX = 64

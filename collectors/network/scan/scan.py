@@ -7,14 +7,15 @@ from typing import Literal
 
 from collectors.contract import Run, SourceState
 from collectors.network.discoveries import Discoveries
-from collectors.network.scan.arp_window import ROOM_UNKNOWN, TableRoom
 from collectors.network.scan.host_probes import TRIES
-from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, SocketNetwork
 from collectors.network.scan.sweep import Sweep, SweepResult, SweptHost
 from collectors.network.scan.targets import Target
-from collectors.shared.rtnetlink import LinkNeighbour
-from collectors.shared.rtnetlink_socket import read_neighbour_table_size, read_neighbours
+from collectors.network.scan.untouched import resolved
+from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
+from collectors.shared.arp.table_room import read_table_room
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.watched_devices import NOTHING_UNTOUCHED, Untouched
 
 _SPARE_FILES = 64
 
@@ -62,13 +63,15 @@ class ScannedHost:
 class ScanFindings:
     """The result of a scan.
 
-    ``unanswered`` are the addresses on this machine's links that did not answer ARP.
+    ``unanswered`` are the addresses on this machine's links that did not answer ARP. ``proxies``
+    are the MACs of proxy ARP.
     """
 
     hosts: tuple[ScannedHost, ...] = ()
     state: SourceState = field(default_factory=lambda: SourceState("succeeded"))
     limitations: tuple[str, ...] = ()
     unanswered: tuple[Target, ...] = ()
+    proxies: frozenset[str] = frozenset()
 
 
 def scan(
@@ -79,23 +82,27 @@ def scan(
     run: Run,
     discoveries: Discoveries,
     tries: int = TRIES,
+    untouched: Untouched = NOTHING_UNTOUCHED,
 ) -> ScanFindings:
     """Scan all targets, at most until ``deadline_s`` (monotonic) or until the run is cancelled.
 
     ``ports`` are tried at each target that has no ports of its own. With ``tries`` of 1, no port is
-    tried again. Raises OSError if no socket can be opened.
+    tried again. No connection is made to a host in ``untouched``. Raises OSError if no socket can
+    be opened.
     """
     network, targets, limitation = _open_network(targets)
     with closing(network):
+        known = resolved(targets, untouched, deadline_s, run)
         run.on_cancel(network.wake)
         sweep = Sweep(
             network,
-            targets,
+            known.allowed,
             ports,
             discoveries=discoveries,
             sockets_max=_sockets_max(),
             tries=tries,
-            room=_table_room(),
+            room=read_table_room(),
+            untouched=untouched,
         )
         result = sweep.run(
             deadline_s=deadline_s,
@@ -103,7 +110,12 @@ def scan(
             report=lambda done, all_: run.progress("scan", done, all_),
         )
     findings = findings_of(result, len(targets))
-    return replace(findings, limitations=(*limitation, *findings.limitations))
+    findings = with_neighbour_table(findings, targets, known.answers)
+    return replace(
+        findings,
+        limitations=(*limitation, *findings.limitations),
+        unanswered=(*findings.unanswered, *known.silent),
+    )
 
 
 def merge(first: ScanFindings, second: ScanFindings, tried: Sequence[Target] = ()) -> ScanFindings:
@@ -172,6 +184,7 @@ def findings_of(result: SweepResult, targets: int) -> ScanFindings:
         state=state,
         limitations=tuple(limitations),
         unanswered=result.unanswered,
+        proxies=frozenset(result.proxies),
     )
 
 
@@ -231,19 +244,6 @@ def _join(first: ScannedHost, second: ScannedHost) -> ScannedHost:
         refused_ports=tuple(sorted(refused)),
         silent_ports=tuple(sorted(silent)),
     )
-
-
-def _table_room() -> TableRoom:
-    """Return the room in the neighbour table, which only Linux limits."""
-    try:
-        size, table = read_neighbour_table_size(), read_neighbours()
-    except OSError:
-        return ROOM_UNKNOWN
-    if size is None:
-        return ROOM_UNKNOWN
-    # The kernel removes failed and stale entries when it needs room for new ones.
-    spare = sum(entry.state in ("failed", "stale") for entry in table)
-    return TableRoom.in_table(size.entries_max, max(0, size.entries - spare))
 
 
 def _sockets_max() -> int:

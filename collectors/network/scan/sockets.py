@@ -1,9 +1,8 @@
 """The sockets of the scan: UDP sockets for address resolution, and TCP connections.
 
-An empty UDP datagram to an address makes the kernel resolve its MAC. A TCP connection tests whether
-a port is open. The scan never sends payload. It ends a connection with RST (SO_LINGER 0), so that a
-device that accepts one connection at a time accepts the next one at once. One thread waits for all
-sockets with one selector (epoll on Linux).
+A TCP connection tests whether a port is open. The scan never sends payload. It ends a connection
+with RST (SO_LINGER 0), so that a device that accepts one connection at a time accepts the next one
+at once. One thread waits for all sockets with one selector (epoll on Linux).
 """
 
 import contextlib
@@ -20,13 +19,12 @@ from functools import cache
 from typing import Protocol
 
 from collectors.network.scan.host_probes import ConnectOutcome
-from collectors.shared.rtnetlink import LinkNeighbour
-from collectors.shared.rtnetlink_socket import NeighbourEvents, read_neighbours
+from collectors.shared.arp.priming import PrimingSockets
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink_socket import NeighbourEvents, read_neighbours
 
-DISCARD_PORT = 9
 SOCKETS_MAX = 480
 """The most connections at once. On Windows, select() accepts at most 512 sockets."""
-_PRIMING_SOCKETS = 8
 _LINGER_NONE = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
 _UNSPECIFIED = struct.pack("=H14x", socket.AF_UNSPEC)  # struct sockaddr
 _TCP_INFO_BYTES = 104
@@ -36,7 +34,6 @@ _TCPI_RTT = struct.Struct("=68xI")  # linux/tcp.h: tcpi_rtt in microseconds
 # WSAEWOULDBLOCK.
 _REFUSED = {errno.ECONNREFUSED, errno.ECONNRESET, 10061}
 _PENDING = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EALREADY, 10035}
-_NO_RESOURCE = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ class SocketNetwork:
         self._events = NeighbourEvents() if watch_neighbours else None
         self._selector = selectors.DefaultSelector()
         self._sockets: dict[tuple[str, int], list[socket.socket]] = {}
-        self._priming = [_datagram_socket() for _ in range(_PRIMING_SOCKETS)]
+        self._priming = PrimingSockets()
         self._opened: dict[tuple[str, int], socket.socket] = {}
         self._ended: list[ConnectResult] = []
         self._waker, self._waked = socket.socketpair()
@@ -114,17 +111,7 @@ class SocketNetwork:
         return read_neighbours() if self._events is not None else ()
 
     def prime(self, address: str) -> bool:
-        for _ in range(_PRIMING_SOCKETS):
-            self._priming.append(self._priming.pop(0))
-            try:
-                self._priming[0].sendto(b"", (address, DISCARD_PORT))
-            except OSError as error:
-                # A socket queues some hundreds of datagrams whose addresses are being resolved.
-                # If its queue is full, the next socket is used.
-                if error.errno in _NO_RESOURCE:
-                    continue
-            return True
-        return False
+        return self._priming.prime(address)
 
     def connect(self, address: str, port: int) -> bool:
         try:
@@ -175,7 +162,7 @@ class SocketNetwork:
     def close(self) -> None:
         for address, port in (*self._sockets, *self._opened):
             self.drop(address, port)
-        for held in (*self._priming, self._waker, self._waked):
+        for held in (self._priming, self._waker, self._waked):
             held.close()
         if self._events is not None:
             self._events.close()
@@ -237,9 +224,3 @@ def _stream_socket(address: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     # asyncio sets TCP_NODELAY only on sockets that were created with the protocol IPPROTO_TCP.
     return socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-
-
-def _datagram_socket() -> socket.socket:
-    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    opened.setblocking(False)
-    return opened

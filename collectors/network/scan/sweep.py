@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from collectors.network.discoveries import Discoveries
-from collectors.network.scan.arp_window import ROOM_UNKNOWN, ArpWindow, TableRoom
+from collectors.network.scan.arp_window import ArpWindow
 from collectors.network.scan.host_probes import IN_FLIGHT_MAX, TRIES, HostProbes, Step
-from collectors.network.scan.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
-from collectors.network.scan.proxy_arp import MacCensus, is_multicast_mac
 from collectors.network.scan.sockets import SOCKETS_MAX, ConnectResult, ScanNetwork
 from collectors.network.scan.targets import Target
 from collectors.shared.addresses import IPP_PORT, PRINT_PORTS
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.arp.pace import CONNECTIONS_PER_S, DATAGRAMS_PER_S, Pace
+from collectors.shared.arp.proxy_arp import MacCensus, is_multicast_mac
+from collectors.shared.arp.table_room import ROOM_UNKNOWN, TableRoom
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.watched_devices import NOTHING_UNTOUCHED, Untouched
 
 PRINT_PORTS_WAIT_S = 0.3
 """How long after the end of address resolution a second try at a print port may still start. If an
@@ -64,7 +66,7 @@ class Sweep:
     Hosts and open ports are added to ``discoveries`` as they are found. Print ports are added when
     all ports of their host are done. If IPP queries are sent at once
     (`Discoveries.asks_ipp_at_once`), the IPP port is the last print port that is tried, and is
-    added together with its connection.
+    added together with its connection. A host in ``untouched`` is only resolved.
     """
 
     def __init__(
@@ -77,12 +79,14 @@ class Sweep:
         sockets_max: int = SOCKETS_MAX,
         tries: int = TRIES,
         room: TableRoom = ROOM_UNKNOWN,
+        untouched: Untouched = NOTHING_UNTOUCHED,
     ) -> None:
         self._network = network
         self._discoveries = discoveries
         self._ports = tuple(ports)
         self._sockets_max = sockets_max
         self._tries = tries
+        self._untouched = untouched
         self._window = ArpWindow([target for target in targets if target.way == "arp"], room)
         self._has_window = any(target.way == "arp" for target in targets)
         self._direct = deque(target for target in targets if target.way != "arp")
@@ -90,8 +94,8 @@ class Sweep:
         self._total = len(targets)
         self._hosts: dict[str, SweptHost] = {}
         self._active: deque[SweptHost] = deque()
-        self._awaiting_last_try: list[tuple[float, SweptHost]] = []
-        """Hosts whose silent ports get a last try, with the time of that try."""
+        self._awaiting_last_try: dict[str, float] = {}
+        """Addresses of hosts whose silent ports get a last try, with the time of that try."""
         self._census = MacCensus()
         self._datagram_pace = Pace(DATAGRAMS_PER_S)
         self._connection_pace = Pace(CONNECTIONS_PER_S)
@@ -120,9 +124,8 @@ class Sweep:
                 break
             self._ask(now)
             self._start_last_retries(now)
-            self._give_up_late_retries(now)
-            self._connect(now)
             self._time_out(now)
+            self._connect(now)
             if now - reported_s >= _TICK_S:
                 report(self._settled_count(now), self._total)
                 reported_s = now
@@ -143,6 +146,8 @@ class Sweep:
 
     def _pause_s(self, now: float) -> float:
         """Return how many seconds to wait for the network until the sweep must act again."""
+        if self._is_done(now):
+            return 0.0
         timestamps = [now + _TICK_S]
         settles_at = self._window.settles_at()
         if settles_at is None and self._window.next_to_ask(1):
@@ -188,13 +193,30 @@ class Sweep:
                 self._take_step(host, step)
 
     def _time_out(self, now: float) -> None:
+        """End the tries that were not answered in time, and finish the hosts that are done."""
+        latest_s = self._latest_retry_s(now)
         for host in tuple(self._active):
-            due = host.probes.next_due
-            if due is not None and due <= now:
-                for step in host.probes.timeouts(now):
+            probes = host.probes
+            if (due := probes.next_due) is not None and due <= now:
+                for step in probes.timeouts(now):
                     self._take_step(host, step)
-            if host.probes.is_done:
-                self._finish(host, now)
+            if latest_s is not None:
+                probes.give_up_second_tries_at_print_ports(latest_s)
+            if probes.is_done or probes.has_only_pauses_left:
+                self._plan_retries(host, now)
+            if probes.is_done:
+                self._finish(host)
+
+    def _latest_retry_s(self, now: float) -> float | None:
+        """Return until when further tries at print ports may start, or None if not limited yet.
+
+        After that time no more tries may start: the result is -inf.
+        """
+        if not self._has_window or not self._window.is_settled(now):
+            return None
+        self._settled_s = min(now, self._settled_s)
+        latest_s = self._settled_s + PRINT_PORTS_WAIT_S
+        return latest_s if now <= latest_s else -math.inf
 
     def _take_step(self, host: SweptHost, step: Step) -> None:
         address = host.target.address
@@ -206,32 +228,28 @@ class Sweep:
             # If no socket is available, this try counts as unanswered and the port is tried again.
             self._network.connect(address, step.port)
 
-    def _finish(self, host: SweptHost, now: float) -> None:
+    def _plan_retries(self, host: SweptHost, now: float) -> None:
+        if host.target.address in self._awaiting_last_try:
+            return
         settles_at = self._window.settles_at()
         settles_in_s = None if settles_at is None else settles_at - now
         if host.probes.retry_soon(settles_in_s):
             return
+        if (pause_s := host.probes.last_retry_in_s(settles_in_s)) is not None:
+            self._awaiting_last_try[host.target.address] = now + pause_s
+
+    def _finish(self, host: SweptHost) -> None:
         self._active.remove(host)
         for port, contacted_s in host.printing.items():
             self._discoveries.add_port(host.target.address, port, contacted_s)
-        if (pause_s := host.probes.last_retry_in_s(settles_in_s)) is not None:
-            self._awaiting_last_try.append((now + pause_s, host))
-
-    def _give_up_late_retries(self, now: float) -> None:
-        """Give up second tries at print ports that would start long after address resolution."""
-        if not self._has_window or not self._window.is_settled(now):
-            return
-        self._settled_s = min(now, self._settled_s)
-        for host in tuple(self._active):
-            latest_s = self._settled_s + PRINT_PORTS_WAIT_S
-            if host.probes.give_up_second_tries_at_print_ports(latest_s) and host.probes.is_done:
-                self._finish(host, now)
 
     def _start_last_retries(self, now: float) -> None:
-        for due in [each for each in self._awaiting_last_try if each[0] <= now]:
-            self._awaiting_last_try.remove(due)
-            due[1].probes.start_last_retry()
-            self._active.append(due[1])
+        for address in [a for a, due_s in self._awaiting_last_try.items() if due_s <= now]:
+            del self._awaiting_last_try[address]
+            host = self._hosts[address]
+            host.probes.start_last_retry()
+            if host not in self._active:
+                self._active.append(host)
 
     # ------------------------------------------------------------------ receiving
 
@@ -251,12 +269,24 @@ class Sweep:
             return
         host.mac_address = mac_address
         host.confirmed = host.confirmed or is_answer
+        if (address, mac_address) in self._untouched:
+            self._leave_alone(host)
+            return
         if not self._census.add(mac_address, address):
             self._discoveries.add_host(address)
         else:
             for other in self._census.addresses(mac_address):
                 if other in self._hosts:
                     self._hosts[other].probes.abandon_when_silent = True
+
+    def _leave_alone(self, host: SweptHost) -> None:
+        """Give up all ports of a payment terminal.
+
+        Ports are open only if the terminal has taken over the address of another host just now.
+        """
+        for port in host.probes.abandon():
+            self._network.drop(host.target.address, port)
+        host.printing.clear()
 
     def _begin(self, target: Target) -> SweptHost:
         ports = self._ports if target.ports is None else target.ports

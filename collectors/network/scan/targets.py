@@ -14,8 +14,8 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import chain, islice
 from typing import Literal
 
-from collectors.network.host.local_network import LocalInterface
 from collectors.shared.addresses import OWN_RANGES, SCANNABLE_RANGES, network_of
+from collectors.shared.host.local_network import LocalInterface
 
 _BLOCK_PREFIX, _BLOCK_ADDRESSES = 24, 256
 _POINT_TO_POINT_PREFIX = 31  # RFC 3021: both addresses are hosts

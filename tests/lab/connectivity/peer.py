@@ -12,11 +12,12 @@ import socket
 import sys
 import threading
 
-from collectors.shared.dns import CLASS_IN, NO_SUCH_NAME, TYPE_A, write_question
+from collectors.shared.dns import CLASS_IN, TYPES, write_question
 
-_ANSWER = b"\xc0\x0c" + TYPE_A.to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big")
+_ANSWER = b"\xc0\x0c" + TYPES["A"].to_bytes(2, "big") + CLASS_IN.to_bytes(2, "big")
 _TTL = (60).to_bytes(4, "big")
 _HEADER_BYTES = 12
+_NO_SUCH_NAME = 3
 _STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: open\n\n"
 
 
@@ -38,7 +39,7 @@ def stream(port: int) -> None:
 
 
 def resolve(name: str, address: str, upstream: str | None) -> None:
-    known = write_question(name.split("."), TYPE_A) or b""
+    known = write_question(name.split("."), "A") or b""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind(("", 53))
         print("ready", flush=True)
@@ -48,7 +49,7 @@ def resolve(name: str, address: str, upstream: str | None) -> None:
                 record = _ANSWER + _TTL + (4).to_bytes(2, "big") + socket.inet_aton(address)
                 opened.sendto(_head(query, answers=1) + record, sender)
             elif upstream is None:
-                opened.sendto(_head(query, code=NO_SUCH_NAME), sender)
+                opened.sendto(_head(query, code=_NO_SUCH_NAME), sender)
             else:
                 threading.Thread(target=_forward, args=(opened, query, sender, upstream)).start()
 

@@ -1,9 +1,10 @@
 """Runs collectors inside the simulated LAN and stores their results for a test outside of it.
 
-    python -m tests.lab.tap.collect JOB.json RESULT.json [RUNS [CANCEL_STEP]]
+    python -m tests.lab.tap.collect JOBS.json RESULT.json [CANCEL_STEP]
 
-``RUNS`` collectors run at the same time. With ``CANCEL_STEP`` each is cancelled at the first
-progress event of that step.
+One collector for each job runs, all at the same time. With ``CANCEL_STEP`` each is cancelled at the
+first progress event of that step. Before that, the neighbour table gets the older entries of the
+file.
 """
 
 import json
@@ -11,10 +12,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from controlplane.demo.lan.tap import DEVICE
 from tests.bench.contestants import peak_rss_kib
 from tests.lab.namespaces import namespace_prefix
 from tests.lab.tap.counters import LanCounters, counters_from_json, counters_to_json
@@ -47,25 +51,33 @@ def collect_in_lan(
     directory: Path,
     *,
     runs: int = 1,
+    others: Sequence[dict[str, Any]] = (),
     cancel_at: str = "",
+    stale: Mapping[str, str] = MappingProxyType({}),
+    module: str = "collectors",
     prefix: tuple[str, ...] | None = None,
 ) -> LabResult:
-    """Simulate ``plan`` in a new namespace, and run collectors in it."""
+    """Simulate ``plan`` in a new namespace, and run collectors in it at the same time.
+
+    ``job`` runs ``runs`` times, and each of ``others`` once. ``stale`` are older entries of the
+    neighbour table: MACs by address. ``module`` is the collectors' main module.
+    """
     paths = [directory / name for name in ("plan.json", "job.json", "result.json")]
     save_plan(replace(plan, excluded=tuple(job.get("exclude", ()))), paths[0])
-    paths[1].write_text(json.dumps(job), "utf-8")
+    order = {"jobs": [*[job] * runs, *others], "stale": dict(stale), "module": module}
+    paths[1].write_text(json.dumps(order), "utf-8")
     inside = [sys.executable, "-m", "tests.lab.tap.collect", str(paths[1]), str(paths[2])]
     lan = [sys.executable, "-m", "tests.lab.tap.lan", str(paths[0])]
-    command = [*(prefix or namespace_prefix()), *lan, *inside, str(runs), cancel_at]
+    command = [*(prefix or namespace_prefix()), *lan, *inside, cancel_at]
     subprocess.run(command, check=True, cwd=ROOT, timeout=TIME_LIMIT_S)
     raw = json.loads(paths[2].read_text("utf-8"))
     return LabResult([ChildRun(**run) for run in raw["runs"]], counters_from_json(raw["counters"]))
 
 
-def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
+def run_child(job: str, module: str, cancel_at: str, kept: ChildRun) -> None:
     """Run one collector to its end, as the agent does."""
     began = time.monotonic()
-    command = [sys.executable, "-m", "collectors", "network"]
+    command = [sys.executable, "-m", module, json.loads(job).get("kind", "network")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -84,11 +96,18 @@ def run_child(job: str, cancel_at: str, kept: ChildRun) -> None:
 
 
 def main() -> int:
-    job_path, result_path, count, cancel_at = sys.argv[1:5]
-    # The job must be one line, because the collector reads further lines as commands.
-    job = json.dumps(json.loads(Path(job_path).read_text("utf-8")))
-    runs = [ChildRun() for _ in range(int(count))]
-    threads = [threading.Thread(target=run_child, args=(job, cancel_at, run)) for run in runs]
+    job_path, result_path, cancel_at = sys.argv[1:4]
+    # A job must be one line, because the collector reads further lines as commands.
+    order = json.loads(Path(job_path).read_text("utf-8"))
+    jobs = [json.dumps(job) for job in order["jobs"]]
+    for address, mac in order["stale"].items():
+        entry = ["ip", "neigh", "replace", address, "lladdr", mac, "nud", "stale", "dev", DEVICE]
+        subprocess.run(entry, check=True)
+    runs = [ChildRun() for _ in jobs]
+    threads = [
+        threading.Thread(target=run_child, args=(job, order["module"], cancel_at, run))
+        for job, run in zip(jobs, runs, strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -43,6 +43,8 @@ class CountedLan(TapLan):
 
     def handle(self, raw: bytes, now: float) -> None:
         self.counters.frames += 1
+        self._harm.check_terminals(raw)
+        self.counters.terminal_datagrams = self._harm.datagrams
         super().handle(raw, now)
 
     def _handle_arp(self, request: frames.ArpRequest, now: float) -> None:

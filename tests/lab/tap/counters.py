@@ -18,6 +18,7 @@ class LanCounters:
 
     Args:
         wrong_mac_frames: The IPv4 frames that were not sent to the MAC of their host.
+        terminal_datagrams: The empty datagrams that payment terminals got.
         most_connections: The most connections that one host had at the same time.
         most_print_connections: The most connections to print ports that one host had at the same
             time.
@@ -30,6 +31,7 @@ class LanCounters:
     syns: int = 0
     udp_datagrams: int = 0
     wrong_mac_frames: int = 0
+    terminal_datagrams: int = 0
     most_connections: int = 0
     most_print_connections: int = 0
     shortest_print_pause_s: float = NEVER_S

@@ -114,7 +114,7 @@ def main() -> int:
         environment = {**os.environ, CONTROL_VARIABLE: path}
         liar = start_liar(Path(sys.argv[1]), plan.lies, tap_fd) if plan.lies else None
         try:
-            harm = Harm(plan.excluded)
+            harm = Harm(plan.excluded, plan.terminals)
             lan = CountedLan(plan, tap_fd, harm)
             with subprocess.Popen(sys.argv[2:], env=environment) as child:
                 # The LAN gets a higher priority than the collectors (tests/lab/conftest.py).

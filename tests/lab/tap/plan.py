@@ -36,6 +36,7 @@ class LabPlan(LanPlan):
         proxy_arp_mac: The MAC that answers ARP for each address in ``proxied`` that has no host.
         proxied: The network behind proxy ARP; "" means none.
         excluded: Addresses that must not receive any packet.
+        terminals: MACs of payment terminals, which must not receive any packet with content.
         filters_multicast: Whether all multicast is dropped, as some access points do.
         seed: The seed of the random numbers for the plan.
         lies: The number of packets that the last host sends after the first query (see liar.py).
@@ -45,6 +46,7 @@ class LabPlan(LanPlan):
     proxy_arp_mac: str = ""
     proxied: str = ""
     excluded: tuple[str, ...] = ()
+    terminals: tuple[str, ...] = ()
     filters_multicast: bool = False
     seed: int = 1
     lies: int = 0
@@ -151,7 +153,8 @@ def save_plan(plan: LabPlan, path: Path) -> None:
 def load_plan(path: Path) -> LabPlan:
     raw = json.loads(path.read_text("utf-8"))
     hosts = tuple(_load_host(host) for host in raw["hosts"])
-    return LabPlan(**{**raw, "hosts": hosts, "excluded": tuple(raw["excluded"])})
+    lists = {name: tuple(raw[name]) for name in ("excluded", "terminals")}
+    return LabPlan(**{**raw, "hosts": hosts, **lists})
 
 
 def _load_host(raw: dict[str, Any]) -> LanHost:

@@ -1,9 +1,9 @@
 """Boots a container with a real systemd and verifies the service's Debian package in it.
 
 A real PostgreSQL and a real agent also run in the container. Needs root, systemd-nspawn and the
-package in dist/service. As in `verify_systemd`, the container's root is an overlay over the root of
-this machine, and its only network is loopback. If this machine lacks PostgreSQL, its package is
-installed into the overlay, which needs the package index.
+package that `make test-service-deb` builds. As in `verify_systemd`, the container's root is an
+overlay over the root of this machine, and its only network is loopback. If this machine lacks
+PostgreSQL, its package is installed into the overlay, which needs the package index.
 
 Usage: python -m tests.packaging.service.verify_service [--all]
 """
@@ -76,7 +76,7 @@ def main() -> int:
         place = Path(directory)
         results = place / "results"
         results.mkdir()
-        copy_package(results, "dist/service/venue-control_*.deb")
+        copy_package(results, "venue-control_*.deb")
         if options.all:
             make_upgrade(results)
         with overlay_of_this_machine(place) as root:

@@ -149,7 +149,8 @@ class Wine:
             "WINEDEBUG": "-all",
             "WINEDLLOVERRIDES": "winemenubuilder.exe,mscoree,mshtml=",
             "LC_ALL": "C",
-            "PYTHONDONTWRITEBYTECODE": "1",
+            # Each of the many Windows programs of a run would compile its modules again.
+            "PYTHONPYCACHEPREFIX": windows(WORLD / "pycache"),
         }
 
     def path(self, windows_path: str) -> Path:

@@ -4,12 +4,15 @@ import functools
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing
 
 import httpcore2
 import pytest
+from starlette import routing
 
 from controlplane.cli import main
+from controlplane.operation import body_reader
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
 from tests.quick_databases import quick_databases
@@ -41,6 +44,32 @@ def _one_parser() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(main, "build_parser", functools.cache(main.build_parser))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_compilation_of_each_route() -> Iterator[None]:
+    """Compile the pattern of each path once. A service has 140 paths, and most tests start one."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(routing, "compile_path", functools.cache(routing.compile_path))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _forked_body_parsers() -> Iterator[None]:
+    """Fork the processes that parse large bodies. A spawned process would first import the service,
+    which takes most of a second. `test_body_reader.py` uses spawned processes.
+    """
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        if sys.platform == "linux":
+            monkeypatch.setattr(body_reader, "_start_process", _fork_body_parser)
+        yield
+
+
+def _fork_body_parser() -> ProcessPoolExecutor:
+    from tests.scenario.forked_process import context
+
+    begin = body_reader.prepare_child_process
+    return ProcessPoolExecutor(1, mp_context=context(), initializer=begin)
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import gzip
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -34,6 +36,7 @@ from agent.wire.device_operations import (
     EnrollRequest,
     HeartbeatRequest,
 )
+from collectors.shared import system_proxy
 from tests.contract import golden
 from tests.fakes.fake_clock import FakeClock
 from tests.fakes.scripted_server import ScriptedServer, head, running_server
@@ -394,6 +397,62 @@ def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, pr
     service = config("https://ops.example.com").service.model_copy(update={"proxy": proxy})
 
     with pytest.raises(ConfigError, match=r"service\.proxy must be a URL") as error:
+        ServiceClient(service, KEY, clock)
+
+    assert "secret" not in str(error.value)
+
+
+async def _queried_proxies(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock, *exceptions: str
+) -> tuple[list[str], list[str]]:
+    """Call the service with ``proxy = "system"``, where the system and the environment name two
+    proxies. Return the requests to the proxy of the system, and to the one of the environment.
+    """
+    async with running_server() as system, running_server() as environment:
+        for each in (system, environment):
+            each.answer(b"", 502)
+        monkeypatch.delenv("NO_PROXY")
+        monkeypatch.setenv("HTTPS_PROXY", environment.base_url)
+        monkeypatch.setattr(
+            system_proxy,
+            "system_proxies",
+            lambda host: {} if host in exceptions else {"https": system.base_url},
+        )
+        monkeypatch.setattr(system_proxy, "HAS_SETTINGS", True)
+        # A call without a proxy is refused by this machine.
+        resolve = partial(socket.getaddrinfo, "127.0.0.1")
+        monkeypatch.setattr(
+            socket, "getaddrinfo", lambda _, *rest, **named: resolve(*rest, **named)
+        )
+        service = config("https://ops.invalid:1").service.model_copy(update={"proxy": "system"})
+        client = ServiceClient(service, KEY, clock)
+        with pytest.raises(ServiceUnavailable):
+            await client.heartbeat(HEARTBEAT)
+        await client.close()
+        both = ([each.path for each in made.requests] for made in (system, environment))
+        return next(both), next(both)
+
+
+async def test_the_proxy_of_the_system_takes_precedence_over_the_environment(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
+    assert await _queried_proxies(monkeypatch, clock) == (["ops.invalid:1"], [])
+
+
+async def test_an_exception_in_the_settings_of_the_system_uses_no_proxy(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
+    assert await _queried_proxies(monkeypatch, clock, "ops.invalid") == ([], [])
+
+
+def test_an_unusable_proxy_of_the_system_is_named(
+    monkeypatch: pytest.MonkeyPatch, clock: FakeClock
+) -> None:
+    proxies = {"https": "socks4://user:secret@proxy.example"}
+    monkeypatch.setattr(system_proxy, "system_proxies", lambda _: proxies)
+    service = config("https://ops.example.com").service.model_copy(update={"proxy": "system"})
+
+    with pytest.raises(ConfigError, match="the proxy in the system's settings") as error:
         ServiceClient(service, KEY, clock)
 
     assert "secret" not in str(error.value)

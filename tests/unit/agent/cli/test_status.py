@@ -3,6 +3,7 @@ columns.
 """
 
 import json
+import re
 import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,9 @@ from agent.adapters.storage.device_record import DeviceRecord, DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
 from agent.cli.main import main
+from agent.wire.payloads.history import History
 from tests.unit.agent.cli.running_state import PROBLEM, running, status_of, write_config
+from tests.unit.agent.histories import NOW, SINCE, bad_venue, incident, last, store
 
 
 @pytest.fixture
@@ -37,6 +40,25 @@ def test_status_of_a_healthy_daemon_exits_with_0(
         assert words in output
     assert fits_80_columns(output)
     assert "\x1b" not in output, "colours must appear only on terminals"
+
+
+def test_status_shows_the_interruption_that_lasts_or_the_last_one(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(config.parent) as state:
+        store(state, bad_venue())
+        main(["status", "--config", str(config)])
+        assert "connection   last interruption 1 h ago, for 31 s: the network" in (
+            printed := capsys.readouterr().out
+        )
+        lasting = last(incident("provider-down", NOW, 0, "the gateway 192.168.1.1 answers"))
+        store(state, History(SINCE, (lasting,)))
+        main(["status", "--config", str(config)])
+        assert re.search(
+            r"connection   no connection since \d\d:\d\d: the gateway 192\.168\.1\.1 answers",
+            capsys.readouterr().out,
+        )
+    assert fits_80_columns(printed)
 
 
 def test_status_begins_with_the_name_of_the_machine(

@@ -147,3 +147,11 @@ def test_invalid_periods_exit_with_2(words: list[str], config: Path) -> None:
     with pytest.raises(SystemExit) as error:
         main(["timeline", *words, "--config", str(config)])
     assert error.value.code == 2
+
+
+@pytest.mark.parametrize(("is_running", "end"), [(True, ". .     "), (False, ".       ")])
+def test_the_present_hour_is_recorded_while_the_agent_runs(is_running: bool, end: str) -> None:
+    history = History(SINCE, hours=hours()[:-1])
+    lines = view(history, is_running=is_running).splitlines()
+    (sunday,) = (line for line in lines if line.startswith("Sun 22 Nov"))
+    assert sunday.endswith(end)

@@ -38,9 +38,10 @@ def test_commented_out_options_of_the_example_are_the_defaults(tmp_path: Path) -
     file = tmp_path / "config.toml"
     file.write_text(text)
     loaded = load(Config, file, {})
-    defaults = _without(LocalConfig(), "service", "printers")
-    assert _without(loaded.config, "service", "printers") == defaults
+    tables = ("service", "printers", "watched_devices")
+    assert _without(loaded.config, *tables) == _without(LocalConfig(), *tables)
     assert [p.id for p in loaded.config.printers] == ["kitchen"]
+    assert [d.kind for d in loaded.config.watched_devices] == ["payment-terminal"]
 
 
 def test_every_key_has_one_line_of_comment() -> None:

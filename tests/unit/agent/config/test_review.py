@@ -43,6 +43,35 @@ def test_all_problems_of_the_review_are_reported_at_once(file: Path) -> None:
     ]
 
 
+def test_problems_of_watched_devices_are_reported(file: Path) -> None:
+    bar = '[[watched_devices]]\nname = "Bar"\n'
+    text = SERVICE + bar + bar + 'address = "192.168.1.40"\n'
+    needs, duplicate = problems_in(file, text)
+    assert needs == (
+        ':4:3: watched_devices needs an address = "192.168.1.40" or a mac = "00:11:22:33:44:55"'
+    )
+    assert duplicate.startswith(":7:1: watched_devices.name is also the name of")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('kind = "terminal"', "(it is 'terminal'; did you mean 'payment-terminal'?)"),
+        ('kind = "pinpad"', "(it is 'pinpad'; did you mean 'payment-terminal'?)"),
+        ('kind = "KDS"', "(it is 'KDS'; did you mean 'kitchen-display'?)"),
+        ('address = "terminal.local"', "must be an IPv4 address such as 192.168.1.40"),
+        ('address = "192.168.1.40:8443"', "must be an IPv4 address such as 192.168.1.40"),
+        ('mac = "00:11:22"', "must be a MAC address such as 00:11:22:33:44:55"),
+        ('mac = "00:00:00:00:00:00"', "must be a MAC address such as 00:11:22:33:44:55"),
+    ],
+)
+def test_invalid_watched_devices_are_refused(file: Path, line: str, problem: str) -> None:
+    known = "" if line.startswith(("address", "mac")) else 'address = "192.168.1.40"\n'
+    text = f'{SERVICE}[[watched_devices]]\nname = "Bar"\n{known}{line}\n'
+    (actual,) = problems_in(file, text)
+    assert problem in actual
+
+
 def test_a_daemon_accepts_problems_that_only_the_review_reports(file: Path) -> None:
     file.write_text(SERVICE + printer(id="a b") + printer() + printer(), encoding="utf-8")
     assert len(load(Config, file, {}).config.printers) == 3
@@ -191,7 +220,9 @@ def test_unusual_but_valid_settings_are_accepted(file: Path, text: str) -> None:
 )
 def test_invalid_proxy_is_reported_without_its_content(file: Path, proxy: str) -> None:
     (line,) = problems_in(file, f'{SERVICE}proxy = "{proxy}"\n')
-    assert line == ":4:1: service.proxy must be a URL such as http://proxy.example:3128"
+    assert (
+        line == ':4:1: service.proxy must be a URL such as http://proxy.example:3128, or "system"'
+    )
 
 
 def test_a_problem_from_the_environment_names_the_variable(file: Path) -> None:

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.adapters.identity import KEY_NAME, Identity
-from agent.adapters.storage.database import Database
 from agent.adapters.storage.state import StateDirectory
 from agent.config.file import load
 from agent.config.model import Config
@@ -22,7 +21,9 @@ from agent.doctor.document import document_of
 from agent.errors import AgentError
 from agent.redaction.redactor import Redactor
 from agent.redaction.shapes import MASK
+from agent.wire.payloads.history import History
 from tests.fixtures import payloads
+from tests.unit.agent.histories import NOW, SINCE, incident, store
 
 API_KEY = "vk_live_9f8e7d6c5b4a"
 PROXY_PASSWORD = "pr0xy/pass wörd"
@@ -50,7 +51,8 @@ def planted(tmp_path: Path) -> Context:
     state.quarantine("refused-2.json", b"not even text \xff" + API_KEY.encode())
     Identity(state).quarantine_file()
     Identity(state).load_or_create()
-    Database(state).close()
+    refused = incident("service-refuses", NOW, 60, f"HTTP 401: the key {API_KEY} is unknown")
+    store(state, History(SINCE, (refused,)))
     with sqlite3.connect(state.path / "agent.db") as database:
         database.execute(
             "INSERT INTO outbox VALUES ('r-1', NULL, 'b', 'network', 'completed', 0, ?, ?)",
@@ -74,7 +76,10 @@ def _write(context: Context, path: Path) -> dict[str, str]:
 
 def test_a_bundle_contains_the_files_that_support_needs(planted: Context, tmp_path: Path) -> None:
     members = _write(planted, tmp_path / "bundle.zip")
-    assert {"doctor.json", "config.toml", "status.json", "history.json", "log.txt"} <= set(members)
+    names = "doctor.json config.toml status.json history.json timeline.json log.txt"
+    assert set(names.split()) <= set(members)
+    (refused,) = json.loads(members["timeline.json"])["incidents"]
+    assert refused["cause"] == "service-refuses"
     kinds = sorted(name.partition("/")[0] for name in members if "/" in name)
     assert kinds == ["outbox", "quarantine", "quarantine"]
     assert 'location_id = "x"' in members["config.toml"]

@@ -3,10 +3,15 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from agent.adapters.storage.state import StateDirectory
-from agent.adapters.storage.status_file import NAME
-from agent.doctor.checks.daemon import daemon
+from agent.adapters.storage.status_file import NAME, StatusFile
+from agent.doctor.checks.daemon import daemon, interruptions
 from agent.doctor.context import Context
+from agent.wire.payloads.history import History
+from tests.unit.agent.cli.running_state import running
+from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident, last, store
 
 
 def test_a_daemon_with_an_unreadable_status_is_not_another_agent(tmp_path: Path) -> None:
@@ -17,3 +22,28 @@ def test_a_daemon_with_an_unreadable_status_is_not_another_agent(tmp_path: Path)
         outcome = daemon(Context(state=state))
     assert outcome.status == "fail"
     assert outcome.facts["daemon_pid"] == os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("history", "status", "beginning"),
+    [
+        (None, "skipped", "nothing is recorded yet"),
+        (good_venue(), "ok", "no interruption since "),
+        (bad_venue(), "ok", "last interruption 1 h ago, for 31 s: the network cable or Wi-Fi had"),
+        (
+            History(SINCE, (last(incident("provider-down", NOW, 0)),)),
+            "warn",
+            "no connection since ",
+        ),
+    ],
+    ids=["no-record", "good", "bad", "interrupted"],
+)
+def test_doctor_reports_the_last_interruption(
+    tmp_path: Path, history: History | None, status: str, beginning: str
+) -> None:
+    with running(tmp_path) as state:
+        if history is not None:
+            store(state, history)
+        outcome = interruptions(Context(state=state, daemon=StatusFile(state).read()))
+    assert outcome.status == status
+    assert outcome.detail.startswith(beginning)

@@ -4,6 +4,8 @@ from agent.presentation.network_rows import (
     printer_rows,
     source_rows,
 )
+from agent.presentation.watched_devices import watched_rows
+from agent.wire.payloads.watched_devices import WatchedLine
 from tests.fixtures.payloads import (
     bare_report,
     empty_report,
@@ -29,6 +31,22 @@ def test_a_reason_is_never_cut() -> None:
     printer = payload.printers[0].model_copy(update={"reason": long})
     (row,) = printer_rows(payload.model_copy(update={"printers": (printer,)}))
     assert row.reason == long.strip()
+
+
+def test_watched_devices_have_rows_instead_of_limitations() -> None:
+    lines = [
+        WatchedLine("Bar", "payment terminal", "present", "192.168.1.40"),
+        WatchedLine("Deli\x1b[1m", "scale", "unknown", "192.168.1.41", reason="the time was up"),
+        WatchedLine("Hall", "device", "absent"),
+    ]
+    update = {"limitations": (*map(str, lines), "another limitation")}
+    payload = small_venue().model_copy(update=update)
+    assert limitation_lines(payload) == ("another limitation",)
+    assert [(row.name, row.state, row.detail) for row in watched_rows(payload)] == [
+        ("Hall", "absent", "no answer"),
+        ("Deli\ufffd[1m", "unknown", "at 192.168.1.41; the time was up"),
+        ("Bar", "present", "at 192.168.1.40"),
+    ]
 
 
 def test_each_limitation_is_listed_once() -> None:

@@ -4,7 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.doctor.check import Outcome
+from agent.doctor.checks import connection
+from agent.doctor.context import Context
 from agent.rules.route import route_of
+from tests.unit.agent.samples import config
 
 URL = "https://ops.example.com/base"
 
@@ -71,3 +75,34 @@ def test_an_ipv6_address_stands_in_brackets_before_its_port() -> None:
     route = route_of("https://[fd00::1]/base", "http://[fd00::2]:3128", {}, {})
     assert route.authority == "[fd00::1]:443"
     assert str(route.proxy) == "http://[fd00::2]:3128"
+
+
+def route_with_system_proxy(
+    monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], script: str | None = None
+) -> Outcome:
+    """Run the check for `service.proxy = "system"` on a system that has such settings."""
+    monkeypatch.setattr(connection, "HAS_SETTINGS", True)
+    monkeypatch.setattr(connection, "system_proxies", lambda _: proxies)
+    monkeypatch.setattr(connection, "script_address", lambda: script)
+    of_user = config("https://ops.example.com")
+    service = of_user.service.model_copy(update={"proxy": "system"})
+    context = Context(environment={"HTTPS_PROXY": "http://other:1"})
+    context.config = of_user.model_copy(update={"service": service})
+    return connection.route(context)
+
+
+def test_the_proxy_of_the_system_is_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = route_with_system_proxy(monkeypatch, {"https": "http://p:3128"}, "http://pac/x")
+    assert outcome.status == "ok"
+    assert outcome.detail == (
+        "to ops.example.com:443 through the proxy http://p:3128 (the operating system's settings)"
+    )
+
+
+def test_a_proxy_script_of_the_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = route_with_system_proxy(monkeypatch, {}, "http://pac.example/proxy.pac")
+    assert outcome.status == "warn"
+    assert outcome.detail == (
+        "directly to ops.example.com:443: no proxy is configured; the system's settings name the"
+        " script http://pac.example/proxy.pac, which the agent does not run"
+    )

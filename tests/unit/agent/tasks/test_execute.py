@@ -30,7 +30,17 @@ from agent.tasks.execute import IDLE, Executor
 from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
 from agent.wire.payloads.network import NetworkPayload
-from collectors.contract import Failure, Field, Job, LearnedPrinter, NetworkFacts, NetworkJob
+from collectors.contract import (
+    ApplicationFacts,
+    ApplicationJob,
+    Failure,
+    Field,
+    Job,
+    LearnedPrinter,
+    NetworkFacts,
+    NetworkJob,
+    WatchedDevice,
+)
 from tests.fakes.collectors.fake_collectors import FakeCollectors, good_facts, no_facts_error
 from tests.unit.agent.rules.reports.test_network import CONTEXT
 from tests.unit.agent.samples import BINDING, NOW, command, config
@@ -132,6 +142,22 @@ async def test_learned_printers_are_sent_with_the_next_job(workshop: ExecutorHar
     for result in results:
         assert result.payload is not None
         assert "00:1b:a9:0:0:1" not in result.payload.model_dump_json()
+
+
+async def test_macs_of_watched_devices_are_sent_with_the_next_snapshot(stranger: Harness) -> None:
+    watched = [{"name": "Bar", "kind": "payment-terminal", "address": "192.168.1.40"}]
+    workshop = workshop_in(stranger, config(watched_devices=watched))
+    seen_at = workshop.home.clock.now().isoformat()
+    bar = LearnedPrinter("device:Bar", "192.168.1.40", seen_at, mac_address="00:11:22:0:0:1")
+    facts = good_facts("application")
+    assert isinstance(facts, ApplicationFacts)
+    workshop.collectors.script.append(Collected(replace(facts, learned=(bar,))))
+    for _ in range(2):
+        await workshop.executor.collection().gather("application")
+
+    jobs = [job for job in workshop.collectors.jobs if isinstance(job, ApplicationJob)]
+    assert [job.learned for job in jobs] == [(), (bar,)]
+    assert [[each.name for each in job.devices] for job in jobs] == [["Bar"]] * 2
 
 
 async def test_unreadable_printer_memory_is_quarantined(workshop: ExecutorHarness) -> None:
@@ -661,6 +687,12 @@ def test_jobs_follow_the_configuration() -> None:
     settings = config(
         network={"ports": [80], "max_hosts": 7, "device_only": True, "subnets": ["10.0.0.0/24"]},
         printers=[{"id": "bar", "name": "Bar", "transport": "usb"}],
+        watched_devices=[
+            {"name": "Bar", "kind": "payment-terminal", "mac": "00-11-22-33-44-5A"},
+            {"name": "Hall", "address": "192.168.1.41"},
+            {"name": "Bar", "address": "192.168.1.42"},
+            {"name": "neither"},
+        ],
         application={"watch_processes": ["pos-till"]},
     )
 
@@ -670,8 +702,19 @@ def test_jobs_follow_the_configuration() -> None:
     assert network.subnets == ("10.0.0.0/24",)
     assert (network.printers[0].id, network.printers[0].transport) == ("bar", "usb")
     assert application.watch_processes == ("pos-till",)
+    assert application.device_only
+    assert network.devices == application.devices
+    assert network.devices == (
+        WatchedDevice("Bar", "payment-terminal", None, "00:11:22:33:44:5a"),
+        WatchedDevice("Hall", "other", "192.168.1.41"),
+    )
     assert application.service_url == "http://127.0.0.1:9"
     assert application_job(LocalConfig()).service_url == ""
+    assert not application.has_proxy
+    proxied = settings.service.model_copy(update={"proxy": "http://user:secret@proxy:3128"})
+    assert application_job(settings.model_copy(update={"service": proxied})) == replace(
+        application, has_proxy=True
+    )
 
 
 @pytest.mark.parametrize(

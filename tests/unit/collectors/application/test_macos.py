@@ -2,13 +2,20 @@
 
 import contextlib
 import json
+import plistlib
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collectors.application.deadline import Deadline
-from collectors.application.macos import commands, profiler, readers
+from collectors.application.macos import commands, dhcp, profiler, readers
+from collectors.application.readers.network.dhcp import dhcp_fields
+from collectors.application.readers.network.wireless import Wireless
+from collectors.shared.run_command import Output
 from collectors.shared.text import decode
 from tests.sizes import examples
 from tests.unit.collectors.application.fixtures import by_key, fixture, values
@@ -181,9 +188,57 @@ def test_drive_facts_are_read() -> None:
 
 def test_wifi_facts_are_parsed_on_macos() -> None:
     interfaces = profiler.parse_airport(fixture("macos/airport.json"))
-    assert (interfaces["en1"].ssid, interfaces["en1"].signal_dbm) == ("Venue", -55)
+    assert interfaces["en1"] == Wireless(
+        "Venue", -55, "a4:b1:c2:d3:e4:f5", "5 GHz", 44, 866, reason="macOS does not report it"
+    )
     assert (interfaces["en2"].ssid, interfaces["en2"].status) == (None, "permission-denied")
     assert interfaces["awdl0"].status == "not-applicable"
+
+
+PACKET = Output(0, fixture("macos/ipconfig-getpacket.txt"), b"")
+
+
+def stored_lease(directory: Path, address: str, start: datetime) -> Path:
+    """Write a lease as configd stores it. Times in a property list are in UTC."""
+    lease = {"IPAddress": address, "LeaseLength": 3600, "LeaseStartDate": start}
+    (directory / f"{address}.plist").write_bytes(plistlib.dumps(lease))
+    return directory
+
+
+def test_the_lease_of_a_mac_has_server_begin_and_end(tmp_path: Path) -> None:
+    stored_lease(tmp_path, "192.168.1.21", datetime(2026, 11, 23, 16, tzinfo=UTC))
+    stored_lease(tmp_path, "192.168.1.20", datetime(2026, 11, 23, 15, tzinfo=UTC))
+    known = dhcp.read_dhcp(["en0"], NOW, lambda *_: PACKET, tmp_path)
+    assert values(dhcp_fields(known["en0"], ["192.168.1.20/24"])) == {
+        "interface.ipv4Assignment": "DHCP",
+        "interface.dhcpServer": "192.168.1.1",
+        "interface.dhcpLeaseObtainedAt": "2026-11-23T15:00:00+00:00",
+        "interface.dhcpLeaseExpiresAt": "2026-11-23T16:00:00+00:00",
+    }
+
+
+def test_without_the_stored_lease_only_its_times_are_missing(tmp_path: Path) -> None:
+    known = dhcp.parse_packet(PACKET, tmp_path)
+    assert (known.is_used, known.server, known.obtained_at) == (True, "192.168.1.1", None)
+    assert known.reason == "macOS has stored no lease of this address"
+    gone = dhcp.parse_packet(PACKET, tmp_path / "gone")
+    assert gone.reason == "the stored leases: No such file or directory"
+
+
+def test_an_interface_without_a_packet_has_a_static_address(tmp_path: Path) -> None:
+    assert dhcp.parse_packet(Output(1, b"", b""), tmp_path).is_used is False
+    inform = PACKET.data.replace(b"yiaddr = 192.168.1.20", b"yiaddr = 0.0.0.0")
+    assert dhcp.parse_packet(Output(0, inform, b""), tmp_path).is_used is False
+    known = dhcp.read_dhcp(["en9"], NOW, lambda *_: Output(1, b"", b"no interface"), tmp_path)
+    assert (known["en9"].is_used, known["en9"].status) == (None, "collection-failed")
+
+
+@given(st.binary(max_size=300))
+def test_any_packet_and_stored_lease_is_parsed_or_ignored(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "en0.plist").write_bytes(data)
+        dhcp.parse_packet(PACKET, Path(directory))
+    dhcp.parse_packet(Output(0, PACKET.data[:40] + data, b""), Path("/nowhere"))
 
 
 def test_no_serial_number_of_a_mac_is_reported() -> None:
@@ -202,7 +257,7 @@ def test_no_serial_number_of_a_mac_is_reported() -> None:
 
 def test_output_of_macos_commands_is_parsed() -> None:
     servers = commands.parse_name_servers(decode(fixture("macos/scutil-dns.txt")))
-    assert servers == ("192.168.1.1", "fe80::1")
+    assert servers == ("192.168.1.1", "fe80::1%en0")
     ports = commands.parse_hardware_ports(decode(fixture("macos/hardware-ports.txt")))
     assert ports == {"en0": "ethernet", "en1": "wifi", "bridge0": "bridge"}
     version = commands.parse_sw_vers("ProductName:\t\tmacOS\nProductVersion:\t\t15.5\n")

@@ -39,8 +39,8 @@ SNAPSHOT_KEYS = [
     if not source.in_browser
 ]
 DOCUMENTED = re.findall(
-    r"`((?:os|hardware|display|memory|cpu|disk|network|process|service|printqueue|peripherals|kiosk)"
-    r"\.[^`]+)`",
+    r"`((?:os|hardware|display|memory|cpu|disk|network|process|device|service|printqueue|peripherals"
+    r"|kiosk)\.[^`]+)`",
     (ROOT / "docs/application-fields.md").read_text(),
 )
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from collectors import programs
 from collectors.application.deadline import Deadline
 from collectors.application.readers import disk_space
+from collectors.application.readers.network.dhcp import dhcp_fields
 from collectors.application.source import Unreadable
 from collectors.application.windows import devices, machine, powershell, script, time_service
 from collectors.application.windows.script import read_groups
@@ -78,13 +79,26 @@ def test_a_section_that_windows_refuses_affects_only_its_own_keys() -> None:
 
 def test_every_key_is_present_even_without_data() -> None:
     keys = {field.key for field in read_groups(machine.GROUPS, {}).fields}
-    assert set(machine.read_machine.keys) <= keys
+    assert set(machine.read_machine.keys) <= {*keys, "network.dnsAnswers"}
 
 
 def test_link_types_are_parsed() -> None:
     sections = script.parse_sections(fixture("windows/adapters.json"))
     types = machine.parse_link_types(sections)
     assert types == {"Ethernet": "ethernet", "WLAN": "wifi", "vEthernet": "virtual"}
+
+
+def test_dhcp_leases_are_parsed() -> None:
+    known = machine.parse_dhcp(script.parse_sections(fixture("windows/adapters.json")))
+    facts = values(dhcp_fields(known["Ethernet"], ["192.168.1.20/24"]))
+    assert facts == {
+        "interface.ipv4Assignment": "DHCP",
+        "interface.dhcpServer": "192.168.1.1",
+        "interface.dhcpLeaseObtainedAt": "2026-11-23T14:50:00+00:00",
+        "interface.dhcpLeaseExpiresAt": "2026-11-23T15:50:00+00:00",
+    }
+    assert known["vEthernet"].is_used is False
+    assert "WLAN" not in known
 
 
 def test_usb_facts_are_read() -> None:
@@ -211,6 +225,8 @@ def read_all_of(data: bytes) -> None:
     read_groups(devices.GROUPS, sections)
     with contextlib.suppress(Unreadable):
         machine.parse_link_types(sections)
+    with contextlib.suppress(Unreadable):
+        machine.parse_dhcp(sections)
 
 
 def test_the_scripts_read_nothing_personal() -> None:

@@ -21,7 +21,6 @@ from collectors.contract import (
 )
 from collectors.network.collector import collect_network
 from collectors.network.discoveries import Discoveries, OpenPort, Queues
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.observations import (
     Enrichment,
     Evidence,
@@ -37,7 +36,9 @@ from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target
 from collectors.network.sources import Sources
 from collectors.shared.addresses import parse_networks
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.watched_devices import Untouched
 
 JOB = NetworkJob(ports=(80, 631, 9100), max_hosts=1024, max_services=100, max_duration_s=30.0)
 LAN = LocalNetwork(
@@ -113,6 +114,7 @@ class World:
         run: Run,
         discoveries: Discoveries,
         tries: int,
+        untouched: Untouched,
     ) -> ScanFindings:
         self.scanned.append(tuple(targets))
         wanted = {target.address for target in targets}

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from collectors.contract import Endpoint, Interface, InterfaceAddress, Service
 from collectors.network.correlate import correlate
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.network_map import (
     ENDPOINTS_AT_ONCE,
     assemble_endpoints,
@@ -23,6 +22,7 @@ from collectors.network.observations import (
 )
 from collectors.network.scan.port_names import port_name
 from collectors.network.scan.scan import ScannedHost
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 
 ETH0 = LocalInterface(
     Interface(

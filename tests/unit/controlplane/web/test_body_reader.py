@@ -14,6 +14,7 @@ from http import HTTPStatus
 import pytest
 
 from agent.wire import routes
+from controlplane.operation import body_reader
 from controlplane.operation.body_reader import LARGE_BYTES, BodyReader
 from controlplane.operation.caller import Caller
 from controlplane.operation.errors import Refusal
@@ -34,6 +35,15 @@ pytestmark = [
 
 TIMEOUT_S = 20.0
 LARGE = REPORT | {"limitations": ["x" * 1000] * 100}
+
+
+SPAWN = body_reader._start_process
+
+
+@pytest.fixture(autouse=True)
+def _spawned_body_parsers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start the processes as the service does. Other tests fork them."""
+    monkeypatch.setattr(body_reader, "_start_process", SPAWN)
 
 
 @pytest.fixture

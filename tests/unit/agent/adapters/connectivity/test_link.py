@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.adapters.connectivity.link import Tables, summarize
 from agent.rules.connectivity.cause import LinkState
-from collectors.shared.rtnetlink import DefaultRoute, Link, LinkAddress
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 
 LOOPBACK = Link(1, "lo", is_loopback=True)
 ETHERNET = Link(2, "eth0", "02:00:00:00:00:20", errors=3)
@@ -36,7 +36,7 @@ def test_the_interface_of_the_default_route_is_judged() -> None:
         gateway="192.168.1.1",
         link_errors=3,
     )
-    assert (reading.index, reading.has_arp) == (2, True)
+    assert reading.index == 2
     assert [str(each) for each in reading.networks] == ["192.168.1.0/24", "172.17.0.0/16"]
 
 
@@ -81,7 +81,7 @@ def test_a_machine_without_any_interface_has_no_link() -> None:
 def test_a_tunnel_with_the_default_route_counts_and_needs_no_gateway() -> None:
     reading = summarize(machine(ETHERNET, TUNNEL, routes=(DefaultRoute(6, None, 50), ROUTE)), None)
     assert (reading.state.interface, reading.state.has_link) == ("tun0", True)
-    assert (reading.state.gateway, reading.has_arp) == (None, False)
+    assert reading.state.gateway is None
 
 
 def test_only_lasting_addresses_are_listed() -> None:
@@ -107,7 +107,10 @@ def test_for_a_service_with_ipv4_only_ipv6_is_no_replacement() -> None:
     assert (state.addresses, state.has_route, state.gateway) == ((), False, None)
 
 
-def test_a_duplicate_ipv6_address_is_a_conflict() -> None:
+def test_a_duplicate_ipv6_address_is_a_conflict_if_there_is_no_other_address() -> None:
     duplicate = LinkAddress(2, "2001:db8::7", 64, is_usable=False, is_duplicate=True)
+    reading = summarize(machine(ETHERNET, addresses=(duplicate,), routes=(ROUTE,)), None)
+    assert (reading.conflict, reading.state.addresses) == ("2001:db8::7", ("2001:db8::7",))
     tables = machine(ETHERNET, addresses=(ADDRESS, duplicate), routes=(ROUTE,))
-    assert summarize(tables, None).conflict == "2001:db8::7"
+    reading = summarize(tables, None)
+    assert (reading.conflict, reading.state.addresses) == (None, ("192.168.1.20",))

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from agent.adapters.connectivity.gateway import GatewayProbe, echo_request
-from agent.adapters.connectivity.link_events import QUIET_S, Coalescer
+from agent.adapters.connectivity.link_events import COALESCE_S, Coalescer
 from agent.adapters.connectivity.name_servers import query_servers
 from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.connectivity.service_connection import (
@@ -178,11 +178,11 @@ def test_the_first_change_is_notified_at_once_and_further_ones_together() -> Non
         coalescer = Coalescer(lambda: calls.append(loop.time() - began_s))
         for _ in range(3):
             coalescer.changed()
-        await asyncio.sleep(5 * QUIET_S)
+        await asyncio.sleep(5 * COALESCE_S)
         coalescer.changed()
         coalescer.changed()
         coalescer.close()
-        await asyncio.sleep(5 * QUIET_S)
-        assert calls == pytest.approx([0, QUIET_S, 5 * QUIET_S])
+        await asyncio.sleep(5 * COALESCE_S)
+        assert calls == pytest.approx([0, COALESCE_S, 5 * COALESCE_S])
 
     run_in_virtual_time(run())

@@ -17,6 +17,7 @@ from agent.wire.payloads.network import (
     SourceSucceeded,
     Unavailable,
 )
+from agent.wire.payloads.watched_devices import WatchedLine, WatchedState
 from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import host, small_venue
 from tests.unit.agent.presentation.findings.networks import healthy_network, link, printer
@@ -368,3 +369,21 @@ def test_a_source_that_works_again_is_reported_as_resolved() -> None:
     (change,) = reported(failed, fine).changes
     assert change.severity == "good"
     assert change.sentence.startswith("Resolved: Receiving announcements (mDNS) failed")
+
+
+def watching(state: WatchedState, **known: str) -> NetworkPayload:
+    line = str(WatchedLine("Bar", "payment terminal", state, **known))  # type: ignore[arg-type]
+    return healthy_network().model_copy(update={"limitations": (line,)})
+
+
+def test_a_watched_device_that_moves_is_a_change_if_both_reports_checked_it() -> None:
+    there = watching("present", address="192.168.1.40")
+    moved = watching("moved", address="192.168.1.61", moved_from="192.168.1.40")
+    unknown = watching("unknown", address="192.168.1.40", reason="the time was up")
+    sentence = "The payment terminal Bar has moved from 192.168.1.40 to 192.168.1.61."
+    assert sentences(there, moved) == [f"New: {sentence}"]
+    assert sentences(moved, there) == [f"Resolved: {sentence}"]
+    assert sentences(moved, moved) == sentences(there, unknown) == []
+    for before in (unknown, healthy_network()):
+        assert sentences(before, moved) == [f"New, or not checked before: {sentence}"]
+        assert sentences(moved, before) == [f"Not checked this time: {sentence}"]

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
+from agent.rules.connectivity.fields import history_fields
 from agent.wire.codec import validate
 from agent.wire.payloads.application import ApplicationPayload, BrowserField, SnapshotField
+from agent.wire.payloads.history import History
 from agent.wire.vocabulary import FieldStatus
 from tests.fixtures.healthy import healthy
+from tests.unit.agent.histories import NOW
 
 Value = str | bool | int | float | tuple[str, ...]
 
@@ -70,3 +74,14 @@ def as_plain(key: str, value: Value | Missing) -> dict[str, object]:
         return {"key": key, "source": "x", "status": value.status, "reason": value.reason}
     reported = list(value) if isinstance(value, tuple) else value
     return {"key": key, "source": "x", "status": "available", "value": reported}
+
+
+def with_record(history: History, more: Changes | None = None) -> ApplicationPayload:
+    """Return the report of a machine in Prague that has recorded ``history``."""
+    fields = {
+        each.key: Missing(each.status, each.reason or "") if each.value is None else each.value
+        for each in history_fields(history, NOW, ZoneInfo("Europe/Prague"))
+    }
+    payload = changed({**fields, **(more or {})})
+    snapshot = payload.snapshot.model_copy(update={"collected_at": NOW.isoformat()})
+    return payload.model_copy(update={"snapshot": snapshot})

@@ -59,19 +59,22 @@ def lost_link(total: str) -> Changes:
     return {**outages(total), "history.recent": (line,)}
 
 
+REFUSED = (
+    "The service refused the agent once in 7 days, 5 min in total: the reason is not in the report."
+)
 OUTAGES = (
     ("link-lost", "link-down", "The network link was lost once in 7 days, 5 min in total."),
     (
         "no-address-repeatedly", "no-address",
-        "The machine got no address once in 7 days, 5 min in total.",
+        "The machine was without an address once in 7 days, 5 min in total.",
     ),
     (
         "router-outages", "gateway-silent",
-        "The router did not answer once in 7 days, 5 min in total.",
+        "The router stopped answering once in 7 days, 5 min in total.",
     ),
     (
         "name-server-outages", "name-servers-silent",
-        "The name servers did not answer once in 7 days, 5 min in total; the network worked.",
+        "The name servers stopped answering once in 7 days, 5 min in total; the network worked.",
     ),
     (
         "provider-outages", "provider-down",
@@ -79,40 +82,64 @@ OUTAGES = (
     ),
     (
         "service-refusals", "service-refuses",
-        "The service refused the agent once in 7 days, 5 min in total.",
+        REFUSED,
     ),
     (
         "service-outages", "service-down",
-        "The service did not answer once in 7 days, 5 min in total; the internet worked.",
+        "The service stopped answering once in 7 days, 5 min in total; the internet worked.",
     ),
     (
         "service-unreachable-repeatedly", "unreachable",
         "The service could not be reached once in 7 days, 5 min in total; the router answered.",
     ),
 )  # fmt: skip
+TERMINAL = {
+    "device.Bar.kind": "payment-terminal",
+    "device.Bar.present": True,
+    "device.Bar.address": "192.168.1.40",
+}
 
 CASES = (
     *(
-        Case(code, outages(f"{cause} 300 s x1"), outages(f"{cause} 299 s x4"), sentence)
+        Case(code, outages(f"{cause} 300 s x1"), outages(f"{cause} 299 s x7"), sentence)
         for code, cause, sentence in OUTAGES
     ),
     Case(
         "wifi-lost",
-        lost_link("link-down 25 s x5"),
-        lost_link("link-down 25 s x4"),
-        "The Wi-Fi link was lost 5 times in 7 days, 25 s in total.",
+        lost_link("link-down 25 s x8"),
+        lost_link("link-down 25 s x7"),
+        "The Wi-Fi link was lost 8 times in 7 days, 25 s in total.",
     ),
     Case(
         "address-shared",
         outages("address-conflict 9 s x1"),
         outages(),
-        "Two machines used one address, once in 7 days.",
+        "Two machines used one address, once in 7 days: the reason is not in the report.",
     ),
     Case(
         "power-losses",
         power_lost(18, 19),
         power_lost(10, 19),
         "This machine lost power twice in 7 days.",
+    ),
+    Case(
+        "device-moved",
+        {**TERMINAL, "device.Bar.address": "192.168.1.61", "device.Bar.movedFrom": "192.168.1.40"},
+        TERMINAL,
+        "The payment terminal Bar has moved from 192.168.1.40 to 192.168.1.61.",
+    ),
+    Case(
+        "device-replaced",
+        {**TERMINAL, "device.Bar.present": False, "device.Bar.otherMac": "02:00:00:00:00:07"},
+        {**TERMINAL, "device.Bar.otherMac": "02:00:00:00:00:07"},
+        "The payment terminal Bar does not answer: another device uses its address 192.168.1.40"
+        " (MAC 02:00:00:00:00:07).",
+    ),
+    Case(
+        "device-absent",
+        {**TERMINAL, "device.Bar.present": False},
+        {**TERMINAL, "device.Bar.present": Missing("unsupported", "it was not checked")},
+        "The payment terminal Bar does not answer at 192.168.1.40.",
     ),
     Case(
         "disk-full",
@@ -438,6 +465,7 @@ CASES = (
         {
             "network.service.reachable": False,
             "network.service.error": "the service's name does not resolve",
+            "network.dnsAnswers": Missing("collection-failed", "no answer within the time limit"),
         },
         {},
         "The service's name could not be resolved; name servers: 192.168.1.1, 9.9.9.9.",
@@ -500,6 +528,34 @@ CASES = (
         {"network.dnsServers": NO_NAME_SERVER},
         {"network.dnsServers": Missing("unsupported", "not told")},
         "No name server (DNS) is configured.",
+    ),
+    Case(
+        "name-server-silent",
+        {"network.dnsAnswers": ("192.168.1.1: answered in 3 ms", "9.9.9.9: no answer in 2 s")},
+        {
+            "network.dnsAnswers": (
+                "192.168.1.1: answered in 3 ms: the name does not exist",
+                "2001:db8::53: no route to it",
+            )
+        },
+        "The name server 9.9.9.9 does not answer: no answer in 2 s.",
+    ),
+    Case(
+        "name-server-silent",
+        {"network.dnsAnswers": ("2001:db8::53: no route to it",)},
+        {"network.dnsAnswers": ()},
+        "The name server 2001:db8::53 does not answer: no route to it.",
+    ),
+    Case(
+        "name-not-resolved",
+        {
+            "network.service.reachable": False,
+            "network.service.error": "the name was not resolved in time",
+            "network.dnsAnswers": ("192.168.1.1: no answer in 2 s", "9.9.9.9: no answer in 2 s"),
+        },
+        {},
+        "The service's name could not be resolved; name servers: 192.168.1.1: no answer in 2 s;"
+        " 9.9.9.9: no answer in 2 s.",
     ),
     Case(
         "names-slow",

@@ -25,10 +25,14 @@ def rows_of(rules: tuple[AnyRule, ...]) -> str:
 
 
 def row_of(rule: AnyRule) -> str:
-    parts = Formatter().parse(rule.sentence)
-    sentence = "".join(text + (f"*{name}*" if name else "") for text, name, _, _ in parts)
+    sentence, fix = map(in_italics, (rule.sentence, rule.fix))
     fields = re.sub(r"[\w.<>\[\]]+\.[\w.<>\[\]]+", r"`\g<0>`", rule.fields)
-    return f"| {LABELS[rule.severity]} | {sentence} | {rule.when} | {fields} | {rule.fix} |\n"
+    return f"| {LABELS[rule.severity]} | {sentence} | {rule.when} | {fields} | {fix} |\n"
+
+
+def in_italics(form: str) -> str:
+    parts = Formatter().parse(form)
+    return "".join(text + (f"*{name}*" if name else "") for text, name, _, _ in parts)
 
 
 @pytest.mark.parametrize("rules", [APPLICATION_RULES, NETWORK_RULES])

@@ -1,29 +1,30 @@
 """The findings of the connectivity record, at the rules' thresholds and just short of them."""
 
 from datetime import timedelta
-from zoneinfo import ZoneInfo
 
 from agent.presentation.findings.findings import findings_of
-from agent.rules.connectivity.fields import history_fields
 from agent.wire.payloads.history import History, Incident
 from tests.unit.agent.histories import NOW, SINCE, bad_venue, good_venue, incident
-from tests.unit.agent.presentation.findings.changed import Changes, Missing, changed
+from tests.unit.agent.presentation.findings.changed import Changes, changed, with_record
 
 HOUR = timedelta(hours=1)
-PRAGUE = ZoneInfo("Europe/Prague")
 WIFI: Changes = {"enp1s0 interface.type": "wifi"}
 
 
 def findings(history: History, more: Changes | None = None) -> dict[str, str]:
     """Return the first sentence of each finding of a machine with this record."""
-    fields = {
-        each.key: Missing(each.status, each.reason or "") if each.value is None else each.value
-        for each in history_fields(history, NOW, PRAGUE)
-    }
-    payload = changed({**fields, **(more or {})})
-    snapshot = payload.snapshot.model_copy(update={"collected_at": NOW.isoformat()})
-    payload = payload.model_copy(update={"snapshot": snapshot})
+    payload = with_record(history, more)
     return {each.code: each.sentences[0] for each in findings_of(payload)}
+
+
+def test_one_short_interruption_each_night_is_no_finding_and_five_today_are() -> None:
+    nights = tuple(incident("provider-down", NOW - 24 * n * HOUR, 42) for n in range(6, -1, -1))
+    assert findings(History(SINCE, nights)) == {}
+    today = tuple(incident("provider-down", NOW - n * HOUR, 10) for n in range(10, 0, -2))
+    assert findings(History(SINCE, today[1:])) == {}
+    assert findings(History(SINCE, today))["provider-outages"].startswith(
+        "The internet provider was down 5 times in 24 hours, 50 s in total; "
+    )
 
 
 def test_a_good_venue_has_no_finding() -> None:
@@ -39,7 +40,7 @@ def test_sentences_of_a_bad_venue() -> None:
     )
     assert known["power-losses"] == "This machine lost power 3 times in 7 days."
     assert known["router-outages"] == (
-        "The router did not answer once in 7 days, 1 h 30 min in total."
+        "The router stopped answering once in 7 days, 1 h 30 min in total."
     )
     assert known["link-lost"] == (
         "The link of wlan0 was lost 14 times in 24 hours, 5 min 31 s in total, mostly 18:00-20:00."
@@ -54,7 +55,7 @@ def test_a_lost_wifi_names_hours_and_signal() -> None:
     ]  # fmt: skip
     record = History(SINCE, tuple(lost), hours=bad_venue().hours)
     assert findings(record, WIFI)["wifi-lost"] == (
-        "The Wi-Fi link was lost 14 times in 7 days, 5 min in total, mostly 18:00-20:00,"
+        "The Wi-Fi link was lost 14 times in 24 hours, 5 min in total, mostly 18:00-20:00,"
         " at -81 dBm."
     )
 

@@ -18,6 +18,7 @@ from agent.wire.payloads.network import (
     SourceSucceeded,
     Unavailable,
 )
+from agent.wire.payloads.watched_devices import WatchedLine, WatchedState
 from collectors.network import progress
 from collectors.network.matching.reasons import STATE_WORDS
 from collectors.network.scan import scan
@@ -56,11 +57,40 @@ class Case(NamedTuple):
     sentence: str
 
 
+def with_device(state: WatchedState, **known: str) -> NetworkPayload:
+    line = str(WatchedLine("Bar", "payment terminal", state, **known))  # type: ignore[arg-type]
+    return healthy_network().model_copy(update={"limitations": (line,)})
+
+
+HERE, AWAY = "192.168.1.40", "192.168.1.61"
+MAC = "02:00:00:00:00:07"
+PRESENT = with_device("present", address=HERE)
+
+
 def with_printer(status: str, reason: str | None = None, **changes: object) -> NetworkPayload:
     return healthy_network((printer(status, reason, **changes),))  # type: ignore[arg-type]
 
 
 CASES = (
+    Case(
+        "device-moved",
+        with_device("moved", address=AWAY, moved_from=HERE),
+        PRESENT,
+        "The payment terminal Bar has moved from 192.168.1.40 to 192.168.1.61.",
+    ),
+    Case(
+        "device-replaced",
+        with_device("replaced", address=HERE, other_mac=MAC),
+        with_device("moved", address=AWAY, moved_from=HERE, other_mac=MAC),
+        "The payment terminal Bar does not answer: another device uses its address 192.168.1.40"
+        " (MAC 02:00:00:00:00:07).",
+    ),
+    Case(
+        "device-absent",
+        with_device("absent", address=HERE),
+        with_device("unknown", address=HERE, reason="the time was up"),
+        "The payment terminal Bar does not answer at 192.168.1.40.",
+    ),
     Case(
         "printer-moved",
         with_printer("unreachable", matched_endpoint="192.168.1.61:9100"),
@@ -216,6 +246,15 @@ def test_the_rule_compares_with_the_reason_that_collectors_give() -> None:
 
 def test_every_rule_has_a_case() -> None:
     assert {rule.code for rule in NETWORK_RULES} == {case.code for case in CASES}
+
+
+def test_the_fix_names_the_kind_of_the_devices() -> None:
+    (moved,) = findings_of(with_device("moved", address=AWAY, moved_from=HERE))
+    assert moved.advice == "Give the payment terminal a fixed address (DHCP reservation)."
+    scale = WatchedLine("Deli", "scale", "moved", AWAY, HERE)
+    lines = (*with_device("moved", address=AWAY, moved_from=HERE).limitations, str(scale))
+    (both,) = findings_of(healthy_network().model_copy(update={"limitations": lines}))
+    assert both.advice == "Give the device a fixed address (DHCP reservation)."
 
 
 def test_findings_about_printers_come_first() -> None:

@@ -10,9 +10,10 @@ from collectors.application.deadline import Deadline
 from collectors.application.kiosk.source import read_kiosk_page
 from collectors.application.linux import drives, operating_system, pressure, services
 from collectors.application.linux.hardware import read_temperatures
-from collectors.application.readers import clock, disk_space, processes, service_probe
+from collectors.application.readers import clock, disk_space, processes
 from collectors.application.readers.disk_space import Mount, Space
-from collectors.application.readers.interfaces import Wireless, wireless_fields
+from collectors.application.readers.network import service_probe
+from collectors.application.readers.network.interfaces import Wireless, wireless_fields
 from collectors.application.readers.print_queues import read_print_queues
 from collectors.application.source import Reading, available
 from collectors.application.system_bus import UnitState, parse_objects
@@ -20,14 +21,14 @@ from collectors.application.windows import devices, machine, script, time_servic
 from collectors.application.windows.script import read_groups
 from collectors.contract import InterfaceFields
 from collectors.network.matching.reasons import STATE_WORDS
+from collectors.shared.linux.wireless import parse_signals
 from collectors.shared.text import decode
-from collectors.shared.wireless import parse_signals
 from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.judged import judged
 from tests.unit.collectors.application.fixtures import fixture, plant
 from tests.unit.collectors.application.linux.test_system import figures
+from tests.unit.collectors.application.network.test_network_sources import closed_port, tls_service
 from tests.unit.collectors.application.test_kiosk_page import only_the_browser_answers, page_values
-from tests.unit.collectors.application.test_network_sources import closed_port, tls_service
 from tests.unit.collectors.application.test_print_queues import cups
 
 __all__ = ["tls_service"]  # a fixture

@@ -10,6 +10,7 @@ from agent.presentation.hosts.rows import (
     makers_note,
 )
 from agent.wire.payloads.network import Endpoint, MapHost, NetworkPayload
+from agent.wire.payloads.watched_devices import WatchedLine
 from agent.wire.vocabulary import DiscoverySource
 from tests.fixtures.payloads import bare_report, host, large_venue, network_map, small_venue
 
@@ -46,6 +47,20 @@ def test_a_host_lists_its_matched_or_configured_printers() -> None:
     assert by_address["10.0.0.3"].printers == ("Printer of table zone 1",)
     assert by_address["10.0.0.2"].printers == ("Printer of table zone 0",)
     assert by_address["192.168.1.1"].kind == "router"
+
+
+def test_a_watched_device_has_the_name_and_kind_of_the_configuration() -> None:
+    lines = (
+        str(WatchedLine("Bar", "payment terminal", "moved", "192.168.1.7", "192.168.1.40")),
+        str(WatchedLine("Hall", "payment terminal", "replaced", "192.168.1.8", other_mac="0" * 17)),
+    )
+    hosts = (host(7, "term-1.local", 80, mdns="_http._tcp"), host(8, "phone"))
+    payload = venue(*hosts, endpoints=(endpoint(80, "Terminal 1"),))
+    bar, phone = host_rows(payload.model_copy(update={"limitations": lines}))
+    assert (bar.title, bar.kind, bar.kind_label) == ("Bar", "watched", "payment terminal")
+    assert bar.what[0] == "payment terminal"
+    assert bar.hostname == "term-1"
+    assert (phone.title, phone.watched_kind) == ("phone", "")
 
 
 def test_a_host_is_named_by_its_friendly_name() -> None:

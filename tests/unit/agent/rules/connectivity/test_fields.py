@@ -68,6 +68,13 @@ def test_a_long_text_is_cut_and_still_parsed() -> None:
     assert parse_incident(lines[0]) is not None
 
 
+def test_lines_contain_no_secrets() -> None:
+    refused = incident("service-refuses", NOW, 5, "HTTP 401: Bearer abcdef0123456789abcdef is bad")
+    (line,) = texts(History(SINCE, (refused,)), "history.recent")
+    assert "abcdef" not in line
+    assert parse_incident(line) is not None
+
+
 def test_an_open_incident_lasts_until_now_and_an_old_one_counts_from_the_period_on() -> None:
     old = incident("provider-down", NOW - 25 * HOUR, 7200)
     open_ = last(incident("gateway-silent", NOW - HOUR, 60))

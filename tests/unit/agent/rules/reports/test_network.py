@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 
 from agent.config.model import LocalConfig
+from agent.presentation.watched_devices import located_devices
 from agent.reporting import environment_here
 from agent.rules.reports.context import ReportContext, identity_of
 from agent.rules.reports.network import completeness, network_report, outcome_of
 from agent.wire.codec import decode, encode, to_plain
 from agent.wire.payloads.network import NetworkPayload
+from agent.wire.payloads.watched_devices import parse_watched
 from agent.wire.text import utf16_length
 from collectors import contract as facts
 from tests.unit.agent.hostile import network_facts
@@ -54,6 +56,19 @@ def test_any_facts_become_a_payload(collected: facts.NetworkFacts) -> None:
     strings = encode(payload).decode()
     assert "\\u001b" not in strings
     assert "\u202e" not in strings
+
+
+def test_watched_devices_are_among_the_limitations_and_limit_nothing() -> None:
+    bar = facts.WatchedDevice("Bar", "payment-terminal", "10.0.0.4")
+    state = facts.DeviceState(bar, "moved", "10.0.0.7", "10.0.0.4")
+    payload = network_report(replace(CLEAN, devices=(state,)), JOB, CONTEXT)
+
+    line = 'Watched payment terminal "Bar": moved from 10.0.0.4 to 10.0.0.7'
+    assert payload.limitations == (line,)
+    assert payload.network_map is not None
+    assert payload.network_map.limitations == (line,)
+    assert payload.completeness == "complete"
+    assert located_devices(payload) == {"10.0.0.7": parse_watched(line)}
 
 
 def test_payload_contains_the_facts_unchanged() -> None:

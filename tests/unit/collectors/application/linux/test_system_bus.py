@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from collectors import programs
 from collectors.application import system_bus
 from collectors.application.deadline import Deadline
-from collectors.application.linux import bluetooth, links, services
+from collectors.application.linux import bluetooth, services
+from collectors.application.linux.network import links
 from collectors.application.system_bus import Properties, UnitState
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 from tests.unit.collectors.application.linux.test_disks import json_values

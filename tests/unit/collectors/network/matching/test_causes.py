@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from collectors.contract import Interface, InterfaceAddress, LearnedPrinter
 from collectors.network.correlate import correlate
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.matching.causes import CAUSES, Cause, explain, machine_causes
 from collectors.network.matching.learned import with_learned
 from collectors.network.matching.machine import find_machine_symptoms
@@ -22,6 +21,7 @@ from collectors.network.printers.names import with_literal_addresses
 from collectors.network.printers.presence import with_usb
 from collectors.network.printers.usb import UsbPrinter
 from collectors.network.scan.scan import PortState, ScannedHost
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 from tests.paths import ROOT
 
 MAC, STRANGER = "00:1b:a9:12:34:56", "02:00:00:00:00:61"

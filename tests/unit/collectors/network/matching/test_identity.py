@@ -5,10 +5,10 @@ from collectors.network.matching.identity import (
     mac_in_hostname,
     mac_in_uuid,
     mac_tail_in_hostname,
-    normal_mac,
     normal_uuid,
     real_serial,
 )
+from collectors.shared.addresses import normal_mac
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from collectors.contract import Interface, InterfaceAddress, Printer
 from collectors.network.correlate import correlate
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.matching.match import match
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService
 from collectors.network.printers.cups import queue_printer
@@ -16,6 +15,7 @@ from collectors.network.printers.names import with_literal_addresses
 from collectors.network.printers.presence import with_usb
 from collectors.network.printers.usb import UsbPrinter
 from collectors.network.scan.scan import ScannedHost
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 
 UUID = "e3248000-80ce-11db-8000-001ba9123456"
 MAC = "00:1b:a9:12:34:56"
@@ -215,6 +215,21 @@ def test_the_same_uuid_elsewhere_does_not_move_a_printer_that_answers():
     assert (result.status, result.matched_endpoint) == ("unknown", None)
     assert "it gives another UUID than the printer that was set up" in (result.reason or "")
     assert "a device with its UUID was seen at 192.168.1.61" in (result.reason or "")
+
+
+def test_a_printer_without_mdns_announcement_is_named_by_the_uuid_that_it_answers():
+    """CUPS cannot print to the queue, because it resolves only the name."""
+    known = queue(f"dnssd://Kitchen%20Printer._ipp._tcp.local/?uuid={UUID}")
+    (result,) = judged(
+        known,
+        hosts=(scanned("192.168.1.61", OTHER_MAC, 631, 9100),),
+        evidence=(Evidence("192.168.1.61", 631, uuid=UUID),),
+    )
+    assert (result.status, result.matched_endpoint) == ("unreachable", None)
+    assert result.reason == (
+        "No device announces the name Kitchen Printer by mDNS: is it switched on and connected?"
+        " A device with its UUID was seen at 192.168.1.61: it may be the same printer"
+    )
 
 
 @pytest.mark.parametrize(

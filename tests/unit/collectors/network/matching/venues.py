@@ -13,13 +13,13 @@ from typing import Literal
 
 from collectors.contract import Interface, InterfaceAddress, LearnedPrinter
 from collectors.network.correlate import correlate
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
 from collectors.network.mdns.announced import LinkLayer, announced, wanted_by
 from collectors.network.observations import Evidence, KnownPrinter, MdnsService, Observations
 from collectors.network.printers.cups import queue_printer
 from collectors.network.printers.names import resolve_hosts, with_literal_addresses
 from collectors.network.scan.scan import PortState, ScannedHost
 from collectors.shared.addresses import network_of
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
 
 LAN, VLAN = "192.168.1", "10.20.0"
 ULA, GUA = "fd00:1", "2001:db8:1"

@@ -21,7 +21,7 @@ from collectors.network.mdns.wire import (
     TextRecord,
 )
 from collectors.network.observations import MdnsService, Wanted
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 HONEST, LIAR = "10.0.0.9", "10.0.0.66"
 MAC = "02:00:00:00:00:66"

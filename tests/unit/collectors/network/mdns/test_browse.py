@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob
+from collectors.contract import Facts, Interface, InterfaceAddress, NetworkJob, WatchedDevice
 from collectors.network.mdns.announcers import LinkRecords
 from collectors.network.mdns.browse import INTERFACES_MAX, SERVICE_TYPES, OpenLink, browse
 from collectors.network.mdns.records import Quota
@@ -19,7 +19,7 @@ from collectors.network.mdns.session import RESOLVE_PER_TURN, QuerySchedule, Wat
 from collectors.network.mdns.sockets import LinkSockets, open_link
 from collectors.network.mdns.wire import PointerRecord, question_packets, type_question
 from collectors.network.observations import MdnsFindings, Wanted
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.mdns.mdns_answers import (
     PTR,
     Responder,
@@ -280,13 +280,22 @@ def test_overloaded_link_is_queried_host_by_host():
             LinkNeighbour(1, "127.0.0.1", "02:00:00:00:00:01", "stale"),
             LinkNeighbour(1, "127.0.0.2", "02:00:00:00:00:02", "stale"),
             LinkNeighbour(1, "127.0.0.3", None, "failed"),
+            LinkNeighbour(1, "127.0.0.4", "02:00:00:00:00:04", "stale"),
+            LinkNeighbour(1, "127.0.0.5", "02:00:00:00:00:05", "stale"),
             LinkNeighbour(1, "10.0.0.1", "02:00:00:00:00:03", "stale"),
         ]
 
     with Responder({IPP: flood}) as responder:
         findings = browse(
             [LAN],
-            NetworkJob(max_services=10, exclude=("127.0.0.2/32", "nonsense")),
+            NetworkJob(
+                max_services=10,
+                exclude=("127.0.0.2/32", "nonsense"),
+                devices=(
+                    WatchedDevice("A", "payment-terminal", "127.0.0.4"),
+                    WatchedDevice("B", "payment-terminal", None, "02:00:00:00:00:05"),
+                ),
+            ),
             time.monotonic() + 60,
             FakeRun(),
             open_link=to_responder(responder),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from collectors.network.scan.sockets import ConnectResult, NetworkEvents
 from collectors.shared.addresses import PRINT_PORTS
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 _TURN_S = 1e-5  # each `wait` advances the clock by at least this time
 

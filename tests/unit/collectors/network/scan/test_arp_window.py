@@ -5,14 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collectors.network.scan.arp_window import (
-    SETTLE_S,
     SLOT_S,
-    UNRESOLVED_MAX,
-    UNRESOLVED_MIN,
     ArpWindow,
-    TableRoom,
 )
 from collectors.network.scan.targets import Target
+from collectors.shared.arp.priming import SETTLE_S
+from collectors.shared.arp.table_room import UNRESOLVED_MAX, UNRESOLVED_MIN, TableRoom
 
 
 def targets(count: int) -> list[Target]:

@@ -107,6 +107,59 @@ def test_second_tries_at_print_ports_are_given_up_if_nothing_else_is_pending() -
     assert not never_tried.give_up_second_tries_at_print_ports(0.5)
 
 
+def test_third_tries_at_print_ports_are_given_up_if_the_scan_only_waits_for_them() -> None:
+    probes = HostProbes((80, 9100))
+    probes.connects(0.0, 100)
+    probes.answered(80, "open", 0.01)
+    probes.timeouts(WAIT_S)
+    probes.start_last_retry()  # it permits a third try
+    assert [step.port for step in probes.connects(PRINT_GAP_S, 100)] == [9100]
+    assert not probes.give_up_second_tries_at_print_ports(9.0)  # the second try is in flight
+    assert probes.timeouts(PRINT_GAP_S + WAIT_S) == [Step(9100, "drop")]
+    assert not probes.is_done
+    assert probes.give_up_second_tries_at_print_ports(9.0)
+    assert (probes.is_done, probes.silent) == (True, [9100])
+
+
+def test_late_second_tries_at_print_ports_are_given_up_while_other_ports_are_in_flight() -> None:
+    probes = HostProbes((80, 81, 9100))
+    probes.connects(0.0, 100)
+    assert probes.timeouts(WAIT_S)
+    assert not probes.give_up_second_tries_at_print_ports(0.5)  # no port has answered so far
+    probes.answered(80, "open", WAIT_S)
+    assert probes.give_up_second_tries_at_print_ports(0.5)
+    assert (probes.is_done, probes.silent) == (False, [9100])
+
+
+def test_silent_ports_are_retried_while_further_tries_at_print_ports_are_pending() -> None:
+    probes = HostProbes((80, 81, 9100))
+    probes.connects(0.0, 100)
+    probes.answered(80, "open", 0.01)
+    assert not probes.has_only_pauses_left
+    probes.timeouts(WAIT_MIN_S)
+    probes.timeouts(2 * WAIT_MIN_S)
+    assert (probes.has_only_pauses_left, probes.is_done) == (True, False)
+    assert probes.last_retry_in_s(None) == LAST_RETRY_AFTER_S
+    mute = HostProbes((9100, 9101))
+    mute.connects(0.0, 100)
+    mute.timeouts(WAIT_S)
+    mute.connects(WAIT_S, 100)
+    assert not mute.has_only_pauses_left
+
+
+@pytest.mark.parametrize("ipp_last", [False, True])
+def test_retries_wait_for_print_ports_if_an_ipp_query_waits_for_them(ipp_last: bool) -> None:
+    probes = HostProbes((80, 631, 9100), ipp_last=ipp_last)
+    probes.connects(0.0, 100)
+    probes.answered(80, "refused", 0.01)
+    if not ipp_last:
+        probes.answered(631, "open", 0.01)
+        probes.connects(0.01, 100)
+    probes.timeouts(0.01 + WAIT_MIN_S)
+    assert not probes.is_done_with_print_ports
+    assert not probes.has_only_pauses_left
+
+
 def test_a_silent_port_is_tried_once_more_by_a_second_socket() -> None:
     probes = HostProbes((80,))
     probes.connects(0.0, 100)
@@ -144,6 +197,23 @@ def test_attempts_at_a_host_that_answers_fast_time_out_sooner() -> None:
     probes.answered(80, "refused", 0.002)
     probes.connects(0.002, 1)
     assert probes.next_due == pytest.approx(0.002 + WAIT_MIN_S)
+
+
+def test_the_wait_for_an_answer_is_half_longer_than_the_slowest_answer() -> None:
+    probes = HostProbes((80, 81, 9100))
+    probes.connects(0.0, 2)
+    probes.answered(80, "open", 0.12)
+    assert probes.next_due == pytest.approx(0.18)
+
+
+def test_an_answer_to_one_of_two_sockets_does_not_change_the_wait() -> None:
+    probes = HostProbes((80, 81, 82))
+    probes.connects(0.0, 2)
+    probes.answered(81, "refused", 0.01)
+    assert probes.timeouts(WAIT_MIN_S) == [Step(80, "again")]
+    probes.answered(80, "open", WAIT_MIN_S + 0.14)
+    probes.connects(1.0, 100)
+    assert probes.next_due == pytest.approx(1.0 + WAIT_MIN_S)
 
 
 def test_further_ports_of_a_silent_host_are_tried_once() -> None:

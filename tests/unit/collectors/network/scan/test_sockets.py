@@ -27,7 +27,7 @@ from collectors.network.scan.scan import (
 from collectors.network.scan.sockets import SocketNetwork, parse_rtt_ms
 from collectors.network.scan.targets import Target
 from collectors.shared.background import in_background
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 
 
 class NullRun:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from collectors.network.discoveries import Discoveries
-from collectors.network.scan.arp_window import SETTLE_S, UNRESOLVED_DEFAULT
-from collectors.network.scan.host_probes import PRINT_GAP_S
+from collectors.network.scan.host_probes import PRINT_GAP_S, WAIT_MIN_S
 from collectors.network.scan.scan import ScanFindings, findings_of
 from collectors.network.scan.sweep import PRINT_PORTS_WAIT_S, Sweep, SweepResult
 from collectors.network.scan.targets import Target
-from collectors.shared.rtnetlink import LinkNeighbour
+from collectors.shared.addresses import PRINT_PORTS
+from collectors.shared.arp.priming import SETTLE_S
+from collectors.shared.arp.table_room import UNRESOLVED_DEFAULT
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
 
 PORTS = (22, 80, 443, 515, 9100, 9101)
@@ -236,6 +238,51 @@ def test_connections_are_not_kept_if_queries_do_not_run_at_once(
     assert lan.given_away == []
     (request,) = (*discoveries.take_ports(), *discoveries.take_waiting())
     assert request.connection is None
+
+
+ALL_PORTS = (22, 53, 80, 139, 443, 445, 515, 554, 631, 8008, 8043, 8080, 8443, 9100, 9101)
+
+
+def test_a_scan_does_not_wait_long_for_a_late_host_that_drops_packets() -> None:
+    """The host is discovered after one second. Its four print ports are silent. They are tried one
+    after the other and twice, with a second between both tries of each. Meanwhile its other ports
+    get their last try.
+    """
+    dropped = frozenset({*ALL_PORTS} - {53, 80})
+    host = SimulatedHost(
+        mac(1), frozenset({53, 80}), filtered=dropped, lost_arp=1, round_trip_s=0.06
+    )
+    lan = SimulatedLan({"10.0.0.1": host})
+    began = lan.now()
+    findings, took_s = sweep(lan, subnet(250), ports=ALL_PORTS)
+    assert [each.silent_ports for each in findings_in(findings, 250).hosts] == [
+        tuple(sorted(dropped))
+    ]
+    assert took_s < SETTLE_S + 0.125 + PRINT_PORTS_WAIT_S + WAIT_MIN_S
+    tries = {port: lan.connects["10.0.0.1", port] for port in dropped}
+    assert {port: n for port, n in tries.items() if port in PRINT_PORTS} == dict.fromkeys(
+        (515, 631, 9100, 9101), 2
+    )
+    assert {n for port, n in tries.items() if port not in PRINT_PORTS} == {3}
+    assert lan.most_printing["10.0.0.1"] == 1
+    last_s = {port: lan.last_connect["10.0.0.1", port] - began for port in dropped}
+    assert min(last_s[port] for port in PRINT_PORTS if port in last_s) > 1.0 + PRINT_GAP_S
+
+
+def test_a_printer_behind_a_firewall_is_discovered_despite_lost_packets() -> None:
+    printer = SimulatedHost(
+        mac(1),
+        frozenset({9100}),
+        filtered=frozenset({*ALL_PORTS} - {9100, 22}),
+        lost_arp=1,
+        lost_syns=1,
+        syns={22: 1},  # no packet to port 22 is lost
+        round_trip_s=0.1,
+    )
+    lan = SimulatedLan({"10.0.0.1": printer})
+    findings, _ = sweep(lan, subnet(250), ports=ALL_PORTS)
+    assert [host.open_ports for host in findings_in(findings, 250).hosts] == [(9100,)]
+    assert (lan.connects["10.0.0.1", 9100], lan.most_printing["10.0.0.1"]) == (2, 1)
 
 
 def test_a_lost_syn_is_tried_again() -> None:

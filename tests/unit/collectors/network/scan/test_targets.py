@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from agent.config.model import Network
 from collectors.contract import Interface, InterfaceAddress
-from collectors.network.host.local_network import LocalInterface
 from collectors.network.scan.targets import (
     TargetSelection,
     select_own_addresses,
     select_targets,
 )
 from collectors.shared.addresses import is_private
+from collectors.shared.host.local_network import LocalInterface
 
 
 def local(

@@ -1,8 +1,10 @@
 """Tests of the webhook that the service calls for each report."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -118,6 +120,21 @@ async def test_an_attempt_that_ends_with_a_crash_is_counted(service: RunningServ
     async with client(Webhook(200)) as http:
         assert await send_due(service.core, http, Tracker(service.core.settings)) == 0
     assert await tracked(device, report_id) == ("failed", 3)
+
+
+async def test_a_webhook_that_does_not_answer_in_time_delays_no_other_message(
+    service: RunningService,
+) -> None:
+    device, report_id = await submitted(service)
+    service.core.settings = replace(service.core.settings, tracker_timeout_s=0.01)
+
+    async def drip(request: httpx2.Request) -> httpx2.Response:
+        await asyncio.Event().wait()
+        return httpx2.Response(204)
+
+    async with client(drip) as http:  # type: ignore[arg-type]
+        assert await send_due(service.core, http, Tracker(service.core.settings)) == 1
+    assert await tracked(device, report_id) == ("pending", 1)
 
 
 async def test_reports_are_sent_in_bounded_batches(service: RunningService) -> None:

@@ -28,16 +28,16 @@ from agent.rules.reports.context import ReportContext
 from agent.rules.reports.network import network_report
 from collectors.application import collector, registry, runner
 from collectors.application.kiosk import kiosk, page_state
-from collectors.application.linux import links as linux_links
 from collectors.application.linux import operating_system
-from collectors.application.readers import (
-    clock,
-    disk_space,
-    print_queues,
-    processes,
+from collectors.application.linux.network import dhcp as linux_dhcp
+from collectors.application.linux.network import links as linux_links
+from collectors.application.linux.network import nl80211 as linux_nl80211
+from collectors.application.readers import clock, disk_space, print_queues, processes, resources
+from collectors.application.readers.network import (
+    name_servers,
     resolver,
-    resources,
     service_probe,
+    watched_devices,
 )
 from collectors.application.source import Reading, Source
 from collectors.application.windows import machine as windows
@@ -46,17 +46,20 @@ from collectors.contract import (
     Field,
     NetworkJob,
     SourceState,
+    WatchedDevice,
 )
 from collectors.network.collected_facts import CollectedFacts
-from collectors.network.host import interfaces_linux, interfaces_portable
-from collectors.network.host.local_network import LocalInterface, LocalNetwork
-from collectors.network.observations import Enrichment, Evidence, KnownPrinter
+from collectors.network.observations import DeviceAnswers, Enrichment, Evidence, KnownPrinter
 from collectors.network.progress import facts_of
 from collectors.network.scan.scan import ScanFindings, ScannedHost
 from collectors.network.scan.targets import Target, TargetSelection
-from collectors.shared import ipp, rtnetlink, run_command
+from collectors.shared import ipp, run_command
 from collectors.shared.cups import NotRunning
-from collectors.shared.rtnetlink import DefaultRoute, LinkAddress
+from collectors.shared.host import interfaces_linux, interfaces_portable
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
+from collectors.shared.linux import rtnetlink
+from collectors.shared.linux.rtnetlink import DefaultRoute, LinkAddress
+from collectors.shared.watched_devices import Answers
 from tests.fixtures.payloads import FINISHED_AT, REPORT_ID, STARTED_AT, environment, identity
 from tests.unit.collectors.application.fixtures import RecordingRun, plant
 from tests.unit.collectors.application.linux.test_system import figures
@@ -112,7 +115,8 @@ class Machine:
     """A machine. ``commands`` are outputs by a word in the command, None if it
     fails. ``lan`` is what else answers.
 
-    ``memory`` is total, available, swap total and swap used, in GiB.
+    ``memory`` is total, available, swap total and swap used, in GiB. Without ``dns_answers``, each
+    name server answers.
     """
 
     what: str
@@ -132,10 +136,12 @@ class Machine:
     restarts: int = 0
     service: Exception | tuple[object, ...] = CERTIFICATE
     service_ms: tuple[float, float] = (12, 25)
+    dns_answers: tuple[str, ...] = ()
     kiosk: Mapping[str, Any] | None = None
     agent: tuple[Field, ...] = ()
     lan: tuple[ScannedHost, ...] | None = None
     printers: tuple[KnownPrinter, ...] = ()
+    devices: tuple[WatchedDevice, ...] = ()
     answers: tuple[Evidence, ...] = ()
     scan: SourceState = SCANNED
     is_cancelled: bool = False
@@ -172,7 +178,7 @@ def findings(machine: Machine, root: Path, patch: pytest.MonkeyPatch) -> tuple[F
     context = ReportContext(REPORT_ID, FINISHED_AT, identity(), environment())
     taken = collector.snapshot(sources_of(machine, root), 3600, RecordingRun())
     taken = replace(taken, started_at=STARTED_AT)
-    job = NetworkJob()
+    job = NetworkJob(devices=machine.devices)
     network = facts_of(collected(machine), job, cancelled=machine.is_cancelled, final=True)
     return (
         *findings_of(application_report(taken, machine.agent, context)),
@@ -193,7 +199,9 @@ def at_once(read: Callable[[], Reading], _: str) -> "Future[Reading]":
 def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
     """Return the platform's sources. Four of them get the facts of ``machine`` as arguments."""
     url = "http://127.0.0.1:9222" if machine.kiosk is not None else ""
-    job = ApplicationJob(3600, tuple(machine.watched), url, "https://ops.example")
+    job = ApplicationJob(
+        3600, tuple(machine.watched), url, "https://ops.example", devices=machine.devices
+    )
     is_linux = machine.platform == "linux"
     of_platform = registry.sources_for(machine.platform, job)
     sources = registry.linux_sources(job, root) if is_linux else of_platform
@@ -204,11 +212,24 @@ def sources_of(machine: Machine, root: Path) -> list[Source[[]]]:
             table=lambda _: tuple(samples(machine)),
             wait=lambda _: None,
         ),
+        "watched-devices": watched_devices.read_watched_devices.bind(
+            job, answers=lambda *_: Answers(macs_of(machine), silent_at(machine))
+        ),
         "print queues": print_queues.read_print_queues.bind(lambda *each: cups(machine, *each)),
     }
     if is_linux:
         own["clock"] = clock.read_clock.bind(root, clock.adjtimex)  # see fake_libraries
     return [replace(own.get(each.name, each), deadline_s=3600) for each in sources]
+
+
+def macs_of(machine: Machine) -> dict[str, str | None]:
+    hosts = hosts_of(machine) if machine.lan is None else machine.lan
+    return {host.address: host.mac_address for host in hosts}
+
+
+def silent_at(machine: Machine) -> frozenset[str]:
+    """Return the addresses of watched devices that do not answer."""
+    return frozenset(d.address for d in machine.devices if d.address) - macs_of(machine).keys()
 
 
 def samples(machine: Machine) -> Iterator[processes.Sample]:
@@ -336,6 +357,8 @@ def fake_libraries(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(resources, "os", SimpleNamespace(**has_load))
     patch.setattr("os.cpu_count", lambda: cores)
     patch.setattr(linux_links, "ssid_by_ioctl", lambda _: "Venue")
+    patch.setattr(linux_dhcp, "kernel_addresses", tuple)
+    patch.setattr(linux_nl80211, "read_wifi", dict)
     if machine.platform == "win32":
         labels = {d.path: d.label for d in machine.disks}
         patch.setattr(disk_space, "sys", SimpleNamespace(platform="win32"))
@@ -353,8 +376,12 @@ def addresses_of(link: Link) -> Iterator[SimpleNamespace]:
 
 def fake_connections(machine: Machine, patch: pytest.MonkeyPatch) -> None:
     """Replace the connections to the service and to the kiosk's browser."""
-    for module in (resolver, service_probe, windows):
+    for module in (resolver, service_probe):
         patch.setattr(module, "getproxies", dict)
+    patch.setattr(resolver, "script_address", lambda: None)
+
+    patch.setattr(name_servers, "query_servers", lambda servers, *_: machine.dns_answers or tuple(
+        f"{each}: answered in 4 ms" for each in servers))  # fmt: skip
 
     def fail_or(value: object, *kinds: type[Exception]) -> object:
         if isinstance(machine.service, kinds):
@@ -415,6 +442,7 @@ def collected(machine: Machine) -> CollectedFacts:
     result.scan = ScanFindings(hosts, machine.scan)
     result.mdns = replace(result.mdns, state=SourceState("succeeded"))
     result.known = machine.printers
+    result.device_answers = DeviceAnswers(silent=silent_at(machine))
     result.enrichment = Enrichment(machine.answers)
     return result
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from agent.rules.connectivity.fields import history_fields
 from agent.wire.payloads.history import CAUSES, Cause, Event, History, Incident
 from collectors.application.source import available
-from collectors.contract import Field, SourceState
+from collectors.contract import Field, SourceState, WatchedDevice
 from collectors.network.observations import Evidence, KnownPrinter
 from tests.fixtures.payloads import STARTED_AT
 from tests.unit.agent.histories import good_venue
@@ -25,6 +25,7 @@ from tests.unit.agent.presentation.findings.machines.compose import (
     queue,
 )
 
+TERMINAL = WatchedDevice("Bar", "payment-terminal", "192.168.1.40", "02:00:00:00:01:28")
 LOOPBACK = Link("lo", ("127.0.0.1/8",), kind="772")
 CABLE = Link("eth0", ("192.168.1.20/24", "fe80::20/64"), "192.168.1.1")
 WIFI = Link("wlan0", ("192.168.1.30/24",), "192.168.1.1", "wifi", mac="02:00:00:00:00:30")
@@ -469,6 +470,8 @@ BROKEN: tuple[Broken, ...] = (
     fault("no-dhcp-answer", "a Wi-Fi without DHCP", links=(LOOPBACK, CABLE, replace(WIFI,
         addresses=("169.254.7.7/16",), gateway=""))),
     fault("name-not-resolved", "a dead name server", service=NO_NAME),
+    fault("name-server-silent", "a second name server that is dead", service_ms=(5000, 25),
+          dns_answers=("192.168.1.1: answered in 3 ms", "9.9.9.9: no answer in 2 s")),
     fault("no-name-server", "no name server", files={"etc/resolv.conf": "search x\n"}),
     fault("names-slow", "a first name server that is silent", service_ms=(5004, 25)),
     fault("service-slow", "an overloaded line", service_ms=(12, 2300)),
@@ -509,6 +512,12 @@ BROKEN: tuple[Broken, ...] = (
         agent=with_record(*CAUSES)),
     fault("wifi-lost", "a Wi-Fi that was lost for an hour", links=(LOOPBACK, WIFI),
         agent=with_record("link-down", link="wlan0")),
+    # -------------------------------------------------------------- watched devices
+    *(fault(code, f"a payment terminal that {what}", devices=(TERMINAL,),
+        lan=(host("192.168.1.1", 1), *lan)) for code, what, *lan in (
+        ("device-absent", "is off"),
+        ("device-moved", "got another address", host("192.168.1.61", 40)),
+        ("device-replaced", "lost its address to a phone", host("192.168.1.40", 61)))),
     # -------------------------------------------------------------- network printers
     *(Broken("printer-needs-attention", printer(f"a printer with {reason}", reason)) for reason
         in ("media-empty-error", "media-jam-error", "cover-open-error", "door-open",

@@ -1,0 +1,92 @@
+"""Reads interfaces, addresses and default gateways with psutil and netifaces (macOS, Windows).
+
+These libraries need half a megabyte of memory, so they are imported when the recorder starts.
+"""
+
+import contextlib
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent.adapters.connectivity.link import LinkReading, Tables, summarize
+from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, read_gateways
+from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
+
+_VIRTUAL = {
+    "darwin": ("anpi", "ap", "awdl", "bridge", "gif", "llw", "stf", "utun", "vmnet"),
+    "win32": ("Local Area Connection*", "Loopback", "VMware", "VirtualBox", "vEthernet"),
+}
+"""The beginnings of names of virtual interfaces. A new one on Windows can be named differently."""
+
+
+def read_link(last: str | None, *, needs_ipv4: bool) -> LinkReading:
+    """Read the state of the link. Raises OSError if the system denies the list of interfaces.
+
+    Args:
+        last: the interface of the last known default route.
+        needs_ipv4: the service is known to have only IPv4 addresses.
+    """
+    return summarize(_read_tables(), last, needs_ipv4=needs_ipv4)
+
+
+def _read_tables() -> Tables:
+    import psutil
+
+    gateways: tuple[SystemGateway, ...] = ()
+    with contextlib.suppress(OSError, ValueError, ImportError):
+        gateways = read_gateways()
+    try:
+        addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
+        counters = psutil.net_io_counters(pernic=True)
+    except psutil.Error as error:
+        raise OSError(str(error)) from error
+    return assemble(addresses, stats, counters, gateways, sys.platform)
+
+
+def assemble(
+    addresses: Mapping[str, Sequence[Any]],
+    stats: Mapping[str, Any],
+    counters: Mapping[str, Any],
+    gateways: Sequence[SystemGateway],
+    platform: str,
+) -> Tables:
+    """Join the readings. An interface is numbered by its position in ``addresses``.
+
+    The position of a gateway in ``gateways`` is used as the metric of its route.
+    """
+    links, own_addresses, routes = [], [], []
+    for index, (name, listed) in enumerate(addresses.items(), start=1):
+        own = list(_addresses(index, listed))
+        texts = {each.address for each in own}
+        own_addresses += own
+        links.append(_link(index, name, stats.get(name), counters.get(name), platform))
+        routes += [
+            DefaultRoute(index, gateway.gateway, metric, ":" in gateway.gateway)
+            for metric, gateway in enumerate(gateways)
+            if gateway.reached_from & texts
+        ]
+    return Tables(links, own_addresses, routes)
+
+
+def _link(index: int, name: str, stats: Any, counters: Any, platform: str) -> Link:
+    flags = stats.flags.split(",") if stats else []
+    return Link(
+        index,
+        name,
+        has_carrier=stats is not None and stats.isup,
+        is_loopback="loopback" in flags or name.startswith(("lo0", "Loopback")),
+        is_point_to_point="pointopoint" in flags or "pointtopoint" in flags,
+        kind="virtual" if name.startswith(_VIRTUAL.get(platform, ())) else "",
+        errors=counters.errin + counters.errout if counters else None,
+    )
+
+
+def _addresses(index: int, listed: Sequence[Any]) -> Iterator[LinkAddress]:
+    for entry in listed:
+        address = entry.address.split("%")[0]
+        if entry.family not in (socket.AF_INET, socket.AF_INET6):
+            continue
+        prefix_length = parse_prefix_length(address, entry.netmask)
+        if prefix_length is not None:
+            yield LinkAddress(index, address, prefix_length)

@@ -1,0 +1,31 @@
+"""The interruptions of the connection since the earlier report."""
+
+from collections.abc import Iterator
+
+from agent.presentation.changes.change import Change, change
+from agent.presentation.connectivity.record import record_of
+from agent.presentation.connectivity.titles import CAUSE_TITLES
+from agent.presentation.findings.history import LONG_S
+from agent.presentation.findings.snapshot_facts import SnapshotFacts
+from agent.presentation.humanize import format_seconds, times
+from agent.presentation.severity import Severity
+from agent.wire.payloads.history import CAUSES
+
+
+def incident_changes(was: SnapshotFacts, now: SnapshotFacts) -> Iterator[Change]:
+    """Yield a change for each cause of the incidents that began after the earlier report.
+
+    The figures of the record differ between any two reports, and are not compared.
+    """
+    record = record_of(now.machine)
+    if record is None or was.taken_at is None:
+        return
+    new = [each for each in record.incidents if each.began_at > was.taken_at]
+    for cause in CAUSES:
+        if same := [each for each in new if each.cause == cause]:
+            count = times(sum(each.count for each in same))
+            downtime_s = sum(each.downtime_s for each in same)
+            severity: Severity = "warn" if downtime_s >= LONG_S else "muted"
+            duration = format_seconds(round(downtime_s))
+            sentence = f"{CAUSE_TITLES[cause].sentence} {count}, {duration} in total."
+            yield change(f"incident {cause}", "", ("", count), severity, sentence)

@@ -1,0 +1,219 @@
+"""The connectivity record on a page: hours by cause, small charts, incidents and events."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Final
+
+from agent.presentation.connectivity.day_rows import DayHour, DayRow, causes_in, day_rows
+from agent.presentation.connectivity.record import ReportedRecord, record_of
+from agent.presentation.connectivity.sentences import Entry, entries, time_text
+from agent.presentation.connectivity.titles import CAUSE_TITLES
+from agent.presentation.findings.connectivity import WIFI_WEAK_DBM
+from agent.presentation.findings.snapshot_facts import facts_of
+from agent.presentation.humanize import counted, format_milliseconds, format_seconds, times
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.history import Hour
+from agent.wire.payloads.history_lines import HourRow
+
+ENTRIES_FIRST: Final = 8
+"""Number of incidents and events that are visible at first."""
+CHART_WIDTH, CHART_HEIGHT = 340, 84
+_LEFT, _TOP, _BOTTOM = 46, 8, 66
+_SIGNAL_DBM: Final = (-85.0, -55.0)
+"""The smallest range of a chart of the signal."""
+_PEAK: Final = 4.0
+"""A chart is cut at this multiple of its median, so that one slow hour does not flatten it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """A cause with its letter. ``kind`` names its colour."""
+
+    kind: str
+    letter: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A line over the hours. ``path`` is in the units of `CHART_WIDTH` and `CHART_HEIGHT`.
+
+    ``top`` and ``bottom`` label the vertical axis. ``days`` are the positions of midnights with
+    their labels. ``limit`` is the position of a dashed line, or None.
+    """
+
+    title: str
+    description: str
+    path: str
+    top: str
+    bottom: str
+    days: tuple[tuple[float, str], ...]
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionView:
+    """``summary`` is the verdict. ``description`` describes the drawn hours."""
+
+    summary: str
+    days: tuple[DayRow, ...]
+    description: str
+    legend: tuple[LegendEntry, ...]
+    charts: tuple[Chart, ...]
+    entries: tuple[Entry, ...]
+    more: tuple[Entry, ...]
+    zone: str
+
+    @property
+    def has_short_hours(self) -> bool:
+        """Whether a small letter marks an hour with a short interruption."""
+        return any(hour.letter.islower() for day in self.days for hour in day.hours)
+
+
+def connection_view(payload: ApplicationPayload) -> ConnectionView | None:
+    """Return what the page shows of the record; None if the snapshot has none."""
+    facts = facts_of(payload)
+    record = record_of(facts.machine)
+    if record is None:
+        return None
+    days = day_rows(record.hours)
+    rows = entries(record.incidents, record.events, facts.taken_at, record.to_local)
+    return ConnectionView(
+        summary=summary_of(record, facts.taken_at),
+        days=days,
+        description=_description(days),
+        legend=tuple(_legend(days, record)),
+        charts=tuple(_charts(record.hours)),
+        entries=rows[:ENTRIES_FIRST],
+        more=rows[ENTRIES_FIRST:],
+        zone="the machine's local time" if record.hours else "UTC",
+    )
+
+
+def summary_of(record: ReportedRecord, now: datetime | None) -> str:
+    """Return one sentence: ``18 interruptions in 7 days, 1 h 48 min in total.``"""
+    is_young = record.since is None or now is None or now - record.since < timedelta(days=7)
+    period = "in 7 days"
+    if is_young and record.since is not None:
+        period = f"since {time_text(record.to_local(record.since))}"
+    if not record.count:
+        return f"No interruptions {period}."
+    total = format_seconds(record.downtime_s)
+    return f"{counted(record.count, 'interruption')} {period}, {total} in total."
+
+
+def hour_tooltip(day: DayRow, hour: DayHour) -> str:
+    """Return all facts of an hour: ``Sun 22 Nov 18:00: no link 4 min; 60 heartbeats, …``."""
+    when = f"{day.title} {hour.hour:02}:00"
+    if hour.row is None:
+        return f"{when}: not recorded"
+    downtime = ", ".join(
+        f"{CAUSE_TITLES[cause].label} {format_seconds(s)}" for cause, s in hour.row.downtime
+    )
+    return f"{when}: {'; '.join(filter(None, (downtime, ', '.join(_figures(hour.row.hour)))))}"
+
+
+def _figures(hour: Hour) -> Iterator[str]:
+    yield counted(hour.heartbeats, "heartbeat")
+    if hour.failures:
+        yield f"{hour.failures} failed"
+    if hour.round_trip_p95_ms is not None:
+        yield format_milliseconds(hour.round_trip_p95_ms)
+    if hour.signal_dbm is not None:
+        yield f"{hour.signal_dbm} dBm"
+    if hour.link_errors:
+        yield counted(hour.link_errors, "link error")
+
+
+def _description(days: Sequence[DayRow]) -> str:
+    hours = [hour for day in days for hour in day.hours if hour.row is not None]
+    counts = Counter(hour.cause for hour in hours)
+    causes = (f"{counts[cause]} with {CAUSE_TITLES[cause].label}" for cause in causes_in(days))
+    parts = ", ".join((*causes, f"{counts[None]} without interruption"))
+    return f"{counted(len(hours), 'hour')} by cause of interruption: {parts}"
+
+
+def _legend(days: Sequence[DayRow], record: ReportedRecord) -> Iterator[LegendEntry]:
+    totals = {each.cause: each for each in record.totals}
+    for cause in causes_in(days):
+        title, total = CAUSE_TITLES[cause], totals.get(cause)
+        text = title.label
+        if total is not None:
+            text += f": {times(total.count)}, {format_seconds(total.downtime_s)}"
+        yield LegendEntry(cause, title.letter, text)
+
+
+# ---------------------------------------------------------------------------- charts
+
+
+def _charts(rows: Sequence[HourRow]) -> Iterator[Chart]:
+    replies = _points(rows, lambda hour: hour.round_trip_p95_ms)
+    if len(replies) > 1:
+        typical, slowest = median(value for _, value in replies), max(v for _, v in replies)
+        top = min(slowest, _PEAK * typical) or 1.0
+        at = next(row.hour.at for row in rows if row.hour.round_trip_p95_ms == slowest)
+        cut = " Higher values are cut." if slowest > top else ""
+        yield Chart(
+            title="Round-trip time of heartbeats",
+            description=f"95th percentile of each hour: mostly {format_milliseconds(typical)}, at"
+            f" most {format_milliseconds(slowest)} ({time_text(at)}).{cut}",
+            path=_path(rows, replies, (0.0, top)),
+            top=format_milliseconds(top),
+            bottom="0",
+            days=_midnights(rows),
+        )
+    signals = _points(rows, lambda hour: hour.signal_dbm)
+    if len(signals) > 1:
+        typical, weakest = median(value for _, value in signals), min(v for _, v in signals)
+        low = min(weakest, _SIGNAL_DBM[0])
+        span = (low, max(_SIGNAL_DBM[1], *(value for _, value in signals)))
+        yield Chart(
+            title="Wi-Fi signal",
+            description=f"Weakest of each hour: mostly {typical:.0f} dBm, at worst {weakest:.0f}"
+            f" dBm. Below the dashed line, at {WIFI_WEAK_DBM} dBm, it is weak.",
+            path=_path(rows, signals, span),
+            top=f"{span[1]:.0f} dBm",
+            bottom=f"{span[0]:.0f} dBm",
+            days=_midnights(rows),
+            limit=_y(WIFI_WEAK_DBM, span),
+        )
+
+
+Points = list[tuple[datetime, float]]
+
+
+def _points(rows: Sequence[HourRow], read: Callable[[Hour], float | None]) -> Points:
+    values = ((row.hour.at, read(row.hour)) for row in rows)
+    return [(at, value) for at, value in values if value is not None]
+
+
+def _path(rows: Sequence[HourRow], points: Points, span: tuple[float, float]) -> str:
+    """Return the line through the points. Hours without a value interrupt it."""
+    parts: list[str] = []
+    before: datetime | None = None
+    for at, value in points:
+        is_next = before is not None and at - before <= timedelta(hours=1)
+        x, y = _x(at, rows), _y(value, span)
+        # A point without neighbours becomes a short line, so that it is visible.
+        parts.append(f"L{x:.1f} {y:.1f}" if is_next else f"M{x:.1f} {y:.1f}h0.1")
+        before = at
+    return "".join(parts)
+
+
+def _x(at: datetime, rows: Sequence[HourRow]) -> float:
+    first, last = rows[0].hour.at, rows[-1].hour.at
+    share = (at - first) / (last - first) if last > first else 0.0
+    return round(_LEFT + share * (CHART_WIDTH - _LEFT - 4), 1)
+
+
+def _y(value: float, span: tuple[float, float]) -> float:
+    share = (min(max(value, span[0]), span[1]) - span[0]) / ((span[1] - span[0]) or 1.0)
+    return round(_BOTTOM - share * (_BOTTOM - _TOP), 1)
+
+
+def _midnights(rows: Sequence[HourRow]) -> tuple[tuple[float, str], ...]:
+    starts = (row.hour.at for row in rows if row.hour.at.hour == 0)
+    return tuple((_x(at, rows), f"{at:%a}") for at in starts)

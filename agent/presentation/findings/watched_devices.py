@@ -1,0 +1,96 @@
+"""Rules for the watched devices of a report of either kind."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
+
+from agent.presentation.findings.rule import ProblemRule, Rule, Values
+from agent.presentation.findings.snapshot_facts import SnapshotFacts
+from agent.presentation.watched_devices import watched_devices
+from agent.wire.payloads.network import NetworkPayload
+from agent.wire.payloads.watched_devices import KIND_WORDS, WatchedLine, WatchedState
+
+T = TypeVar("T")
+
+
+def _in_snapshot(facts: SnapshotFacts) -> Iterator[WatchedLine]:
+    machine = facts.machine
+    for name in machine.names("device", "present"):
+        prefix, is_present = f"device.{name}", machine.flag(f"device.{name}.present")
+        moved_from, other = machine.text(f"{prefix}.movedFrom"), machine.text(f"{prefix}.otherMac")
+        if is_present is None:
+            continue
+        state: WatchedState = "moved" if moved_from else "present"
+        if not is_present:
+            state = "replaced" if other else "absent"
+        kind = KIND_WORDS.get(machine.text(f"{prefix}.kind"), KIND_WORDS["other"])
+        address = machine.text(f"{prefix}.address") or None
+        yield WatchedLine(name, kind, state, address, moved_from or None, other or None)
+
+
+def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Values, ...]:
+    """Return the values of each device in a state.
+
+    ``thing`` is the word for what the devices are, if they are all of one kind.
+    """
+    known = [each for each in devices if each.state == state]
+    kinds = {each.kind for each in known}
+    thing = kinds.pop() if len(kinds) == 1 else KIND_WORDS["other"]
+    return tuple(
+        {
+            "device": each.described,
+            "thing": thing,
+            "at": f"at {each.address}" if each.address else "on this network",
+            "old": each.moved_from or "",
+            "new": each.address or "",
+            "mac": each.other_mac or "",
+        }
+        for each in known
+    )
+
+
+def _rules(
+    devices: Callable[[T], Iterable[WatchedLine]], fields: tuple[str, str, str]
+) -> tuple[Rule[T], ...]:
+    """Return the rules for one kind of report. ``fields`` are those of the three rules."""
+    moved, replaced, absent = fields
+    return (
+        ProblemRule(
+            "device-moved",
+            moved,
+            "a watched device answers at another address",
+            "{device} has moved from {old} to {new}.",
+            "give the {thing} a fixed address (DHCP reservation)",
+            lambda report: _with_state(devices(report), "moved"),
+        ),
+        ProblemRule(
+            "device-replaced",
+            replaced,
+            "another MAC answers at the address of a watched device, which does not answer",
+            "{device} does not answer: another device uses its address {new} (MAC {mac}).",
+            "give the {thing} a fixed address (DHCP reservation), and the other device another one;"
+            " if the {thing} was exchanged, configure its new MAC",
+            lambda report: _with_state(devices(report), "replaced"),
+        ),
+        ProblemRule(
+            "device-absent",
+            absent,
+            "a watched device does not answer, and was not found at another address",
+            "{device} does not answer {at}.",
+            "check that the {thing} is on and connected to this network",
+            lambda report: _with_state(devices(report), "absent"),
+        ),
+    )
+
+
+_PRESENT: Final = "device.<name>.present"
+WATCHED_SNAPSHOT_RULES: Final = _rules(
+    _in_snapshot,
+    (
+        "device.<name>.movedFrom, device.<name>.address",
+        f"{_PRESENT}, device.<name>.otherMac, device.<name>.address",
+        f"{_PRESENT}, device.<name>.address",
+    ),
+)
+WATCHED_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = _rules(
+    watched_devices, ("limitations[]", "limitations[]", "limitations[]")
+)

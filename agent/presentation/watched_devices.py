@@ -1,0 +1,75 @@
+"""The watched devices of a report of either kind, as both reports state them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from agent.presentation.plain_text import NAME_LENGTH, plain, shorten
+from agent.presentation.severity import Severity
+from agent.wire.payloads.network import NetworkPayload
+from agent.wire.payloads.watched_devices import WatchedLine, WatchedState, parse_watched
+
+SEVERITIES: Final[dict[WatchedState, Severity]] = {
+    "replaced": "bad",
+    "moved": "bad",
+    "absent": "bad",
+    "unknown": "warn",
+    "present": "good",
+}
+"""The severity of each state, in the order in which devices are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRow:
+    """A watched device, for every kind of output. All strings are plain text."""
+
+    name: str
+    kind: str
+    state: WatchedState
+    severity: Severity
+    detail: str
+
+
+def watched_devices(payload: NetworkPayload) -> tuple[WatchedLine, ...]:
+    """Return the watched devices of a network report, in the order of the configuration."""
+    own = payload.network_map.limitations if payload.network_map else ()
+    lines = dict.fromkeys((*payload.limitations, *own))
+    return tuple(filter(None, map(parse_watched, lines)))
+
+
+def watched_rows(payload: NetworkPayload) -> tuple[WatchedRow, ...]:
+    """Return the watched devices, the ones with problems first."""
+    order = tuple(SEVERITIES)
+    devices = sorted(watched_devices(payload), key=lambda each: order.index(each.state))
+    return tuple(
+        WatchedRow(
+            shorten(each.name, NAME_LENGTH),
+            each.kind,
+            each.state,
+            SEVERITIES[each.state],
+            plain("; ".join(_details(each))),
+        )
+        for each in devices
+    )
+
+
+def located_devices(payload: NetworkPayload) -> dict[str, WatchedLine]:
+    """Return the watched devices that answered, by their addresses."""
+    there = (each for each in watched_devices(payload) if each.state in ("present", "moved"))
+    return {each.address: each for each in there if each.address}
+
+
+def _details(device: WatchedLine) -> Iterator[str]:
+    """Yield what a technician needs to find the device."""
+    if device.state == "moved":
+        yield f"at {device.address} instead of {device.moved_from}"
+    elif device.state == "replaced":
+        yield f"{device.other_mac} answers at its address {device.address}"
+    elif device.state == "absent":
+        yield f"no answer from {device.address}" if device.address else "no answer"
+    elif device.address:
+        yield f"at {device.address}"
+    if device.state == "moved" and device.other_mac:
+        yield f"{device.other_mac} answers at its old address"
+    if device.reason:
+        yield device.reason

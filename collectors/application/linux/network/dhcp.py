@@ -1,0 +1,177 @@
+"""Reads the DHCP lease of each interface of Linux.
+
+The kernel knows how long an address that a DHCP client has set is still valid, for every client.
+Only the client knows its server.
+"""
+
+import ipaddress
+import math
+import socket
+import struct
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from collectors.application.linux.network.leases import (
+    Lease,
+    Leases,
+    parse_network_manager_leases,
+    stored_leases,
+)
+from collectors.application.readers.network.dhcp import INFINITE, Dhcp
+from collectors.application.source import status_of
+from collectors.application.system_bus import Objects
+from collectors.contract import FieldStatus
+from collectors.shared.linux.netlink import parse_attributes
+from collectors.shared.linux.netlink_socket import NETLINK_ROUTE, dump, open_netlink
+from collectors.shared.sysfs import children, read_line
+
+_RTM_NEWADDR, _RTM_GETADDR = 20, 22
+_AF_INET: Final = 2
+_IFADDRMSG: Final = struct.Struct("=BBBBI")
+_IFA_ADDRESS, _IFA_LOCAL, _IFA_CACHEINFO = 1, 2, 6
+_CACHEINFO: Final = struct.Struct("=IIII")
+_TICKS_WRAP: Final = 1 << 32
+_PROCESSES_MAX: Final = 4096
+_SILENT_CLIENTS: Final = frozenset({"udhcpc", "connmand"})
+"""DHCP clients that set addresses without a limit of validity, and store no leases."""
+_STORING_CLIENTS: Final = frozenset({"dhclient", "dhcpcd"})
+_DENIED: Final = "this account may not read the leases of the DHCP client"
+_NOT_STORED: Final = "the DHCP client does not report it"
+
+
+class Address(NamedTuple):
+    """An IPv4 address of the interface ``link``.
+
+    ``valid_s`` is the time for which it is still valid; None if there is no limit. ``age_s`` is
+    the time since it was set or its validity was renewed.
+    """
+
+    link: str
+    address: str
+    valid_s: float | None
+    age_s: float
+
+
+ReadAddresses = Callable[[], tuple[Address, ...]]
+
+
+def read_dhcp(
+    root: Path,
+    names: Iterable[str],
+    network_manager: Callable[[], Objects],
+    read_addresses: ReadAddresses | None = None,
+) -> dict[str, Dhcp]:
+    """Return what is known about DHCP by the name of each interface."""
+    try:
+        addresses = (read_addresses or kernel_addresses)()
+    except OSError as error:
+        status, reason = status_of(error)
+        return {name: Dhcp(status=status, reason=reason) for name in names}
+    leases = stored_leases(root)
+    if (root / "run/NetworkManager").exists():
+        leases = leases._replace(
+            known=(*leases.known, *parse_network_manager_leases(network_manager()))
+        )
+    clients = _running_clients(root / "proc")
+    return {
+        name: dhcp_of([each for each in addresses if each.link == name], leases, clients)
+        for name in names
+    }
+
+
+def dhcp_of(
+    addresses: Iterable[Address],
+    leases: Leases,
+    clients: Collection[str] = (),
+    now: float | None = None,
+) -> Dhcp:
+    """Return what is known about an interface with these addresses.
+
+    Args:
+        clients: The names of the running DHCP clients.
+        now: The present, in seconds since the epoch.
+    """
+    now = time.time() if now is None else now
+    own = {each.address: each for each in addresses}
+    if not own:
+        return Dhcp(reason="the kernel does not list its addresses")
+    stored = (each for each in reversed(leases.known) if each.address in own)
+    lease = next((each for each in stored if _is_current(each, own[each.address], now)), None)
+    if lease is not None:
+        return _leased(lease, own[lease.address], now, "unsupported", _NOT_STORED)
+    limited = next((each for each in own.values() if each.valid_s is not None), None)
+    if limited is not None:
+        why: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
+        if leases.denied:
+            why = "permission-denied", _DENIED
+        return _leased(Lease(limited.address), limited, now, *why)
+    if leases.denied and _STORING_CLIENTS.intersection(clients):
+        return Dhcp(status="permission-denied", reason=_DENIED)
+    if silent := _SILENT_CLIENTS.intersection(clients):
+        return Dhcp(reason=f"the DHCP client {min(silent)} does not report its leases")
+    return Dhcp(is_used=False)
+
+
+def _is_current(lease: Lease, address: Address, now: float) -> bool:
+    """Return whether a stored lease has not expired. The address may be configured statically by
+    now."""
+    return address.valid_s is not None or lease.expires_at is None or lease.expires_at > now
+
+
+def _leased(lease: Lease, address: Address, now: float, status: FieldStatus, reason: str) -> Dhcp:
+    expires_at, obtained_at = lease.expires_at, None
+    if lease.duration_s == INFINITE:
+        expires_at = math.inf
+    elif address.valid_s is not None:
+        # The kernel knows about the latest renewal. A file may be out of date.
+        expires_at, obtained_at = now + address.valid_s, now - address.age_s
+    if expires_at is not None and expires_at != math.inf and lease.duration_s is not None:
+        obtained_at = min(now, expires_at - lease.duration_s)
+    return Dhcp(True, lease.server, obtained_at, expires_at, status, reason)
+
+
+# ---------------------------------------------------------------------------- kernel
+
+
+def kernel_addresses() -> tuple[Address, ...]:
+    """Return all IPv4 addresses. Raises OSError."""
+    request = bytes((_AF_INET, 0, 0, 0))  # struct rtgenmsg, padded
+    with open_netlink(NETLINK_ROUTE) as opened:
+        bodies = dump(opened, _RTM_GETADDR, request, _RTM_NEWADDR)
+    names, now_s = dict(socket.if_nameindex()), time.monotonic()
+    parsed = (parse_address(body, names, now_s) for body in bodies)
+    return tuple(each for each in parsed if each is not None)
+
+
+def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Address | None:
+    """Parse an RTM_NEWADDR body (rtnetlink(7)).
+
+    ``names`` are the interfaces by index. ``now_s`` is the time since the start without the time
+    asleep (CLOCK_MONOTONIC).
+    """
+    if len(body) < _IFADDRMSG.size:
+        return None
+    family, _, _, _, index = _IFADDRMSG.unpack_from(body)
+    attributes = parse_attributes(body[_IFADDRMSG.size :])
+    raw = attributes.get(_IFA_LOCAL) or attributes.get(_IFA_ADDRESS, b"")
+    cache = attributes.get(_IFA_CACHEINFO, b"")
+    if family != _AF_INET or len(raw) != 4 or len(cache) < _CACHEINFO.size or index not in names:
+        return None
+    # The kernel counts the time of the last change in hundredths of a second.
+    _, valid_s, _, changed = _CACHEINFO.unpack_from(cache)
+    age_s = (int(now_s * 100) - changed) % _TICKS_WRAP / 100
+    if age_s > _TICKS_WRAP / 200:  # the two clocks differ by a fraction of a second
+        age_s = 0.0
+    return Address(
+        names[index],
+        str(ipaddress.IPv4Address(raw)),
+        None if valid_s == INFINITE else float(valid_s),
+        age_s,
+    )
+
+
+def _running_clients(proc: Path) -> frozenset[str]:
+    names = (read_line(process / "comm") for process in children(proc, _PROCESSES_MAX))
+    return frozenset(filter(None, names)) & (_SILENT_CLIENTS | _STORING_CLIENTS)

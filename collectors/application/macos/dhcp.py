@@ -1,0 +1,97 @@
+"""Reads the DHCP lease of each interface of macOS (ipconfig(8)).
+
+`ipconfig getpacket` prints the server's last message. The time at which the lease was obtained is
+only in the lease's file, which only root may read.
+"""
+
+import plistlib
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.readers.network.dhcp import INFINITE, Dhcp
+from collectors.application.source import status_of
+from collectors.contract import FieldStatus
+from collectors.shared.addresses import plain_address
+from collectors.shared.run_command import Output, run_command
+from collectors.shared.sysfs import SMALL_MAX_BYTES, read_bytes
+from collectors.shared.text import decode
+
+LEASES: Final = Path("/var/db/dhcpclient/leases")
+_FILES_MAX: Final = 64
+_ADDRESS = re.compile(r"^yiaddr = (\S{1,64})$", re.MULTILINE)
+_SERVER = re.compile(r"^server_identifier \(ip\): (\S{1,64})$", re.MULTILINE)
+_DURATION = re.compile(r"^lease_time \(uint32\): 0x([0-9a-fA-F]{1,8})$", re.MULTILINE)
+_UNASSIGNED: Final = "0.0.0.0"  # noqa: S104 - the address in a reply to DHCPINFORM
+
+GetPacket = Callable[[str, Deadline], Output]
+
+
+def get_packet(name: str, deadline: Deadline) -> Output:
+    return run_command(("ipconfig", "getpacket", name), deadline.at)
+
+
+def read_dhcp(
+    names: Iterable[str],
+    deadline: Deadline,
+    ask: GetPacket = get_packet,
+    leases: Path = LEASES,
+) -> dict[str, Dhcp]:
+    known = {}
+    for name in names:
+        try:
+            known[name] = parse_packet(ask(name, deadline), leases)
+        except (OSError, ValueError) as error:
+            status, reason = status_of(error)
+            known[name] = Dhcp(status=status, reason=reason)
+    return known
+
+
+def parse_packet(output: Output, leases: Path) -> Dhcp:
+    """Return what the output of `ipconfig getpacket` says about an interface.
+
+    It prints nothing for an interface without DHCP. Raises ValueError if it failed.
+    """
+    text = decode(output.data)
+    address, server, duration = (p.search(text) for p in (_ADDRESS, _SERVER, _DURATION))
+    if address is None and output.error.strip():
+        raise ValueError(f"ipconfig ended with {output.exit_code}")
+    if address is None or address[1] == _UNASSIGNED:
+        return Dhcp(is_used=False)
+    status, reason, obtained_at = _obtained_at(leases, address[1])
+    duration_s = None if duration is None else int(duration[1], 16)
+    expires_at = None
+    if duration_s == INFINITE:
+        expires_at = float("inf")
+    elif obtained_at is not None and duration_s is not None:
+        expires_at = obtained_at + duration_s
+    named = plain_address(server[1]) if server else None
+    return Dhcp(True, named, obtained_at, expires_at, status, reason)
+
+
+def _obtained_at(leases: Path, address: str) -> tuple[FieldStatus, str, float | None]:
+    """Return the start of the newest stored lease of ``address``, or why there is none."""
+    try:
+        files = sorted(leases.iterdir())[:_FILES_MAX]
+        starts = [start for path in files if (start := _start(path, address)) is not None]
+    except OSError as error:
+        status, reason = status_of(error)
+        return status, f"the stored leases: {reason}", None
+    return "unsupported", "macOS has stored no lease of this address", max(starts, default=None)
+
+
+def _start(path: Path, address: str) -> float | None:
+    """Return the start of a stored lease, in seconds since the epoch, if it is of ``address``."""
+    try:
+        stored: Any = plistlib.loads(read_bytes(path, SMALL_MAX_BYTES))
+    except OSError:
+        raise
+    except Exception:  # noqa: BLE001 - plistlib raises many types for a malformed file
+        return None
+    if not isinstance(stored, dict) or stored.get("IPAddress") != address:
+        return None
+    start = stored.get("LeaseStartDate")
+    return start.replace(tzinfo=UTC).timestamp() if isinstance(start, datetime) else None

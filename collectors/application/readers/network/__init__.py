@@ -1,0 +1,1 @@
+"""Reads the interfaces, the resolver, the connection to the service, and watched devices."""

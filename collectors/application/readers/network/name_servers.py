@@ -1,0 +1,182 @@
+"""Asks each name server for the address of the service, and measures the time of its answer.
+
+The system's resolver only reports the first answer that it gets. A name server that does not answer
+delays each look-up by seconds, and is noticed only when the other one fails.
+"""
+
+import errno
+import secrets
+import selectors
+import socket
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Final
+from urllib.parse import urlsplit
+
+from collectors.application.deadline import Deadline
+from collectors.application.source import available, failed, not_applicable
+from collectors.contract import Field
+from collectors.shared.addresses import is_loopback, is_mdns_name, plain_address
+from collectors.shared.dns import HEADER, RECURSION_DESIRED, parse_reply, write_question
+
+KEY: Final = "network.dnsAnswers"
+SOURCE: Final = "DNS"
+WAIT_S: Final = 2.0
+"""Time in which a name server must answer. After half of it, the query is sent once more, because
+a network may lose a single packet."""
+
+_NO_ROUTE: Final = "no route to it"
+_WITHOUT_ROUTE: Final = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
+_PORT: Final = 53
+_RESERVE_S: Final = 0.2
+_WAIT_MIN_S: Final = 1.0
+_MESSAGE_MAX_BYTES: Final = 4096
+_NO_ERROR, _NO_SUCH_NAME = 0, 3
+_REFUSALS: Final = {
+    1: "it does not understand the query (FORMERR)",
+    2: "it failed (SERVFAIL)",
+    4: "it does not support the query (NOTIMP)",
+    5: "it refuses the query (REFUSED)",
+}
+
+
+def answers_field(servers: Iterable[str], url: str, deadline: Deadline) -> Field:
+    """Return the field with one line for each name server.
+
+    Args:
+        servers: IP addresses; link-local ones with their zone.
+        url: The URL of the service.
+    """
+    known = tuple(servers)
+    host = _host(url)
+    question = None if host is None else write_question(host.split("."), "A")
+    if not known:
+        return not_applicable(KEY, SOURCE, "no name server is set")
+    if question is None:
+        return not_applicable(KEY, SOURCE, "no service with a host name is configured")
+    wait_s = min(WAIT_S, deadline.remaining_s() - _RESERVE_S)
+    if wait_s < _WAIT_MIN_S:
+        return failed(KEY, SOURCE, "no time was left to query the name servers")
+    return available(KEY, SOURCE, query_servers(known, question, wait_s))
+
+
+def query_servers(
+    servers: Sequence[str], question: bytes, wait_s: float, port: int = _PORT
+) -> tuple[str, ...]:
+    """Send a question to all servers at the same time. Returns a line for each server."""
+    with ExitStack() as stack, selectors.DefaultSelector() as selector:
+        results: dict[str, str] = {}
+        queries = [_Query(server, question) for server in servers]
+        for query in queries:
+            try:
+                opened = stack.enter_context(_connect(query.server, port))
+                query.send(opened)
+                selector.register(opened, selectors.EVENT_READ, query)
+            except OSError as error:
+                results[query.server] = _describe(error)
+        ends_at = time.monotonic() + wait_s
+        for until in (ends_at - wait_s / 2, ends_at):
+            results |= _receive(selector, until)
+            _send_again(selector)
+    silent = f"no answer in {wait_s:.2g} s"
+    return tuple(f"{_without_zone(server)}: {results.get(server, silent)}" for server in servers)
+
+
+class _Query:
+    """One question to one server."""
+
+    def __init__(self, server: str, question: bytes) -> None:
+        self.server = server
+        self._question = question
+        self._identifier = secrets.randbits(16)
+        self._sent_at = time.perf_counter()
+
+    def send(self, opened: socket.socket) -> None:
+        header = HEADER.pack(self._identifier, RECURSION_DESIRED, 1, 0, 0, 0)
+        opened.send(header + self._question)
+
+    def result(self, data: bytes) -> str | None:
+        """Describe the server's reply; None if the message is no reply to this query."""
+        reply = parse_reply(data, self._identifier, self._question)
+        if reply is None:
+            return None
+        if reply.code not in (_NO_ERROR, _NO_SUCH_NAME):
+            return _REFUSALS.get(reply.code, f"it answers with the error {reply.code}")
+        duration_ms = (time.perf_counter() - self._sent_at) * 1000
+        answered = f"answered in {max(1, round(duration_ms))} ms"
+        if reply.code == _NO_SUCH_NAME:
+            return f"{answered}: the name does not exist"
+        return answered if reply.answers else f"{answered}: the name has no IPv4 address"
+
+
+def _receive(selector: selectors.BaseSelector, until: float) -> dict[str, str]:
+    """Receive replies until each server has answered, or until the time ``until``."""
+    results: dict[str, str] = {}
+    while selector.get_map() and (left_s := until - time.monotonic()) > 0:
+        for key, _ in selector.select(left_s):
+            opened, query = key.fileobj, key.data
+            assert isinstance(opened, socket.socket)  # noqa: S101 - registered above
+            result = _read(opened, query)
+            if result is not None:
+                results[query.server] = result
+                selector.unregister(opened)
+    return results
+
+
+def _read(opened: socket.socket, query: _Query) -> str | None:
+    try:
+        return query.result(opened.recv(_MESSAGE_MAX_BYTES))
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        return _describe(error)
+
+
+def _send_again(selector: selectors.BaseSelector) -> None:
+    for key in tuple(selector.get_map().values()):
+        opened = key.fileobj
+        try:
+            key.data.send(opened)
+        except OSError:
+            continue  # the error of the first query is received
+
+
+def _connect(server: str, port: int) -> socket.socket:
+    """Return a UDP socket that only receives datagrams and errors of ``server``."""
+    numeric = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        server, port, type=socket.SOCK_DGRAM, flags=numeric
+    )[0]
+    opened = socket.socket(family, kind, protocol)
+    try:
+        opened.setblocking(False)
+        opened.connect(address)
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+def _describe(error: OSError) -> str:
+    if isinstance(error, ConnectionRefusedError | ConnectionResetError):
+        return f"its port {_PORT} is closed"
+    if error.errno in _WITHOUT_ROUTE:
+        return _NO_ROUTE
+    return error.strerror or str(error)
+
+
+def _without_zone(server: str) -> str:
+    return server.partition("%")[0]
+
+
+def _host(url: str) -> str | None:
+    """Return the host name of a URL in the form that DNS uses, or None if it has none."""
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+        ascii_host = host.encode("idna").decode("ascii")
+    except (ValueError, UnicodeError):
+        return None
+    if plain_address(host) or is_loopback(host) or is_mdns_name(host):
+        return None
+    return ascii_host or None

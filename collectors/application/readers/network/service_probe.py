@@ -1,0 +1,197 @@
+"""Tests whether and how fast the service can be reached, and who issued its certificate.
+
+It makes one name look-up, one connection and one TLS handshake, and sends no request. If the
+certificate is not trusted, it connects a second time to read the issuer.
+"""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from concurrent.futures import wait
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import truststore
+
+from collectors.application.deadline import Deadline
+from collectors.application.readers.network.certificate import parse_certificate
+from collectors.application.source import (
+    Reading,
+    all_absent,
+    available,
+    either,
+    not_applicable,
+    source,
+)
+from collectors.contract import Field
+from collectors.shared.addresses import is_loopback
+from collectors.shared.background import in_background
+
+SOURCE: Final = "connection to the service"
+TLS_KEYS: Final = (
+    "network.service.tlsVersion",
+    "network.service.tlsTrusted",
+    "network.service.tlsIssuer",
+    "network.service.tlsIssuedAt",
+    "network.service.tlsExpiresAt",
+)
+
+_PORTS: Final = {"http": 80, "https": 443}
+_ATTEMPTS_MAX: Final = 4
+
+T = TypeVar("T")
+Address = tuple[socket.AddressFamily, tuple[str, int]]
+Handshake = tuple[str | bool, ...]
+"""The values of the fields `TLS_KEYS`, in the same order."""
+
+
+@source(
+    "service",
+    SOURCE,
+    "network.service.reachable",
+    "network.service.error",
+    "network.service.resolveMilliseconds",
+    "network.service.connectMilliseconds",
+    *TLS_KEYS,
+)
+def read_service(deadline: Deadline, url: str, has_proxy: bool = False) -> Reading:
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError:
+        scheme, host, port = "", None, None
+    if not host or scheme not in _PORTS:
+        return _not_tested("no service is configured")
+    # The agent never uses a proxy for a service on this machine.
+    uses_proxy = has_proxy or (getproxies().get(scheme) and not proxy_bypass(host))
+    if uses_proxy and not is_loopback(host):
+        return _not_tested("the service is reached through a proxy, which was not tested")
+    try:
+        return Reading(_connection_fields(host, port or _PORTS[scheme], scheme, deadline))
+    except OSError as error:
+        return Reading(_unreachable_fields(error))
+
+
+def _connection_fields(host: str, port: int, scheme: str, deadline: Deadline) -> tuple[Field, ...]:
+    addresses, resolve_ms = timed(lambda: resolve(host, port, deadline))
+    connection, connect_ms = timed(lambda: _connect(addresses, deadline))
+    with connection:
+        tls = (
+            _tls_fields(host, addresses, connection, deadline)
+            if scheme == "https"
+            else all_absent(TLS_KEYS, SOURCE, "not-applicable", "the service is called without TLS")
+        )
+    return (
+        available("network.service.reachable", SOURCE, True),
+        not_applicable("network.service.error", SOURCE, "the service can be reached"),
+        available("network.service.resolveMilliseconds", SOURCE, resolve_ms),
+        available("network.service.connectMilliseconds", SOURCE, connect_ms),
+        *tls,
+    )
+
+
+def _unreachable_fields(error: OSError) -> tuple[Field, ...]:
+    reason = "the service was not reached"
+    return (
+        available("network.service.reachable", SOURCE, False),
+        available("network.service.error", SOURCE, _describe(error)),
+        not_applicable("network.service.resolveMilliseconds", SOURCE, reason),
+        not_applicable("network.service.connectMilliseconds", SOURCE, reason),
+        *all_absent(TLS_KEYS, SOURCE, "not-applicable", reason),
+    )
+
+
+def timed(action: Callable[[], T]) -> tuple[T, float]:
+    started = time.perf_counter()
+    result = action()
+    return result, round((time.perf_counter() - started) * 1000, 1)
+
+
+def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
+    """Resolve the name in a thread. The thread is abandoned at the deadline, because the system's
+    resolver has no timeout.
+    """
+    lookup = in_background(
+        lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), "resolver"
+    )
+    if not wait([lookup], timeout=deadline.require_s()).done:
+        raise TimeoutError("the name was not resolved in time")
+    try:
+        entries = lookup.result()
+    except UnicodeError:
+        raise OSError("the service's name is not a host name") from None
+    return [(entry[0], (str(entry[4][0]), port)) for entry in entries[:_ATTEMPTS_MAX]]
+
+
+def _connect(addresses: list[Address], deadline: Deadline) -> socket.socket:
+    last: OSError = OSError("the name has no address")
+    for index, (family, address) in enumerate(addresses):
+        connection = socket.socket(family, socket.SOCK_STREAM)
+        connection.settimeout(deadline.require_s() / (len(addresses) - index))
+        try:
+            connection.connect(address)
+        except OSError as error:
+            connection.close()
+            last = error
+        else:
+            return connection
+    raise last
+
+
+def _tls_fields(
+    host: str, addresses: list[Address], connection: socket.socket, deadline: Deadline
+) -> tuple[Field, ...]:
+    """Do the TLS handshake and return its fields.
+
+    If the certificate is not trusted, do a second handshake without verification, which reads the
+    issuer.
+    """
+    try:
+        try:
+            values = handshake(connection, host, deadline, verify=True)
+        except ssl.SSLCertVerificationError:
+            with _connect(addresses, deadline) as second:
+                values = handshake(second, host, deadline, verify=False)
+    except (OSError, ValueError) as error:
+        reason = f"the TLS handshake failed: {_describe(error)}"
+        return all_absent(TLS_KEYS, SOURCE, "collection-failed", reason)
+    return tuple(
+        either(key, SOURCE, value, "the handshake does not report it")
+        for key, value in zip(TLS_KEYS, values, strict=True)
+    )
+
+
+def handshake(
+    connection: socket.socket, host: str, deadline: Deadline, *, verify: bool
+) -> Handshake:
+    """Do one TLS handshake and close the connection. Raises OSError or ValueError."""
+    context: ssl.SSLContext
+    if verify:
+        context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    else:
+        # Nothing is sent over this connection, and nothing in it is trusted.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    connection.settimeout(deadline.require_s())
+    with context.wrap_socket(connection, server_hostname=host) as secured:
+        der = secured.getpeercert(binary_form=True) or b""
+        issued = parse_certificate(der)
+        version = secured.version() or ""
+        return version, verify, issued.issuer, issued.issued_at, issued.expires_at
+
+
+def _not_tested(reason: str) -> Reading:
+    return Reading(all_absent(read_service.keys, SOURCE, "not-applicable", reason))
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return "the service's name does not resolve"
+    if isinstance(error, TimeoutError):
+        return str(error) if str(error) and not error.errno else "no answer in time"
+    if isinstance(error, ssl.SSLError):
+        return error.reason or "TLS error"
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

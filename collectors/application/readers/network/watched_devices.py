@@ -1,0 +1,211 @@
+"""Reads whether the watched devices are on the network, and where.
+
+Their addresses are only resolved by ARP. If a device with a known MAC does not answer at its
+address, the /24 network of this machine is resolved as well.
+"""
+
+import ipaddress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Final
+
+from collectors.application.deadline import Deadline
+from collectors.application.source import (
+    Fields,
+    Reading,
+    all_absent,
+    available,
+    either,
+    source,
+)
+from collectors.contract import ApplicationJob, DeviceState
+from collectors.shared.addresses import OWN_RANGES, Network, network_of, parse_networks
+from collectors.shared.arp.resolver import ArpNetwork, Resolver, SystemArpNetwork
+from collectors.shared.arp.table_room import read_table_room
+from collectors.shared.host.interfaces import read_local_network
+from collectors.shared.host.local_network import LocalInterface, LocalNetwork
+from collectors.shared.watched_devices import (
+    NOT_TRIED,
+    Answers,
+    Expectation,
+    expectations,
+    learned_identity,
+    state_of,
+)
+
+SOURCE: Final = "ARP"
+DEADLINE_S: Final = 9.2
+"""The kernel needs 8 s to find out that the host of an older entry is gone."""
+_RESERVE_S: Final = 0.2
+_SWEEP_PREFIX: Final = 24
+_DEVICE_ONLY: Final = "network.device_only forbids packets to other devices"
+_TIME_UP: Final = "the time was up before its address had answered"
+
+ReadAnswers = Callable[[Sequence[Expectation], ApplicationJob, Deadline], Answers]
+
+
+@source("watched-devices", SOURCE, "device.watched", deadline_s=DEADLINE_S)
+def read_watched_devices(
+    deadline: Deadline, job: ApplicationJob, *, answers: ReadAnswers | None = None
+) -> Reading:
+    expected = expectations(job.devices, job.learned)
+    names = tuple(each.device.name for each in expected)
+    fields = [available("device.watched", "configuration", names)]
+    if not expected:
+        return Reading(tuple(fields))
+    read = (answers or read_answers)(expected, job, deadline)
+    states = tuple(state_of(each, read) for each in expected)
+    for state in states:
+        fields += device_fields(state)
+    pairs = [learned_identity(e, s, read) for e, s in zip(expected, states, strict=True)]
+    return Reading(
+        tuple(fields),
+        learned=tuple(own for own, _ in pairs if own),
+        others=tuple(other for _, other in pairs if other),
+    )
+
+
+def device_fields(state: DeviceState) -> Fields:
+    """Return the fields of one device."""
+    prefix = f"device.{state.device.name}"
+    kind = available(f"{prefix}.kind", "configuration", state.device.kind)
+    keys = tuple(f"{prefix}.{aspect}" for aspect in ("present", "address", "movedFrom", "otherMac"))
+    if state.state == "unknown":
+        reason = state.reason or "no reason was given"
+        return (kind, *all_absent(keys, SOURCE, "unsupported", reason))
+    present, address, moved_from, other_mac = keys
+    values = (
+        (address, state.address, "it has no configured address, and does not answer"),
+        (moved_from, state.moved_from, "it has not moved"),
+        (other_mac, state.other_mac, "no other device answers at its address"),
+    )
+    return (
+        kind,
+        available(present, SOURCE, state.state in ("present", "moved")),
+        *(either(key, SOURCE, value, reason, "not-applicable") for key, value, reason in values),
+    )
+
+
+def read_answers(
+    expected: Sequence[Expectation], job: ApplicationJob, deadline: Deadline
+) -> Answers:
+    """Resolve the addresses of the devices, within the deadline."""
+    try:
+        local = read_local_network()
+        with closing(SystemArpNetwork()) as network:
+            if job.device_only:
+                return known_answers(network)
+            resolver = Resolver(network, read_table_room())
+            search = Search(expected, local, job.exclude, resolver, network)
+            return search.run(lambda: deadline.remaining_s() < _RESERVE_S)
+    except OSError as error:
+        return Answers({}, is_whole=False, reason=error.strerror or str(error))
+
+
+def known_answers(network: ArpNetwork) -> Answers:
+    """Return the confirmed entries of the neighbour table, without sending anything."""
+    table = (each for each in network.table() if each.state == "reachable" and each.mac_address)
+    macs = {each.address: each.mac_address for each in table}
+    return Answers(macs, is_whole=False, reason=_DEVICE_ONLY)
+
+
+@dataclass(slots=True)
+class Search:
+    """One search for the devices. ``local`` is this machine's network.
+
+    ``table`` is the neighbour table before the search. ``swept`` are the addresses of the sweep
+    that are not in it. An address in it belongs to another MAC, and the kernel updates the entry
+    when a new device announces this address.
+    """
+
+    expected: Sequence[Expectation]
+    local: LocalNetwork
+    exclude: Sequence[str]
+    resolver: Resolver
+    network: ArpNetwork
+    table: dict[str, str] = field(default_factory=dict)
+    swept: tuple[str, ...] = ()
+    has_swept: bool = False
+
+    def run(self, is_over: Callable[[], bool]) -> Answers:
+        """Resolve the addresses of the devices, and then the network if it is necessary."""
+        self.table = {e.address: e.mac_address for e in self.network.table() if e.mac_address}
+        wanted = {each.mac_address for each in self.expected}
+        known = {each.address for each in self.expected if each.address}
+        known |= {address for address, mac in self.table.items() if mac in wanted}
+        self.resolver.add(filter(self._may_resolve, sorted(known)))
+        while not is_over():
+            self.resolver.step()
+            missing = [each for each in self.expected if self._is_missing(each)]
+            if missing and not self.has_swept:
+                self.has_swept = True
+                addresses = tuple(filter(self._may_resolve, self._neighbourhood(missing)))
+                self.resolver.add(addresses)
+                self.swept = tuple(each for each in addresses if each not in self.table)
+            if all(map(self._is_settled, self.expected)):
+                break
+            self.network.wait()
+        own = {a: i.interface.mac_address for i in self.local.interfaces for a in i.addresses}
+        return Answers(
+            {**own, **self.resolver.answers},
+            frozenset(self.resolver.silent),
+            self.table,
+            is_whole=self._is_swept,
+            reason=NOT_TRIED if self.resolver.is_done else _TIME_UP,
+        )
+
+    def _having(self, each: Expectation) -> set[str]:
+        return {a for a, mac in self.resolver.answers.items() if mac == each.mac_address}
+
+    def _is_missing(self, each: Expectation) -> bool:
+        """Return whether a device with a known MAC does not answer where it is expected."""
+        if each.mac_address is None or self._having(each):
+            return False
+        address = each.address or ""
+        return not self.resolver.is_pending(address) or self.resolver.is_late(address)
+
+    def _is_settled(self, each: Expectation) -> bool:
+        """Return whether further answers cannot change the state of a device."""
+        having = self._having(each) if each.mac_address else set()
+        if each.address in having:
+            return True
+        older = {a for a, mac in self.table.items() if mac == each.mac_address}
+        if any(map(self.resolver.is_pending, (each.address or "", *older))):
+            return False
+        return each.mac_address is None or bool(having) or self._is_swept
+
+    @property
+    def _is_swept(self) -> bool:
+        return self.has_swept and all(map(self.resolver.is_known, self.swept))
+
+    def _may_resolve(self, address: str) -> bool:
+        parsed = ipaddress.ip_address(address)
+        is_on_link = any(
+            parsed in network_of(a) for i in self._links for a in i.interface.addresses
+        )
+        is_excluded = any(parsed in each for each in parse_networks(self.exclude))
+        return is_on_link and not is_excluded and address not in self.local.own_addresses
+
+    @property
+    def _links(self) -> tuple[LocalInterface, ...]:
+        return tuple(each for each in self.local.in_use if not each.is_point_to_point)
+
+    def _neighbourhood(self, missing: Sequence[Expectation]) -> Iterator[str]:
+        """Yield the addresses of this machine's /24 network on each link of a missing device.
+
+        The link of a device without an address is the one with the default route.
+        """
+        for number, link in enumerate(self._links):
+            for own in link.interface.addresses:
+                network = network_of(own)
+                is_wanted = any(_is_on(each.address, network, number) for each in missing)
+                if is_wanted and any(network.overlaps(known) for known in OWN_RANGES):
+                    prefix = max(_SWEEP_PREFIX, network.prefixlen)
+                    block = ipaddress.ip_network(f"{own.address}/{prefix}", strict=False)
+                    yield from map(str, block.hosts())
+
+
+def _is_on(address: str | None, network: Network, number: int) -> bool:
+    """Return whether a device is on the link with this number, which has ``network``."""
+    return number == 0 if address is None else ipaddress.ip_address(address) in network

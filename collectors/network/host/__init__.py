@@ -1,1 +1,0 @@
-"""Reads this machine's interfaces and neighbour table from its kernel."""

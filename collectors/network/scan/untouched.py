@@ -1,0 +1,97 @@
+"""Keeps the scan away from payment terminals. They get no connection and no payload.
+
+A terminal is known by its configured address and by its MAC, wherever that MAC answers. So before
+the scan connects to an address on this machine's links, the address must be resolved.
+"""
+
+import ipaddress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from collectors.contract import Run
+from collectors.network.matching.identity import mac_in_address
+from collectors.network.scan.targets import Target
+from collectors.shared.addresses import network_of
+from collectors.shared.arp.resolver import answering
+from collectors.shared.host.local_network import LocalInterface
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.watched_devices import Untouched
+
+
+def guarded(
+    targets: Sequence[Target],
+    untouched: Untouched,
+    interfaces: Sequence[LocalInterface],
+    own: Collection[str],
+    macs: Mapping[str, str],
+) -> tuple[Target, ...]:
+    """Return the targets without ports at which a payment terminal may be.
+
+    The address of a terminal is kept if it is resolved by ARP, and then has no ports. If terminals
+    are known by MAC, each other target on a link of ``interfaces`` is resolved before it is
+    connected to. ``macs`` is the neighbour table, ``own`` are this machine's addresses.
+    """
+    return tuple(_guarded(targets, untouched, interfaces, own, macs))
+
+
+def _guarded(
+    targets: Sequence[Target],
+    untouched: Untouched,
+    interfaces: Sequence[LocalInterface],
+    own: Collection[str],
+    macs: Mapping[str, str],
+) -> Iterator[Target]:
+    for target in targets:
+        address = target.address
+        if address in own:
+            yield target
+        elif address in untouched.addresses:
+            if target.way == "arp":
+                yield replace(target, ports=())
+        elif not untouched.macs:
+            yield target
+        elif ":" in address:
+            if not {mac_in_address(address), macs.get(address)} & untouched.macs:
+                yield target
+        elif target.way != "arp" and (link := _link_of(address, interfaces)):
+            name = link.interface.name
+            yield replace(target, way="arp" if link.has_arp else "routed", interface_name=name)
+        else:
+            yield target
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The targets that may be connected to, and what the others answered to ARP."""
+
+    allowed: tuple[Target, ...]
+    answers: tuple[LinkNeighbour, ...] = ()
+    silent: tuple[Target, ...] = ()
+
+
+def resolved(
+    targets: Sequence[Target], untouched: Untouched, deadline_s: float, run: Run
+) -> Resolved:
+    """Resolve targets on this machine's links that the scan would connect to without ARP.
+
+    This is for systems that report no neighbour events. Raises OSError if addresses cannot be
+    resolved.
+    """
+    on_link = {t.address for t in targets if t.way == "routed" and t.interface_name}
+    if not untouched.macs or not on_link:
+        return Resolved(tuple(targets))
+    macs = answering(on_link, deadline_s, run).answers
+    kept = (t for t in targets if t.address not in on_link or t.address in macs)
+    return Resolved(
+        tuple(t for t in kept if (t.address, macs.get(t.address)) not in untouched),
+        tuple(LinkNeighbour(0, address, mac, "reachable") for address, mac in macs.items()),
+        tuple(t for t in targets if t.address in on_link and t.address not in macs),
+    )
+
+
+def _link_of(address: str, interfaces: Sequence[LocalInterface]) -> LocalInterface | None:
+    parsed = ipaddress.ip_address(address)
+    for link in interfaces:
+        if any(parsed in network_of(known) for known in link.interface.addresses):
+            return link
+    return None

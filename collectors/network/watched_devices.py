@@ -1,0 +1,135 @@
+"""Finds the watched devices among the hosts of a network report. Pure.
+
+A device is recognised by its MAC. If its MAC has changed or is not visible, it is recognised by its
+other identities, in the same way as a printer.
+"""
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from collectors.contract import DeviceState, LearnedPrinter
+from collectors.network.matching.devices import Device, DeviceIndex, group_devices
+from collectors.network.matching.learned import learn
+from collectors.network.matching.recognise import compare
+from collectors.network.observations import DeviceAnswers, KnownPrinter, Observations
+from collectors.network.scan.scan import ScanFindings
+from collectors.network.scan.targets import TargetSelection
+from collectors.shared.addresses import network_of, parse_networks
+from collectors.shared.host.local_network import LocalNetwork
+from collectors.shared.watched_devices import Answers, Expectation, state_of
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceMatches:
+    states: tuple[DeviceState, ...] = ()
+    learned: tuple[LearnedPrinter, ...] = ()
+    strangers: tuple[LearnedPrinter, ...] = ()
+
+
+def unconfirmed(
+    expected: Sequence[Expectation], scan: ScanFindings, local: LocalNetwork, exclude: Sequence[str]
+) -> frozenset[str]:
+    """Return the addresses at which devices may be, and about which the scan left a doubt.
+
+    These are addresses that the scan did not try, and older entries of the neighbour table. If the
+    MAC of a device did not answer, these are all such entries, because they may have changed.
+    """
+    excluded = parse_networks(exclude)
+    links = [network_of(a) for i in local.in_use for a in i.interface.addresses]
+    known = {each.address for each in expected if each.address}
+    macs = {each.mac_address for each in expected if each.mac_address}
+    missing = macs - {host.mac_address for host in scan.hosts if host.is_confirmed}
+    known |= {h.address for h in scan.hosts if missing or h.mac_address in macs}
+    done = {host.address for host in scan.hosts if host.is_confirmed}
+    done |= {target.address for target in scan.unanswered} | local.own_addresses
+    return frozenset(
+        address
+        for address in known - done
+        if any(ipaddress.ip_address(address) in link for link in links)
+        and not any(ipaddress.ip_address(address) in each for each in excluded)
+    )
+
+
+def answers_of(
+    scan: ScanFindings,
+    local: LocalNetwork,
+    selection: TargetSelection,
+    macs: Mapping[str, str],
+    later: DeviceAnswers,
+) -> Answers:
+    """Join the answers to the scan and those after it. ``macs`` is the neighbour table."""
+    own = {a: i.interface.mac_address for i in local.interfaces for a in i.addresses}
+    hosts = {h.address: h.mac_address for h in scan.hosts if h.is_confirmed}
+    routed = {t.address for t in selection.targets if t.way == "routed"}
+    is_whole = scan.state.state == "succeeded"
+    silent = {t.address for t in scan.unanswered} | set(later.silent)
+    silent |= (routed - hosts.keys()) if is_whole else set()
+    return Answers(
+        {**own, **hosts, **later.macs},
+        silent - later.macs.keys(),
+        macs,
+        scan.proxies,
+        is_whole=is_whole and bool(selection.networks),
+    )
+
+
+def match_devices(
+    expected: Sequence[Expectation], observed: Observations, answers: Answers
+) -> DeviceMatches:
+    """Return the state of each device, and the identities to learn."""
+    index = DeviceIndex(group_devices(observed))
+    states: list[DeviceState] = []
+    known: list[tuple[KnownPrinter, Device, str]] = []
+    strangers: list[tuple[KnownPrinter, Device, str]] = []
+    for each in expected:
+        subject = _subject(each)
+        state = state_of(each, answers, tuple(_recognised(subject, index, answers)))
+        states.append(state)
+        device = index.at(state.address or "")
+        if device is None or state.address not in answers.macs:
+            continue
+        if state.state in ("present", "moved"):
+            known.append((subject, device, state.address or ""))
+        elif state.other_mac and each.is_mac_learned:
+            strangers.append((subject, device, state.address or ""))
+    others = (each for each in learn(strangers, index.devices) if each.mac_address)
+    return DeviceMatches(tuple(states), tuple(learn(known, index.devices)), tuple(others))
+
+
+def _subject(expected: Expectation) -> KnownPrinter:
+    """Return the device in the form in which printers are matched and learned."""
+    device = expected.device
+    subject = KnownPrinter(
+        expected.id,
+        device.name,
+        "network",
+        "config",
+        host=device.address,
+        addresses=(device.address,) if device.address else (),
+        mac_address=device.mac_address,
+    )
+    return replace(subject, learned=expected.learned)
+
+
+def _recognised(subject: KnownPrinter, index: DeviceIndex, answers: Answers) -> Iterator[str]:
+    """Yield the addresses at which a device has two identities of ``subject``, or both its names.
+
+    A device with another MAC than the configured one is never recognised.
+    """
+    learned = subject.learned
+    if learned is None:
+        return
+    for device in index.devices:
+        macs = {answers.macs.get(address) for address in device.addresses} - {None}
+        if not macs and not device.is_alive:
+            continue
+        if subject.mac_address and subject.mac_address not in macs:
+            continue
+        comparison = compare(subject, device, index)
+        is_same = comparison.likeness == "same" and comparison.by != "MAC"
+        has_names = learned.dns_sd_name in device.instances and (
+            learned.hostname or ""
+        ).lower() in {n.lower() for n in device.hostnames}
+        if is_same or has_names:
+            yield device.address

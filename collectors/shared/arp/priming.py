@@ -1,0 +1,46 @@
+"""Makes the kernel resolve addresses by ARP.
+
+An empty UDP datagram to an address makes the kernel resolve its MAC. No program can request this
+without root in any other way. The datagram has no payload, and goes to the discard port (RFC 863).
+"""
+
+import errno
+import socket
+from typing import Final
+
+SETTLE_S: Final = 2.25
+"""How long to wait for an ARP answer. The kernel sends its third and last request after 2 s."""
+DISCARD_PORT: Final = 9
+_SOCKETS: Final = 8
+_NO_RESOURCE: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EAGAIN}
+
+
+class PrimingSockets:
+    """UDP sockets that send the empty datagrams. The constructor raises OSError."""
+
+    def __init__(self) -> None:
+        self._sockets = [_datagram_socket() for _ in range(_SOCKETS)]
+
+    def prime(self, address: str) -> bool:
+        """Make the kernel resolve an address. Returns False if its queues are full now."""
+        for _ in range(_SOCKETS):
+            self._sockets.append(self._sockets.pop(0))
+            try:
+                self._sockets[0].sendto(b"", (address, DISCARD_PORT))
+            except OSError as error:
+                # A socket queues some hundreds of datagrams whose addresses are being resolved.
+                # If its queue is full, the next socket is used.
+                if error.errno in _NO_RESOURCE:
+                    continue
+            return True
+        return False
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
+
+
+def _datagram_socket() -> socket.socket:
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    opened.setblocking(False)
+    return opened

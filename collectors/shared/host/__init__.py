@@ -1,0 +1,1 @@
+"""Reads this machine's interfaces, neighbour table and name servers from its system."""

@@ -1,0 +1,1 @@
+"""Reads interfaces, addresses, routes, neighbours and Wi-Fi from the Linux kernel."""

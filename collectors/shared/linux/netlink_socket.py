@@ -1,0 +1,51 @@
+"""Sends netlink requests to the Linux kernel. Nothing is sent to the network.
+
+The dumps need no privileges. All functions raise OSError if the platform has no netlink sockets or
+a sandbox denies them.
+"""
+
+import errno
+import os
+import socket
+
+from collectors.shared.linux.netlink import (
+    NLMSG_DONE,
+    NLMSG_ERROR,
+    dump_message,
+    error_number,
+    parse_messages,
+)
+
+NETLINK_ROUTE = 0
+NETLINK_GENERIC = 16
+
+_DATAGRAM_MAX = 65536
+_ANSWER_TIMEOUT_S = 2.0
+
+
+def open_netlink(protocol: int, groups: int = 0) -> socket.socket:
+    if not hasattr(socket, "AF_NETLINK"):
+        raise OSError(errno.EAFNOSUPPORT, "this platform has no netlink")
+    opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+    try:
+        opened.bind((0, groups))
+    except OSError:
+        opened.close()
+        raise
+    opened.settimeout(_ANSWER_TIMEOUT_S)
+    return opened
+
+
+def dump(opened: socket.socket, message_type: int, body: bytes, answer_type: int) -> list[bytes]:
+    """Return the bodies of all messages of a whole dump that have the type ``answer_type``."""
+    opened.send(dump_message(message_type, body))
+    bodies: list[bytes] = []
+    while True:
+        for message in parse_messages(opened.recv(_DATAGRAM_MAX)):
+            if message.type == NLMSG_DONE:
+                return bodies
+            if message.type == NLMSG_ERROR:
+                number = error_number(message)
+                raise OSError(number, os.strerror(number))
+            if message.type == answer_type:
+                bodies.append(message.body)

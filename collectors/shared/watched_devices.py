@@ -1,0 +1,192 @@
+"""Determines where a watched device is, by the MACs that answer ARP. Pure.
+
+Both collectors use this, so that both reports give the same answer.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from collectors.contract import DeviceState, LearnedPrinter, WatchedDevice
+from collectors.shared.addresses import normal_mac, numeric_order
+
+UNTOUCHED_KIND: Final = "payment-terminal"
+_ID_PREFIX: Final = "device:"
+NOT_TRIED: Final = (
+    "its address was not checked: it is excluded, or not in a network of this machine"
+)
+_SHARED: Final = "{mac} answers for its address and for others, as a repeater or a proxy does"
+_RANDOM: Final = "{mac} answers there; such a MAC is random, so that it may be the same device"
+_LOCAL_BIT: Final = 0x02
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What is known about a device: its configuration, and what earlier reports have learned.
+
+    ``is_mac_learned``: the MAC is not configured, so it may be the one of a repeater.
+    """
+
+    device: WatchedDevice
+    learned: LearnedPrinter | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{_ID_PREFIX}{self.device.name}"
+
+    @property
+    def setup(self) -> str:
+        return " ".join(filter(None, (self.device.address, self.device.mac_address)))
+
+    @property
+    def mac_address(self) -> str | None:
+        learned = self.learned.mac_address if self.learned else None
+        return normal_mac(self.device.mac_address) or learned
+
+    @property
+    def is_mac_learned(self) -> bool:
+        return normal_mac(self.device.mac_address) is None
+
+    @property
+    def address(self) -> str | None:
+        """The configured address, or else the last known one."""
+        return self.device.address or (self.learned.address if self.learned else None) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Which addresses answered.
+
+    ``macs`` maps each address that answered to its MAC, or to None if the MAC is not visible.
+    ``silent`` are the addresses that were tried and did not answer. ``reason`` explains why an
+    address is in neither. ``table`` is the neighbour table, which may be older. ``proxies``
+    are the MACs of proxy ARP. ``is_whole``: all addresses of the network were tried.
+    """
+
+    macs: Mapping[str, str | None]
+    silent: Collection[str] = ()
+    table: Mapping[str, str] = field(default_factory=dict)
+    proxies: Collection[str] = ()
+    is_whole: bool = True
+    reason: str = NOT_TRIED
+
+    def having(self, mac_address: str | None) -> tuple[str, ...]:
+        """Return the addresses of a MAC, in numeric order."""
+        addresses = (a for a, mac in self.macs.items() if mac and mac == mac_address)
+        return tuple(sorted(addresses, key=numeric_order))
+
+
+def expectations(
+    devices: Iterable[WatchedDevice], learned: Sequence[LearnedPrinter]
+) -> tuple[Expectation, ...]:
+    """Add to each device what was learned about it, unless its configuration has changed since."""
+    by_id = {(each.id, each.setup): each for each in learned}
+    bare = (Expectation(device) for device in devices)
+    return tuple(Expectation(e.device, by_id.get((e.id, e.setup))) for e in bare)
+
+
+@dataclass(frozen=True, slots=True)
+class Untouched:
+    """The addresses and MACs of payment terminals, which get no connection and no payload."""
+
+    addresses: frozenset[str] = frozenset()
+    macs: frozenset[str] = frozenset()
+
+    def __contains__(self, host: tuple[str, str | None]) -> bool:
+        """Return whether a host, given by its address and MAC, is a payment terminal."""
+        return host[0] in self.addresses or host[1] in self.macs
+
+
+NOTHING_UNTOUCHED: Final = Untouched()
+
+
+def untouched(expected: Iterable[Expectation]) -> Untouched:
+    terminals = [each for each in expected if each.device.kind == UNTOUCHED_KIND]
+    return Untouched(
+        frozenset(each.device.address for each in terminals if each.device.address),
+        frozenset(each.mac_address for each in terminals if each.mac_address),
+    )
+
+
+def state_of(
+    expected: Expectation, answers: Answers, recognised: Collection[str] = ()
+) -> DeviceState:
+    """Return where a device is.
+
+    ``recognised`` are the addresses at which the device was recognised by other identities than its
+    MAC.
+    """
+    device, address, mac = expected.device, expected.address, expected.mac_address
+    at = tuple(dict.fromkeys((*answers.having(mac), *sorted(recognised, key=numeric_order))))
+    if len(at) > 1 and expected.is_mac_learned and not recognised and address not in at:
+        at = ()  # the learned MAC is the one of a repeater, behind which there are several devices
+    other = answers.macs.get(address or "")
+    is_answered = address in answers.macs and (mac is None or other is None)
+    if address in at or is_answered or (at and address is None):
+        return DeviceState(device, "present", address or at[0])
+    if at:
+        return DeviceState(device, "moved", at[0], moved_from=address, other_mac=other)
+    return _not_found(expected, other, answers)
+
+
+def _not_found(expected: Expectation, other: str | None, answers: Answers) -> DeviceState:
+    """Return the state of a device that was not recognised anywhere.
+
+    ``other`` is the MAC that answers at its address. A device without a configured address may have
+    any address, so it is only absent if the whole network was searched.
+    """
+    device, address = expected.device, expected.address
+    if device.address is None and answers.is_whole:
+        return DeviceState(device, "absent", address)
+    if device.address is None or (other is None and address not in answers.silent):
+        return DeviceState(device, "unknown", address, reason=answers.reason)
+    if other is None:
+        return DeviceState(device, "absent", address)
+    doubt = _doubt_about(other, expected, answers)
+    state: Literal["unknown", "replaced"] = "unknown" if doubt else "replaced"
+    return DeviceState(device, state, address, other_mac=other, reason=doubt)
+
+
+def _doubt_about(other: str, expected: Expectation, answers: Answers) -> str | None:
+    """Return why the MAC at a device's address may be the one of the device; None if it is not."""
+    older = {a for a, mac in answers.table.items() if mac == other and a not in answers.silent}
+    at = {*answers.having(other), *(older - answers.macs.keys())}
+    if len(at) > 1 or other in answers.proxies:
+        return _SHARED.format(mac=other)
+    if expected.is_mac_learned and is_random(expected.mac_address, other):
+        return _RANDOM.format(mac=other)
+    return None
+
+
+def is_random(*macs: str | None) -> bool:
+    """Return whether all MACs are locally administered, as the random MACs of phones are.
+
+    IEEE 802 marks them by the second lowest bit of the first byte.
+    """
+    return all(mac and int(mac[:2], 16) & _LOCAL_BIT for mac in macs)
+
+
+def learned_identity(
+    expected: Expectation, state: DeviceState, answers: Answers
+) -> tuple[LearnedPrinter | None, LearnedPrinter | None]:
+    """Return the identity of the device if it answered, and of another device at its address.
+
+    A MAC that several addresses have identifies none of them.
+    """
+    is_there = state.state in ("present", "moved")
+    is_stranger = bool(state.other_mac) and expected.is_mac_learned
+    if state.address is None or not (is_there or is_stranger):
+        return None, None
+    mac = answers.macs.get(state.address)
+    others = {a for a, known in (*answers.table.items(), *answers.macs.items()) if known == mac}
+    identity = LearnedPrinter(
+        id=expected.id,
+        setup=expected.setup,
+        seen_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        address=state.address,
+        mac_address=mac if others == {state.address} else None,
+    )
+    if is_there:
+        return identity, None
+    return None, identity if identity.mac_address else None

@@ -1,0 +1,197 @@
+"""Tests watched devices in a LAN that counts the packets to payment terminals.
+
+The terminals have open ports and announce services, so that the scan has reasons to contact them.
+"""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collectors.contract import LearnedPrinter
+from tests.lab.tap.collect import LabResult, collect_in_lan
+from tests.lab.tap.plan import VENUE_PORTS, LabPlan, LanHost, LanService
+from tests.unit.collectors.watched_venues import GATEWAY as GATEWAY_ADDRESS
+from tests.unit.collectors.watched_venues import (
+    NETWORK,
+    OWN,
+    learned_on_the_first_day,
+    venue_of,
+)
+
+pytestmark = [pytest.mark.lab, pytest.mark.needs("tap")]
+
+LAN = "10.77.0"
+GATEWAY = LanHost(f"{LAN}.1", "02:1a:00:00:00:01", (53, 80))
+BAR, PATIO, HALL, CELLAR, DISPLAY, LOFT = (f"00:11:22:00:00:0{n}" for n in range(1, 7))
+"""The MACs of the payment terminals at the bar, on the patio, in the hall and in the cellar, of a
+kitchen display, and of the terminal in the loft, which is off."""
+PHONE = "02:99:00:00:00:01"
+OPEN = (80, 443, 631, 8080, 8443, 9100)
+
+
+def terminal(number: int, mac: str) -> LanHost:
+    service = LanService(f"Terminal {mac[-2:]}", "_http._tcp", 80)
+    return LanHost(
+        f"{LAN}.{number}", mac, OPEN, hostname=f"term-{mac[-2:]}.local", services=(service,)
+    )
+
+
+PLAN = LabPlan(
+    f"{LAN}.0/27",
+    f"{LAN}.2",
+    GATEWAY.address,
+    (
+        GATEWAY,
+        terminal(10, BAR),
+        terminal(21, PATIO),  # moved from 11
+        LanHost(f"{LAN}.12", PHONE, (80,)),  # has the address of the hall's terminal
+        terminal(24, CELLAR),  # moved from 14, where a printer is set up on this machine
+        LanHost(f"{LAN}.15", DISPLAY, (80,)),
+    ),
+    terminals=(BAR, PATIO, CELLAR),
+)
+
+
+def device(name: str, number: int | None, mac: str | None, kind: str = "") -> dict[str, Any]:
+    address = None if number is None else f"{LAN}.{number}"
+    return {
+        "name": name,
+        "kind": kind or "payment-terminal",
+        "address": address,
+        "mac_address": mac,
+    }
+
+
+DEVICES = [
+    device("Bar", 10, None),
+    device("Patio", 11, PATIO),
+    device("Hall", 12, HALL),
+    device("Cellar", 14, None),
+    device("Loft", 13, LOFT),
+    device("Pass", 15, DISPLAY, "kitchen-display"),
+    device("Any", None, BAR),
+]
+LEARNED = LearnedPrinter(
+    "device:Cellar", f"{LAN}.14", "2026-11-01T00:00:00+00:00", f"{LAN}.14", mac_address=CELLAR
+)
+JOB: dict[str, Any] = {
+    "ports": VENUE_PORTS,
+    "max_hosts": 256,
+    "max_services": 512,
+    "max_duration_s": 300,
+    "snmp_community": "public",
+    "devices": DEVICES,
+    "learned": [asdict(LEARNED)],
+    "printers": [
+        {"id": "p1", "name": "P1", "transport": "network", "address": f"{LAN}.24:9100"},
+        {"id": "p2", "name": "P2", "transport": "network", "address": f"{LAN}.10"},
+    ],
+}
+SNAPSHOT: dict[str, Any] = {
+    "kind": "application",
+    "max_duration_s": 300,
+    "devices": DEVICES,
+    "learned": [asdict(LEARNED)],
+}
+EXPECTED = {
+    "Bar": ("present", 10, None, None),
+    "Patio": ("moved", 21, 11, None),
+    "Hall": ("replaced", 12, None, PHONE),
+    "Cellar": ("moved", 24, 14, None),
+    "Loft": ("absent", 13, None, None),
+    "Pass": ("present", 15, None, None),
+    "Any": ("present", 10, None, None),
+}
+
+
+def at(number: int) -> str:
+    return f"{LAN}.{number}"
+
+
+def at_or_none(number: int | None) -> str | None:
+    return None if number is None else at(number)
+
+
+def check_network(facts: dict[str, Any]) -> None:
+    states = {
+        each["device"]["name"]: (
+            each["state"], each["address"], each["moved_from"], each["other_mac"]
+        )
+        for each in facts["devices"]
+    }  # fmt: skip
+    assert states == {
+        name: (state, at(address), at_or_none(moved), mac)
+        for name, (state, address, moved, mac) in EXPECTED.items()
+    }
+
+
+def check_snapshot(facts: dict[str, Any]) -> None:
+    fields = {each["key"]: each["value"] for each in facts["fields"]}
+    for name, (state, address, moved, mac) in EXPECTED.items():
+        aspects = ("present", "address", "movedFrom", "otherMac")
+        values = tuple(fields[f"device.{name}.{aspect}"] for aspect in aspects)
+        assert values == (state in ("present", "moved"), at(address), at_or_none(moved), mac), name
+
+
+def check_both(result: LabResult) -> None:
+    network, snapshot = result.runs
+    check_network(network.facts)
+    check_snapshot(snapshot.facts)
+    hosts = {each["address"]: each for each in network.facts["hosts"]}
+    for number in (10, 21, 24):
+        assert not any(each["source"] == "tcp" for each in hosts[f"{LAN}.{number}"]["services"])
+    assert any(each["source"] == "tcp" for each in hosts[f"{LAN}.15"]["services"])
+
+
+def test_both_reports_find_the_devices_and_send_nothing_to_the_terminals(tmp_path: Path) -> None:
+    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,)))
+
+
+@pytest.mark.large
+def test_older_entries_of_the_neighbour_table_do_not_deceive_the_reports(tmp_path: Path) -> None:
+    """The terminals at the bar and in the cellar are there, the others have left."""
+    stale = {at(10): BAR, at(11): PATIO, at(12): HALL, at(24): CELLAR, at(13): LOFT, at(30): PHONE}
+    check_both(collect_in_lan(PLAN, JOB, tmp_path, others=(SNAPSHOT,), stale=stale))
+
+
+@pytest.mark.large
+def test_terminals_get_nothing_if_the_system_reports_no_neighbour_events(tmp_path: Path) -> None:
+    check_both(
+        collect_in_lan(
+            PLAN, JOB, tmp_path, others=(SNAPSHOT,), module="tests.lab.tap.without_events"
+        )
+    )
+
+
+@pytest.mark.large
+def test_a_check_of_printers_sends_nothing_to_a_terminal_at_their_address(tmp_path: Path) -> None:
+    (run,) = collect_in_lan(PLAN, {**JOB, "printers_only": True}, tmp_path).runs
+    assert [each["status"] for each in run.facts["printers"]] == ["unreachable"] * 2
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("seed", range(5))
+def test_a_generated_venue_sends_nothing_to_its_terminals(tmp_path: Path, seed: int) -> None:
+    """The devices of a generated venue have moved since they were learned."""
+    venue = venue_of(seed)
+    learned = [asdict(each) for each in learned_on_the_first_day(venue)]
+    known = {"devices": [asdict(each) for each in venue.devices], "learned": learned}
+    network = {"ports": VENUE_PORTS, "max_hosts": 300, "max_services": 99, "max_duration_s": 300}
+    snapshot = {"kind": "application", "max_duration_s": 300}
+    hosts = tuple(
+        LanHost(address, each.mac, tuple(each.ports)) for address, each in venue.now.items()
+    )
+    terminals = tuple(each.lan.mac for each in venue.watched if each.is_terminal)
+    plan = LabPlan(f"{NETWORK}.0/24", OWN, GATEWAY_ADDRESS, hosts, terminals=terminals)
+    runs = collect_in_lan(
+        plan, {**network, **known}, tmp_path, others=({**snapshot, **known},)
+    ).runs
+    fields = {each["key"]: each["value"] for each in runs[1].facts["fields"]}
+    for each, state in zip(venue.watched, runs[0].facts["devices"], strict=True):
+        if each.fate != "new MAC":  # this LAN has no names, by which the device is recognised
+            assert (state["state"], state["address"]) == (each.network.state, each.network.address)
+            name = each.device.name
+            if each.snapshot.state != "unknown":
+                assert fields[f"device.{name}.movedFrom"] == each.snapshot.moved_from

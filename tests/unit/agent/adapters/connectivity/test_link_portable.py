@@ -1,0 +1,81 @@
+"""Tests the link of Windows and macOS machines, as psutil and netifaces describe them."""
+
+import socket
+from typing import NamedTuple
+
+import psutil
+
+from agent.adapters.connectivity.link import summarize
+from agent.adapters.connectivity.link_portable import assemble
+from agent.rules.connectivity.cause import LinkState
+from collectors.shared.host.gateways import SystemGateway
+
+
+class Address(NamedTuple):
+    family: int
+    address: str
+    netmask: str | None = None
+
+
+class Stats(NamedTuple):
+    isup: bool
+    flags: str = ""
+
+
+class Counters(NamedTuple):
+    errin: int
+    errout: int
+
+
+WINDOWS = {
+    "Loopback Pseudo-Interface 1": [Address(socket.AF_INET, "127.0.0.1", "255.0.0.0")],
+    "vEthernet (WSL)": [Address(socket.AF_INET, "172.28.0.1", "255.255.240.0")],
+    "Ethernet": [
+        Address(psutil.AF_LINK, "AA-BB-CC-00-11-22"),
+        Address(socket.AF_INET, "192.168.1.7", "255.255.255.0"),
+        Address(socket.AF_INET6, "fe80::7%12"),
+    ],
+}
+MAC = {
+    "lo0": [Address(socket.AF_INET, "127.0.0.1", "255.0.0.0")],
+    "en0": [Address(socket.AF_INET, "10.0.0.20", "255.255.255.0")],
+    "utun0": [Address(socket.AF_INET6, "fe80::1%utun0", "ffff:ffff:ffff:ffff::")],
+}
+
+
+def state(
+    machine: dict[str, list[Address]],
+    platform: str,
+    *gateways: SystemGateway,
+    down: str = "",
+    last: str | None = None,
+) -> LinkState:
+    stats = {
+        name: Stats(name != down, "up,loopback" if name == "lo0" else "up") for name in machine
+    }
+    counters = {name: Counters(2, 3) for name in machine}
+    return summarize(assemble(machine, stats, counters, gateways, platform), last).state
+
+
+def test_the_interface_of_a_default_route_is_identified_by_its_addresses() -> None:
+    gateway = SystemGateway("192.168.1.1", frozenset({"192.168.1.7"}))
+    assert state(WINDOWS, "win32", gateway) == LinkState(
+        interface="Ethernet",
+        has_link=True,
+        addresses=("192.168.1.7",),
+        has_route=True,
+        gateway="192.168.1.1",
+        link_errors=5,
+    )
+
+
+def test_virtual_interfaces_of_windows_do_not_count_as_a_link() -> None:
+    link = state(WINDOWS, "win32", down="Ethernet")
+    assert (link.interface, link.has_link) == ("Ethernet", False)
+
+
+def test_the_link_of_a_mac_without_a_gateway_is_known() -> None:
+    link = state(MAC, "darwin", last="en0")
+    assert (link.interface, link.has_link, link.has_route) == ("en0", True, False)
+    link = state(MAC, "darwin", down="en0")
+    assert (link.interface, link.has_link) == ("en0", False)

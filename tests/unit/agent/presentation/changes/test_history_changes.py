@@ -1,0 +1,58 @@
+"""Changes of the connectivity record: new incidents, and nothing else."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent.presentation.changes.changes import changes_between
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.history import History
+from tests.unit.agent.histories import NOW, bad_venue, good_venue, incident, moved
+from tests.unit.agent.presentation.findings.changed import with_record
+
+DAY = timedelta(days=1)
+
+
+def report(history: History, age: timedelta = timedelta()) -> ApplicationPayload:
+    """Return a report of that age, with the record of that time."""
+    uptime_s = int((30 * DAY - age).total_seconds())
+    payload = with_record(history, {"agent.uptimeSeconds": uptime_s})
+    collected_at = (NOW - age).isoformat()
+    snapshot = payload.snapshot.model_copy(update={"collected_at": collected_at})
+    return payload.model_copy(update={"snapshot": snapshot})
+
+
+def sentences(before: ApplicationPayload, after: ApplicationPayload) -> list[tuple[str, str]]:
+    return [(each.severity, each.sentence) for each in changes_between(before, after).changes]
+
+
+@pytest.mark.parametrize("history", [good_venue(), bad_venue()], ids=["good", "bad"])
+def test_figures_of_the_record_are_no_changes(history: History) -> None:
+    later = moved(history, timedelta(hours=1))
+    older = replace(later, incidents=history.incidents, events=history.events)
+    assert sentences(report(history), report(older)) == []
+
+
+def test_new_incidents_are_changes_by_cause() -> None:
+    outages = (
+        incident("link-down", NOW - 2 * DAY, 20, "enp1s0 has no link"),
+        incident("provider-down", NOW - timedelta(hours=5), 40),
+        incident("provider-down", NOW - timedelta(hours=2), 45),
+        incident("link-down", NOW - timedelta(hours=1), 15, "enp1s0 has no link"),
+    )
+    history = replace(good_venue(), incidents=outages)
+    assert sentences(report(good_venue(), DAY), report(history)) == [
+        ("muted", "The network cable or Wi-Fi had no link once, 15 s in total."),
+        ("muted", "The internet provider was down twice, 1 min 25 s in total."),
+    ]
+    assert sentences(report(history), report(good_venue(), DAY)) == []
+
+
+def test_a_long_outage_is_a_warning_and_a_new_finding() -> None:
+    outage = incident("provider-down", NOW - timedelta(hours=5), 660)
+    changes = sentences(
+        report(good_venue(), DAY), report(replace(good_venue(), incidents=(outage,)))
+    )
+    assert ("warn", "The internet provider was down once, 11 min in total.") in changes
+    assert len(changes) == 2

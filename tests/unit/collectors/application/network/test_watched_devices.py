@@ -1,0 +1,79 @@
+"""The snapshot's fields of watched devices."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from collectors.application.deadline import Deadline
+from collectors.application.readers.network import watched_devices
+from collectors.application.readers.network.watched_devices import (
+    known_answers,
+    read_answers,
+    read_watched_devices,
+)
+from collectors.contract import ApplicationJob, WatchedDevice
+from collectors.shared.watched_devices import Answers, Expectation
+from tests.unit.collectors.application.fixtures import values
+from tests.unit.collectors.watched_venues import LanDevice, SimulatedKernel
+
+HOME, AWAY = "10.0.0.4", "10.0.0.7"
+MAC, OTHER = "00:11:22:00:00:01", "00:11:22:00:00:02"
+BAR = WatchedDevice("Bar No. 1", "payment-terminal", HOME, MAC)
+JOB = ApplicationJob(devices=(BAR,))
+NOW = Deadline.after(3600)
+
+
+def reading(answers: Answers, job: ApplicationJob = JOB) -> dict[str, object]:
+    def read(_: Sequence[Expectation], __: ApplicationJob, ___: Deadline) -> Answers:
+        return answers
+
+    return values(read_watched_devices(NOW, job, answers=read).fields)
+
+
+def test_a_moved_device_has_both_addresses() -> None:
+    assert reading(Answers({AWAY: MAC, HOME: OTHER})) == {
+        "device.watched": ("Bar No. 1",),
+        "device.Bar No. 1.kind": "payment-terminal",
+        "device.Bar No. 1.present": True,
+        "device.Bar No. 1.address": AWAY,
+        "device.Bar No. 1.movedFrom": HOME,
+        "device.Bar No. 1.otherMac": OTHER,
+    }
+
+
+def test_an_absent_device_has_the_address_at_which_it_is_expected() -> None:
+    fields = reading(Answers({}, {HOME}))
+    assert fields["device.Bar No. 1.present"] is False
+    assert fields["device.Bar No. 1.address"] == HOME
+    assert "device.Bar No. 1.movedFrom" not in fields
+
+
+def test_a_device_that_could_not_be_checked_has_only_its_kind() -> None:
+    fields = reading(Answers({}, is_whole=False))
+    assert fields == {
+        "device.watched": ("Bar No. 1",),
+        "device.Bar No. 1.kind": "payment-terminal",
+    }
+
+
+def test_nothing_is_read_without_watched_devices() -> None:
+    assert values(read_watched_devices(NOW, ApplicationJob()).fields) == {"device.watched": ()}
+
+
+def test_a_device_only_job_reads_confirmed_entries_and_sends_nothing() -> None:
+    kernel = SimulatedKernel({HOME: LanDevice(MAC), AWAY: LanDevice(OTHER)}, {AWAY: OTHER})
+    kernel.prime(HOME)
+    kernel.wait()
+    kernel.sent.clear()
+    answers = known_answers(kernel)
+    assert answers.macs == {HOME: MAC}
+    assert kernel.sent == []
+
+
+def test_a_system_that_denies_its_interfaces_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny() -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(watched_devices, "read_local_network", deny)
+    answers = read_answers((Expectation(BAR),), JOB, NOW)
+    assert (answers.macs, answers.reason, answers.is_whole) == ({}, "Permission denied", False)

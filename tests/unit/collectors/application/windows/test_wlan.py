@@ -1,0 +1,120 @@
+"""Wi-Fi facts of Windows, from tables in the layout of wlanapi.h."""
+
+import struct
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.application.readers.network.wireless import Wireless, wireless_fields
+from collectors.application.windows import machine, script, wlan
+from collectors.application.windows.wlan import Connection, WlanError
+from tests.unit.collectors.application.fixtures import fixture, values
+
+CONNECTED, IDLE = uuid.UUID(int=0xB << 124 | 0x1111222233334444444444444), uuid.UUID(int=7)
+ACCESS_POINT = bytes.fromhex("a4b1c2d3e4f5")
+ROAMED = bytes.fromhex("a4b1c2d3e4ff")
+TABLE = struct.pack("<II", 2, 0) + b"".join(
+    each.bytes_le + "Wi-Fi".encode("utf-16-le").ljust(512, b"\0") + struct.pack("<I", state)
+    for each, state in ((CONNECTED, 1), (IDLE, 4))
+)
+PROFILE = "Profile of a user".encode("utf-16-le").ljust(512, b"\0")
+ATTRIBUTES = (
+    struct.pack("<II", 1, 0)
+    + PROFILE
+    + struct.pack("<I32s", 5, b"Venue")
+    + struct.pack("<I6s2x", 1, ACCESS_POINT)
+    + struct.pack("<5I", 8, 0, 84, 780_000, 866_700)
+    + struct.pack("<4I", 1, 0, 7, 4)
+)
+
+
+def entry(address: bytes, signal: int, frequency_khz: int) -> bytes:
+    """Return a WLAN_BSS_ENTRY of 360 bytes."""
+    head = struct.pack("<I32sI6s2xII", 5, b"Venue", 0, address, 1, 8)
+    middle = struct.pack("<iI?xH4xQQH2xI", signal, 84, True, 100, 0, 0, 0, frequency_khz)
+    return (head + middle).ljust(360, b"\0")
+
+
+ENTRIES = struct.pack("<II", 8 + 2 * 360, 2) + entry(ROAMED, -80, 2_412_000)
+ENTRIES += entry(ACCESS_POINT, -55, 5_955_000)
+
+
+def read(attributes: bytes = ATTRIBUTES, entries: bytes = ENTRIES) -> dict[uuid.UUID, Wireless]:
+    return wlan.wireless_of(TABLE, lambda _: attributes, lambda *_: entries)
+
+
+def test_the_connection_to_an_access_point_is_read() -> None:
+    known = read()
+    assert values(wireless_fields(known[CONNECTED])) == {
+        "interface.wifiSsid": "Venue",
+        "interface.wifiSignalDbm": -55,
+        "interface.wifiAccessPoint": "a4:b1:c2:d3:e4:f5",
+        "interface.wifiBand": "6 GHz",
+        "interface.wifiChannel": 1,
+        "interface.wifiRateMegabitsPerSecond": 866.7,
+    }
+    assert known[IDLE].reason == "the interface is on no network"
+
+
+def test_the_entries_of_the_own_network_are_requested() -> None:
+    requested = []
+
+    def entries(interface: uuid.UUID, connection: Connection) -> bytes:
+        requested.append((interface, connection))
+        return ENTRIES
+
+    wlan.wireless_of(TABLE, lambda _: ATTRIBUTES, entries)
+    assert requested == [(CONNECTED, Connection(b"Venue", ACCESS_POINT, 866_700, True))]
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "reason"),
+    [
+        (5, "permission-denied", "Windows reports it only to programs with access to the location"),
+        (5023, "not-applicable", "the interface is on no network"),
+        (87, "collection-failed", "Windows answered with the error 87"),
+    ],
+)
+def test_a_refusal_of_windows_is_the_reason(code: int, status: str, reason: str) -> None:
+    def refuse(_: uuid.UUID) -> bytes:
+        raise WlanError(code)
+
+    known = wlan.wireless_of(TABLE, refuse, lambda *_: ENTRIES)[CONNECTED]
+    assert (known.ssid, known.status, known.reason) == (None, status, reason)
+
+
+def test_without_the_list_of_access_points_only_their_facts_are_missing() -> None:
+    def refuse(*_: object) -> bytes:
+        raise WlanError(5)
+
+    known = wlan.wireless_of(TABLE, lambda _: ATTRIBUTES, refuse)[CONNECTED]
+    assert (known.ssid, known.rate_megabits) == ("Venue", 866.7)
+    assert (known.signal_dbm, known.band, known.channel) == (None, None, None)
+
+
+def test_networks_are_matched_to_adapters_by_their_guid() -> None:
+    sections = script.parse_sections(fixture("windows/adapters.json"))
+    types = machine.parse_link_types(sections)
+    guid = uuid.UUID("B0000000-1111-2222-3333-444444444444")
+    known = machine.wireless_of(sections, types, lambda: {guid: Wireless("Venue")})
+    assert known == {"WLAN": Wireless("Venue")}
+    assert machine.wireless_of(sections, types, dict)["WLAN"].reason == "Windows does not report it"
+
+
+def test_a_failed_service_is_the_reason_of_each_adapter() -> None:
+    def fail() -> dict[uuid.UUID, Wireless]:
+        raise WlanError(1722)
+
+    sections = script.parse_sections(fixture("windows/adapters.json"))
+    known = machine.wireless_of(sections, {"WLAN": "wifi"}, fail)
+    assert known["WLAN"].status == "collection-failed"
+
+
+@given(st.binary(max_size=700), st.integers(0, len(ENTRIES)))
+def test_any_table_is_parsed_or_ignored(data: bytes, length: int) -> None:
+    wlan.parse_interfaces(data)
+    wlan.parse_entries(data, ACCESS_POINT)
+    read(data, ENTRIES[:length])
+    read(ATTRIBUTES[:length])

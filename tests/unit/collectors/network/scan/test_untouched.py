@@ -1,0 +1,79 @@
+"""The scan sends nothing to payment terminals, at their address and wherever their MAC answers."""
+
+import pytest
+
+from collectors.contract import Interface, InterfaceAddress
+from collectors.network.discoveries import Discoveries
+from collectors.network.scan.sweep import Sweep, SweepResult
+from collectors.network.scan.targets import Target
+from collectors.network.scan.untouched import guarded
+from collectors.shared.host.local_network import LocalInterface
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.watched_devices import Untouched
+from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
+
+TERMINAL, OTHER = "00:11:22:00:00:01", "00:11:22:00:00:02"
+PORTS = (80, 8443, 9100)
+OPEN = frozenset(PORTS)
+KNOWN = Untouched(frozenset({"10.0.0.4"}), frozenset({TERMINAL}))
+LINK = LocalInterface(Interface("eth0", (InterfaceAddress("10.0.0.20", "ipv4", 24),)))
+
+
+def sweep(
+    lan: SimulatedLan, *addresses: str, untouched: Untouched = KNOWN
+) -> tuple[SweepResult, Discoveries]:
+    targets = [Target(address, "arp", "eth0") for address in addresses]
+    discoveries = Discoveries()
+    result = Sweep(lan, targets, PORTS, discoveries=discoveries, untouched=untouched).run(
+        deadline_s=lan.now() + 60, is_cancelled=lambda: False, report=lambda *_: None
+    )
+    return result, discoveries
+
+
+def test_a_terminal_is_listed_but_not_contacted_wherever_its_mac_answers() -> None:
+    lan = SimulatedLan(
+        {"10.0.0.7": SimulatedHost(TERMINAL, OPEN), "10.0.0.8": SimulatedHost(OTHER, OPEN)}
+    )
+    result, discoveries = sweep(lan, "10.0.0.7", "10.0.0.8")
+    assert {address for address, _ in lan.connects} == {"10.0.0.8"}
+    assert discoveries.hosts() == ("10.0.0.8",)
+    hosts = {each.target.address: (each.mac_address, each.confirmed) for each in result.hosts}
+    assert hosts == {"10.0.0.7": (TERMINAL, True), "10.0.0.8": (OTHER, True)}
+
+
+def test_connections_end_if_a_terminal_takes_over_the_address() -> None:
+    lan = SimulatedLan({"10.0.0.7": SimulatedHost(OTHER, filtered=frozenset(PORTS))})
+    takeover = LinkNeighbour(2, "10.0.0.7", TERMINAL, "reachable")
+    lan._at(0.02, takeover)  # just after the scan has begun to connect
+    result, _ = sweep(lan, "10.0.0.7")
+    assert lan.open_sockets == 0
+    assert max(lan.connects.values()) == 1
+    (host,) = result.hosts
+    assert host.probes.open + host.probes.refused + host.probes.silent == []
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (Target("10.0.0.4", "arp", "eth0"), Target("10.0.0.4", "arp", "eth0", ())),
+        (Target("10.0.0.4", "local", None, (9100,)), None),
+        (Target("10.0.0.4", "routed"), None),
+        (Target("10.0.0.5", "arp", "eth0"), Target("10.0.0.5", "arp", "eth0")),
+        (Target("10.0.0.5", "local", None, (9100,)), Target("10.0.0.5", "arp", "eth0", (9100,))),
+        (Target("10.9.0.5", "local", None, (9100,)), Target("10.9.0.5", "local", None, (9100,))),
+        (Target("10.0.0.20", "local"), Target("10.0.0.20", "local")),
+        (Target("fe80::211:22ff:fe00:1", "local", None, (631,)), None),
+        (Target("fd00::7", "local", None, (631,)), None),
+        (Target("fd00::8", "local", None, (631,)), Target("fd00::8", "local", None, (631,))),
+    ],
+)
+def test_targets_are_resolved_before_the_scan_connects(
+    target: Target, expected: Target | None
+) -> None:
+    kept = guarded([target], KNOWN, (LINK,), {"10.0.0.20"}, {"fd00::7": TERMINAL})
+    assert kept == ((expected,) if expected else ())
+
+
+def test_targets_do_not_change_if_no_terminal_is_configured() -> None:
+    targets = (Target("10.0.0.4", "local", None, (9100,)), Target("fd00::7", "local"))
+    assert guarded(targets, Untouched(), (LINK,), (), {}) == targets

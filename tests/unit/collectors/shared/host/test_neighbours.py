@@ -1,0 +1,116 @@
+"""Tests parsing the neighbour tables of macOS, Windows, and Linux without netlink."""
+
+import ipaddress
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.shared.host.neighbours import (
+    parse_arp,
+    parse_ndp,
+    parse_proc_arp,
+    read_neighbour_table,
+)
+from collectors.shared.host.neighbours_windows import parse_ip_net_table, read_neighbours_windows
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+
+ARP = """\
+? (192.168.1.1) at 0:1a:2b:3:4:5 on en0 ifscope [ethernet]
+? (192.168.1.40) at (incomplete) on en0 ifscope [ethernet]
+? (224.0.0.251) at 1:0:5e:0:0:fb on en0 ifscope permanent [ethernet]
+"""
+NDP = """\
+Neighbor                                Linklayer Address  Netif Expire    St Flgs Prbs
+fe80::1%en0                             0:1a:2b:3:4:5        en0 23h58m30s S  R
+fd00::9                                 (incomplete)         en0 expired   N
+"""
+PROC_ARP = """\
+IP address       HW type     Flags       HW address            Mask     Device
+192.168.1.1      0x1         0x2         00:1a:2b:03:04:05     *        eth0
+192.168.1.9      0x1         0x0         00:00:00:00:00:00     *        eth0
+"""
+MAC = "00:1a:2b:03:04:05"
+
+
+def test_omitted_zeros_in_macs_of_macos_are_restored() -> None:
+    assert parse_arp(ARP) == (
+        LinkNeighbour(0, "192.168.1.1", MAC, "stale"),
+        LinkNeighbour(0, "192.168.1.40", None, "resolving"),
+        LinkNeighbour(0, "224.0.0.251", "01:00:5e:00:00:fb", "stale"),
+    )
+
+
+def test_ipv6_neighbours_of_macos_lose_their_scope() -> None:
+    assert parse_ndp(NDP) == (
+        LinkNeighbour(0, "fe80::1", MAC, "stale"),
+        LinkNeighbour(0, "fd00::9", None, "resolving"),
+    )
+
+
+def test_incomplete_entries_of_proc_net_arp_have_no_mac() -> None:
+    assert parse_proc_arp(PROC_ARP) == (
+        LinkNeighbour(0, "192.168.1.1", MAC, "stale"),
+        LinkNeighbour(0, "192.168.1.9", None, "resolving"),
+    )
+
+
+def windows_row(address: str, mac: str, state: int, index: int = 12) -> bytes:
+    """Return a MIB_IPNET_ROW2: SOCKADDR_INET, interface index, LUID, MAC in 32 bytes, its length,
+    state and flags.
+    """
+    packed = ipaddress.ip_address(address).packed
+    if len(packed) == 4:
+        socket_address = struct.pack("<HH4s20x", 2, 0, packed)
+    else:
+        socket_address = struct.pack("<HHI16sI", 23, 0, 0, packed, 0)
+    raw = bytes.fromhex(mac.replace(":", ""))
+    row = socket_address + struct.pack("<IQ32sIIII", index, 7, raw, len(raw), state, 0, 0)
+    assert len(row) == 88
+    return row
+
+
+def windows_table(*rows: bytes) -> bytes:
+    return struct.pack("<II", len(rows), 0) + b"".join(rows)
+
+
+def test_the_neighbour_table_of_windows_is_parsed() -> None:
+    table = windows_table(
+        windows_row("192.168.1.1", MAC, 5),
+        windows_row("fe80::1", MAC, 4),
+        windows_row("192.168.1.9", "", 0),
+    )
+    assert parse_ip_net_table(table) == (
+        LinkNeighbour(12, "192.168.1.1", MAC, "reachable"),
+        LinkNeighbour(12, "fe80::1", MAC, "stale"),
+        LinkNeighbour(12, "192.168.1.9", None, "failed"),
+    )
+
+
+def test_whole_rows_of_a_truncated_windows_table_are_parsed() -> None:
+    table = windows_table(windows_row("192.168.1.1", MAC, 5), windows_row("192.168.1.2", MAC, 5))
+    assert len(parse_ip_net_table(table[:-1])) == 1
+    assert parse_ip_net_table(table[:3]) == ()
+
+
+def test_the_windows_call_raises_an_error_on_other_systems() -> None:
+    with pytest.raises(OSError, match="only Windows"):
+        read_neighbours_windows()
+
+
+def test_the_neighbour_table_of_this_machine_can_be_read() -> None:
+    assert all(entry.address for entry in read_neighbour_table())
+
+
+@given(text=st.text(max_size=300))
+def test_any_text_is_parsed_or_ignored(text: str) -> None:
+    for parse in (parse_arp, parse_ndp, parse_proc_arp):
+        for entry in parse(text):
+            ipaddress.ip_address(entry.address)
+
+
+@given(table=st.binary(max_size=400))
+def test_any_bytes_are_parsed_as_a_table_or_ignored(table: bytes) -> None:
+    for entry in parse_ip_net_table(table):
+        ipaddress.ip_address(entry.address)

@@ -1,0 +1,81 @@
+"""The proxy in the settings of Windows and macOS, with fakes of the functions that read them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.shared.system_proxy import (
+    parse_scutil_proxy,
+    script_address,
+    system_proxies,
+    without_secrets,
+)
+
+SCUTIL = """<dictionary> {
+  ExceptionsList : <array> {
+    0 : *.local
+  }
+  ProxyAutoConfigEnable : 1
+  ProxyAutoConfigURLString : http://user:secret@wpad.example/proxy.pac?token=1
+}
+"""
+
+
+def settings(read: str, is_exception: str) -> Any:
+    """Return the functions of urllib.request for one platform."""
+    proxies = {"http": "http://p:1", "https": "http://p:3128", "ftp": "http://p:2", "socks": ""}
+    return SimpleNamespace(**{read: lambda: proxies, is_exception: "till.local".__eq__})
+
+
+@pytest.mark.parametrize(
+    ("platform", "functions"),
+    [
+        ("win32", settings("getproxies_registry", "proxy_bypass_registry")),
+        ("darwin", settings("getproxies_macosx_sysconf", "proxy_bypass_macosx_sysconf")),
+    ],
+    ids=["win32", "darwin"],
+)
+def test_the_proxy_of_the_settings_is_read_with_its_exceptions(
+    platform: str, functions: Any
+) -> None:
+    proxies = {"http": "http://p:1", "https": "http://p:3128"}
+    assert system_proxies("ops.example", platform, functions) == proxies
+    assert system_proxies("", platform, functions) == proxies
+    assert system_proxies("till.local", platform, functions) == {}
+
+
+def test_linux_has_no_such_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    assert system_proxies("ops.example", "linux") == {}
+    assert script_address("linux") is None
+
+
+def test_the_script_of_macos_is_named_without_secrets() -> None:
+    address = script_address("darwin", lambda: parse_scutil_proxy(SCUTIL))
+    assert address == "http://wpad.example/proxy.pac"
+    disabled = SCUTIL.replace("Enable : 1", "Enable : 0")
+    assert script_address("darwin", lambda: parse_scutil_proxy(disabled)) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "named"),
+    [
+        ("http://pac/x.pac#y", "http://pac/x.pac"),
+        ("file://C:/proxy.pac", "file://C:/proxy.pac"),
+        ("http://anna:p@ss@pac:8080/x", "http://pac:8080/x"),
+        ("nonsense", None),
+        ("http://[", None),
+    ],
+)
+def test_an_address_has_no_secrets(address: str, named: str | None) -> None:
+    assert without_secrets(address) == named
+
+
+@given(st.text())
+def test_any_address_is_named_without_credentials(text: str) -> None:
+    named = without_secrets(f"http://user:secret@{text}")
+    assert named is None or "secret" not in named.partition("/x")[0] or "secret" in text
+    parse_scutil_proxy(text)

@@ -1,0 +1,233 @@
+"""Generates venues with watched devices, and what became of each device since the first day.
+
+The generator knows the truth. It uses nothing of the collectors' recognition.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from collectors.contract import DeviceKind, LearnedPrinter, WatchedDevice
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+
+Fate = Literal["stays", "moves", "is off", "is replaced", "moves, replaced", "exchanged", "new MAC"]
+FATES: tuple[Fate, ...] = (
+    "stays", "moves", "is off", "is replaced", "moves, replaced", "exchanged", "new MAC",
+)  # fmt: skip
+KINDS: tuple[DeviceKind, ...] = (
+    "payment-terminal", "payment-terminal", "kitchen-display", "scale", "cash-drawer", "other",
+)  # fmt: skip
+NETWORK = "10.0.0"
+OWN, GATEWAY = f"{NETWORK}.20", f"{NETWORK}.1"
+GATEWAY_MAC = "00:1a:00:00:00:01"
+
+
+@dataclass(frozen=True)
+class LanDevice:
+    """A device in the LAN. ``name`` is the one that it announces by mDNS, "" for none."""
+
+    mac: str
+    ports: frozenset[int] = frozenset()
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Truth:
+    state: str
+    address: str | None
+    moved_from: str | None = None
+    other_mac: str | None = None
+
+
+@dataclass
+class Watched:
+    """A watched device with its first address and its fate."""
+
+    device: WatchedDevice
+    lan: LanDevice
+    home: str
+    fate: Fate
+    network: Truth
+    snapshot: Truth
+
+    @property
+    def is_terminal(self) -> bool:
+        return self.device.kind == "payment-terminal"
+
+
+@dataclass
+class Venue:
+    """``before`` and ``now`` are the devices by address. ``stale`` is the neighbour table today."""
+
+    before: dict[str, LanDevice]
+    now: dict[str, LanDevice]
+    watched: list[Watched]
+    stale: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def devices(self) -> tuple[WatchedDevice, ...]:
+        return tuple(each.device for each in self.watched)
+
+
+def venue_of(seed: int) -> Venue:
+    """Return the venue of a seed."""
+    rng = random.Random(seed)
+    free = [f"{NETWORK}.{n}" for n in range(2, 255) if f"{NETWORK}.{n}" != OWN]
+    rng.shuffle(free)
+    before = {GATEWAY: LanDevice(GATEWAY_MAC, frozenset({53, 80}))}
+    repeater = mac_of(rng)
+    for _ in range(rng.randrange(4, 20)):
+        before[free.pop()] = LanDevice(mac_of(rng), ports_of(rng))
+    for _ in range(rng.choice((0, 2, 3))):
+        before[free.pop()] = LanDevice(repeater, ports_of(rng))
+    venue = Venue(before, dict(before), [])
+    watched = [new_device(rng, number, free.pop()) for number in range(rng.randrange(1, 7))]
+    for each in watched:
+        before[each.home] = venue.now[each.home] = each.lan
+    exchanged = [each for each in watched if each.fate == "exchanged"]
+    for one, other in zip(exchanged[::2], exchanged[1::2], strict=False):
+        venue.now[one.home], venue.now[other.home] = other.lan, one.lan
+        set_truth(one, Truth("moved", other.home, one.home, other.lan.mac))
+        set_truth(other, Truth("moved", one.home, other.home, one.lan.mac))
+    if len(exchanged) % 2:
+        exchanged[-1].fate = "stays"
+    for each in watched:
+        if each.fate != "exchanged":
+            befall(rng, venue, each, free, repeater)
+    venue.watched = watched
+    venue.stale = stale_table(rng, venue)
+    return venue
+
+
+def new_device(rng: random.Random, number: int, home: str) -> Watched:
+    """Return a device of a random kind, configured by its address, its MAC or both."""
+    fate, kind = rng.choice(FATES), rng.choice(KINDS)
+    form = rng.choice(("both", "address", "mac"))
+    name = rng.choice(("", f"Device {number}"))
+    if fate == "new MAC":
+        kind, form, name = "kitchen-display", "address", f"Device {number}"
+    mac = mac_of(rng, is_random=fate == "new MAC")
+    device = WatchedDevice(
+        f"Device {number}",
+        kind,
+        None if form == "mac" else home,
+        None if form == "address" else mac,
+    )
+    lan = LanDevice(mac, ports_of(rng), name)
+    return Watched(device, lan, home, fate, Truth("", None), Truth("", None))
+
+
+def befall(rng: random.Random, venue: Venue, each: Watched, free: list[str], repeater: str) -> None:
+    """Let the fate of a device happen, and set the truth about it."""
+    now, home, lan = venue.now, each.home, each.lan
+    if each.fate == "stays":
+        set_truth(each, Truth("present", home))
+        return
+    del now[home]
+    newcomer = None
+    if "replaced" in each.fate:
+        has_repeater = any(host.mac == repeater for host in now.values())
+        mac = repeater if has_repeater and rng.random() < 0.3 else mac_of(rng)
+        newcomer = now[home] = LanDevice(mac, ports_of(rng))
+    if each.fate.startswith("moves"):
+        new = free.pop()
+        now[new] = lan
+        set_truth(each, Truth("moved", new, home, newcomer.mac if newcomer else None))
+    elif each.fate == "new MAC":
+        other = replace(lan, mac=mac_of(rng, is_random=True))
+        new = rng.choice((home, free.pop()))
+        now[new] = other
+        each.network = Truth("present", home) if new == home else Truth("moved", new, home)
+        each.snapshot = Truth("unknown" if new == home else "absent", home)
+    elif newcomer is None or each.device.address is None:
+        set_truth(each, Truth("absent", home))
+    elif newcomer.mac == repeater:
+        set_truth(each, Truth("unknown", home))
+    else:
+        set_truth(each, Truth("replaced", home, None, newcomer.mac))
+
+
+def set_truth(each: Watched, truth: Truth) -> None:
+    each.network = each.snapshot = truth
+
+
+def stale_table(rng: random.Random, venue: Venue) -> dict[str, str]:
+    """Return older entries: of hosts that are there, and of hosts that have left or changed."""
+    known = {a: host.mac for a, host in venue.before.items() if rng.random() < 0.4}
+    there = {a: host.mac for a, host in venue.now.items() if rng.random() < 0.2}
+    return {**known, **there}
+
+
+def mac_of(rng: random.Random, *, is_random: bool = False) -> str:
+    first = 0x02 if is_random else 0x00
+    return ":".join(f"{byte:02x}" for byte in (first, *rng.randbytes(5)))
+
+
+def ports_of(rng: random.Random) -> frozenset[int]:
+    return frozenset(rng.sample((22, 80, 443, 631, 8443, 9100), rng.randrange(0, 4)))
+
+
+@dataclass
+class SimulatedKernel:
+    """The neighbour table of this machine, with its own clock. It implements `ArpNetwork`.
+
+    An unresolved address gets three ARP requests, one a second. An older entry that is used is
+    confirmed after 5 s by requests to its MAC, and otherwise fails after 8 s.
+    """
+
+    lan: dict[str, LanDevice]
+    stale: dict[str, str]
+    now_s: float = 100.0
+    sent: list[str] = field(default_factory=list)
+    has_states: bool = True
+    _primed: dict[str, float] = field(default_factory=dict)
+
+    def now(self) -> float:
+        return self.now_s
+
+    def wait(self) -> None:
+        self.now_s += 0.1  # longer than the real one, so that a search needs fewer steps
+
+    def prime(self, address: str) -> bool:
+        self._primed.setdefault(address, self.now_s)
+        entry = self._entry(address)
+        if entry and entry.state == "failed":
+            self._primed[address] = self.now_s
+            self.stale.pop(address, None)
+        self.sent.append(address)
+        return True
+
+    def table(self) -> Sequence[LinkNeighbour]:
+        addresses = dict.fromkeys((*self.stale, *self._primed))
+        return tuple(filter(None, map(self._entry, addresses)))
+
+    def _entry(self, address: str) -> LinkNeighbour | None:
+        host, old = self.lan.get(address), self.stale.get(address)
+        primed_s = self._primed.get(address)
+        if primed_s is None:
+            return LinkNeighbour(2, address, old, "stale") if old else None
+        took_s = self.now_s - primed_s
+        if old is not None:
+            if host is not None and host.mac == old and took_s > 5.01:
+                return LinkNeighbour(2, address, old, "reachable")
+            if took_s > 8.01:
+                return LinkNeighbour(2, address, None, "failed")
+            return LinkNeighbour(2, address, old, "stale")
+        if host is not None and took_s > 0.01:
+            return LinkNeighbour(2, address, host.mac, "reachable")
+        return LinkNeighbour(2, address, None, "failed" if took_s > 3.01 else "resolving")
+
+
+def learned_on_the_first_day(venue: Venue) -> tuple[LearnedPrinter, ...]:
+    """Return what a report of the first day learned, for tests of the snapshot alone."""
+    return tuple(
+        LearnedPrinter(
+            f"device:{each.device.name}",
+            " ".join(filter(None, (each.device.address, each.device.mac_address))),
+            "2026-11-01T00:00:00+00:00",
+            each.home,
+            each.lan.mac,
+        )
+        for each in venue.watched
+    )
