@@ -12,6 +12,7 @@ import resource
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 from agent.tasks.record import GRACE_S
@@ -49,11 +50,13 @@ def main(arguments: Sequence[str]) -> int:
     singles = [single(kind, length) for kind in chosen.kinds for length in lengths]
     pairs = [pair(Random(seed)) for seed in range(chosen.pairs)]
     began_s = time.monotonic()
-    results = play_cases([*singles * chosen.repeat, *pairs], GRACE_S)
+    with ThreadPoolExecutor(1) as thread:
+        future = thread.submit(run_venues, [play_healthy], [HEARTBEAT_S["call"]], GRACE_S)
+        results = play_cases([*singles * chosen.repeat, *pairs], GRACE_S)
+        (healthy,) = future.result()
     print(ROW.format("fault", "s", "recorded", "cause", "begin error s", "end error s"))
     failures = [_row(case, [r for r in results if r.case == case]) for case in singles]
     failures += [_pair_row(each) for each in results if len(each.case.parts) > 1]
-    (healthy,) = run_venues([play_healthy], [HEARTBEAT_S["call"]], GRACE_S)
     print(f"a healthy venue: {len(healthy.incidents)} incidents, {len(healthy.events)} events")
     _print_costs(began_s)
     return int(any(failures) or bool(healthy.incidents))

@@ -20,7 +20,7 @@ from tests.scenario.connectivity.site import Site, site
 PAUSE_S = 12.0
 """The time between the end of an incident and the next fault."""
 ENDS_WITHIN_S = 120.0
-EARLY_S = 15.0
+EARLY_S = 10.0
 """An incident that begins at most so long before a fault belongs to this fault."""
 PER_VENUE_S = 45.0
 """The faults of a venue last so long in total, unless a single one lasts longer."""
