@@ -122,7 +122,9 @@ $(SERVICE_STAMP): $(PACKAGE_STAMP) $(SERVICE_REQUIREMENTS)
 	@$(PACKAGE_PYTHON) -m pip --python $(SERVICE_PYTHON) install $(HASHED) --only-binary=:all: -r $(SERVICE_REQUIREMENTS)
 	@touch $@
 
-.PHONY: service-onedir service-deb test-service-deb test-service-install test-proxy
+.PHONY: package-environments service-onedir service-deb test-service-deb test-service-install test-proxy
+package-environments: $(SERVICE_STAMP)
+
 service-onedir: $(SERVICE_STAMP)
 	@rm -rf build/service-onedir build/service-pyinstaller
 	@VENUE_PROGRAM=venue-control PYINSTALLER_CONFIG_DIR=$(CURDIR)/build/service-pyinstaller-cache $(REPRODUCIBLE) $(SERVICE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/service-onedir --workpath build/service-pyinstaller packaging/program.spec

@@ -18,6 +18,7 @@ from agent.rules.connectivity.cause import ServiceAnswer
 from agent.rules.route import route_of
 
 WITHIN_S: Final = 1.5
+AGAIN_AFTER_S: Final = 0.3
 ADDRESSES_MAX: Final = 3
 _HOSTS_MAX_BYTES: Final = 1 << 20
 _UNREACHABLE: Final = frozenset(
@@ -81,11 +82,25 @@ def addresses_in_hosts(text: str, host: str) -> tuple[str, ...]:
 
 
 async def _connect(address: str, port: int) -> ServiceAnswer:
+    """Connect, and try again as long as the network reports that there is no route.
+
+    For some tenths of a second after a link came up, the kernel still reports its old state.
+    """
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + WITHIN_S
+    while (answer := await _connect_once(address, port, ends_at)) == "unreachable":
+        if loop.time() + AGAIN_AFTER_S >= ends_at:
+            break
+        await asyncio.sleep(AGAIN_AFTER_S)
+    return answer
+
+
+async def _connect_once(address: str, port: int, ends_at: float) -> ServiceAnswer:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as opened:
             opened.setblocking(False)
-            async with asyncio.timeout(WITHIN_S):
+            async with asyncio.timeout_at(ends_at):
                 await asyncio.get_running_loop().sock_connect(opened, (address, port))
             return "connected"
     except (ConnectionRefusedError, ConnectionResetError):
