@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.devices.locations.alert_webhook import PREFIX
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS
 from controlplane.settings import Settings
@@ -173,30 +174,11 @@ async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_opera
     assert len(fleet.own.received) == 1
 
 
-async def test_undelivered_notifications_end_when_the_webhook_is_removed(
-    service: RunningService, owner: Browser
-) -> None:
-    fleet = FleetWithWebhooks(service)
-    fleet.own = Webhook(500)
-    await fleet.run(4)
-    device, *_ = await fleet.add(3)
-    await set_webhook(owner)
-    await fleet.run(5)
-    fleet.offline = {device}
-    await fleet.run(12)
-    tried = len(fleet.own.received)
-    assert tried > 1
-    await owner.post(f"{PREFIX}/remove")
-    assert await fleet.run(12) == []
-    await set_webhook(owner)
-    await fleet.run(12)
-    assert len(fleet.own.received) == tried
-
-
 def add_notifications(session: Session, now: datetime, organization_id: str, count: int) -> None:
-    """Add a webhook to an organization, and undelivered notifications for it."""
+    """Add undelivered notifications of an organization, and a webhook if it has none."""
     url, secret = f"https://{organization_id}.example.com/in", "whsec_" + "A" * 32
-    session.add(AlertWebhook(organization_id=organization_id, url=url, secret=secret))
+    if session.get(AlertWebhook, organization_id) is None:
+        session.add(AlertWebhook(organization_id=organization_id, url=url, secret=secret))
     for number in range(count):
         alert = Alert(
             id=uuid.uuid4(), organization_id=organization_id, location_id="loc-0001",
@@ -208,6 +190,24 @@ def add_notifications(session: Session, now: datetime, organization_id: str, cou
             status="pending", attempts=0, due_at=now, created_at=now, updated_at=now,
         )  # fmt: skip
         session.add_all((alert, notification))
+
+
+async def test_undelivered_notifications_end_when_the_webhook_is_removed(
+    service: RunningService, owner: Browser
+) -> None:
+    await set_webhook(owner)
+    service.database.write(
+        lambda session: add_notifications(session, service.clock(), DEFAULT_ORGANIZATION, 1)
+    )
+    own = Webhook(500)
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(own)) as http:
+        for _ in range(2):
+            assert await send_to_organizations(service.core, http) == 1
+            service.clock.advance(60)
+        await owner.post(f"{PREFIX}/remove")
+        await set_webhook(owner)
+        assert await send_to_organizations(service.core, http) == 0
+    assert {str(each.url) for each in own.received} == {URL}
 
 
 async def test_notifications_of_one_organization_do_not_delay_those_of_another(
