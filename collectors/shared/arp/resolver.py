@@ -1,4 +1,4 @@
-"""Checks which addresses answer ARP now. Nothing else is sent to them.
+"""Checks which addresses answer ARP now. They get only the empty datagrams of `priming.py`.
 
 An entry of the neighbour table that the kernel has not confirmed lately is no evidence that a host
 is there. For such an entry, the kernel waits 5 s after the next packet, and then sends ARP requests
