@@ -185,9 +185,10 @@ class Recorder:
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
-        if not has_reply:
-            sample = await self.sensors.probe(link)
-            return self._suspicion.completed(sample, self.clock.now())
+        sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
+        return self._suspicion.completed(sample, self.clock.now())
+
+    async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
             self._probed_path = link.path

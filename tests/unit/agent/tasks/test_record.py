@@ -19,7 +19,7 @@ from agent.config.local_hours import parse_local_hours
 from agent.tasks.record import Recorder
 from agent.wire.payloads.history import History
 from tests.fakes.fake_clock import START, FakeClock
-from tests.fakes.fake_path import CAUSE_OF, FakePath, Fault, FaultKind
+from tests.fakes.fake_path import CAUSE_OF, FakePath, Fault, FaultKind, nearest_causes
 from tests.sizes import amount, large_except
 
 LENGTHS_S = (3.0, 10.0, 60.0, 300.0, 1200.0)
@@ -111,40 +111,10 @@ async def test_of_two_faults_at_once_the_nearest_is_the_cause(tmp_path: Path) ->
             Fault(second, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
         ]
         history = await played(faults, record_in(tmp_path / str(number)))
-        expected = nearest_causes(faults)
+        expected = nearest_causes([(CAUSE_OF[f.kind], f.at_s, f.ends_s) for f in faults])
         actual = [each.cause for each in sorted(history.incidents, key=lambda each: each.began_at)]
         right += actual == expected
     assert right >= 0.95 * pairs
-
-
-def nearest_causes(faults: Sequence[Fault]) -> list[str]:
-    """Return the causes in the order of time: at each second, the failing part that is nearest.
-
-    A part farther away that fails for less than half a minute belongs to the part before, and one
-    that fails for less than six seconds to a nearer part after it.
-    """
-    parts = list(dict.fromkeys(CAUSE_OF.values()))
-    begin, end = min(f.at_s for f in faults), max(f.ends_s for f in faults)
-    causes = [
-        min(
-            (CAUSE_OF[f.kind] for f in faults if f.at_s <= t < f.ends_s),
-            key=parts.index,
-            default="",
-        )
-        for t in range(int(begin) + 1, int(end))
-    ]
-    runs = [(cause, len(list(run))) for cause, run in itertools.groupby(causes)]
-    nearest: list[str] = []
-    for number, (cause, length) in enumerate(runs):
-        before = runs[number - 1][0] if number else ""
-        after = runs[number + 1][0] if number + 1 < len(runs) else ""
-        if after and length < 6 and parts.index(after) < parts.index(cause):
-            continue
-        if cause and before and length < 30 and parts.index(cause) > parts.index(before):
-            continue
-        if cause and (not nearest or nearest[-1] != cause):
-            nearest.append(cause)
-    return nearest
 
 
 async def test_a_healthy_month_has_no_incident(record: Record) -> None:
@@ -189,6 +159,18 @@ async def test_quiet_hours_have_no_incidents(record: Record) -> None:
         await path.play(recorder, FIRST_S + 300)
     (incident,) = record.history(START, clock.now()).incidents
     assert seconds(incident.began_at) == FIRST_S + 99
+
+
+async def test_a_refused_device_is_interrupted_although_it_may_ask_for_its_binding(
+    record: Record,
+) -> None:
+    path = FakePath(FakeClock(), [Fault("key", FIRST_S, 300.0)])
+    async with running(path, record) as recorder:
+        for _ in range(8):
+            await path.play(recorder, path.clock.elapsed_s + FIRST_S / 4)
+            recorder.note_attempt("current", None, 0.02)
+    (incident,) = record.history(START, path.clock.now()).incidents
+    assert (incident.cause, incident.count) == ("service-refuses", 1)
 
 
 async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
