@@ -74,6 +74,7 @@ class Recorder:
     _hours: HourBuilder = field(init=False)
     _link: LinkState = field(default_factory=LinkState)
     _machine: MachineState = field(default_factory=MachineState)
+    _has_begun: bool = False
     _has_reply: bool = False
     _probed_path: tuple[object, ...] | None = None
     _names_due_s: float = 0.0
@@ -124,8 +125,10 @@ class Recorder:
     # ------------------------------------------------------------------ the loop
 
     async def run(self) -> None:
-        """Record, forever."""
-        self._begin()
+        """Record, forever. If this fails, call it again: it continues."""
+        if not self._has_begun:
+            self._begin()
+            self._has_begun = True
         self.sensors.open(self._wake.set)
         try:
             while True:

@@ -195,6 +195,25 @@ async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     assert [each.kind for each in history.events] == ["power-lost"]
 
 
+async def test_a_recorder_that_failed_continues_its_interruption(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 600.0)])
+    recorder = Recorder(sensors=path, record=record, clock=path.clock, keep=timedelta(days=30))
+    failing = asyncio.create_task(recorder.run())
+    await path.play(recorder, FIRST_S + 300)
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(path, "read_link", lambda: 1 / 0)
+        path.on_change()
+        with pytest.raises(ZeroDivisionError):
+            await failing
+    task = asyncio.create_task(recorder.run())
+    await path.play(recorder, FIRST_S + 900)
+    task.cancel()
+    history = record.history(START, path.clock.now())
+    (incident,) = history.incidents
+    assert abs(incident.downtime_s - 600.0) < CLOSE_S
+    assert history.events == ()
+
+
 async def test_on_a_full_disk_incidents_are_written_later(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
