@@ -100,7 +100,7 @@ class Result:
 
     @property
     def end_error_s(self) -> float:
-        ended_at = self.incidents[-1].ended_at or datetime.now(UTC)
+        ended_at = max(each.ended_at or datetime.now(UTC) for each in self.incidents)
         return (ended_at - self.began_at).total_seconds() - self.case.ends_s
 
 
