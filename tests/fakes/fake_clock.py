@@ -12,7 +12,7 @@ I/O."""
 
 
 class FakeClock:
-    """``slept`` lists each completed wait, in seconds. ``stepped_s`` is the change of the wall clock.
+    """``slept`` lists each completed wait, in seconds. The wall clock was set by ``stepped_s``.
 
     At ``limit_s`` the time stands still, and ``is_at_limit`` is set.
     """
