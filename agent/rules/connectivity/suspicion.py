@@ -5,7 +5,7 @@ connections. If calls fail although connections succeed, the service itself is t
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from agent.errors import WITHOUT_CONTACT, ServiceError, ServiceUnavailable
@@ -46,6 +46,11 @@ class Suspicion:
     def note_begin(self, at: datetime) -> None:
         """Note that the connection may be interrupted since ``at``."""
         self.since = at if self.since is None else min(self.since, at)
+
+    def shift(self, by: timedelta) -> None:
+        """Move the times, because the wall clock was set."""
+        self.since = self.since and self.since + by
+        self._connected_at = self._connected_at and self._connected_at + by
 
     def completed(self, sample: Sample, at: datetime) -> Sample:
         """Return a sample together with what failed calls have shown."""
