@@ -211,7 +211,7 @@ class Recorder:
         if not (is_changed or is_suspected or self._has_reply or self._incidents.is_open):
             return
         sample = await self._sample(link)
-        if self._is_quiet():
+        if self._is_in_quiet_hours():
             self._suspicion = Suspicion()
         diagnosis = None if self._is_excused() else diagnose(sample)
         now = self._now()  # the clock may have been set since
@@ -280,9 +280,9 @@ class Recorder:
 
     def _is_excused(self) -> bool:
         """Return whether an interruption would be no surprise now."""
-        return self._is_quiet() or self.clock.monotonic() < self._excused_until_s
+        return self._is_in_quiet_hours() or self.clock.monotonic() < self._excused_until_s
 
-    def _is_quiet(self) -> bool:
+    def _is_in_quiet_hours(self) -> bool:
         local = self.clock.now().astimezone()
         return self.quiet_hours is not None and self.quiet_hours.contains(local)
 
