@@ -211,7 +211,7 @@ class Recorder:
         if not (is_changed or is_suspected or self._has_reply or self._incidents.is_open):
             return
         sample = await self._sample(link)
-        if self._is_quiet():
+        if self._is_in_quiet_hours():
             self._suspicion = Suspicion()
         diagnosis = None if self._is_excused() else diagnose(sample)
         now = self._now()  # the clock may have been set since
@@ -234,8 +234,9 @@ class Recorder:
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
-            self._probed_path = link.path
-            await self.sensors.probe(link)
+            sample = await self.sensors.probe(link)
+            if sample.gateway_answers or link.gateway is None:
+                self._probed_path = link.path
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
@@ -280,9 +281,9 @@ class Recorder:
 
     def _is_excused(self) -> bool:
         """Return whether an interruption would be no surprise now."""
-        return self._is_quiet() or self.clock.monotonic() < self._excused_until_s
+        return self._is_in_quiet_hours() or self.clock.monotonic() < self._excused_until_s
 
-    def _is_quiet(self) -> bool:
+    def _is_in_quiet_hours(self) -> bool:
         local = self.clock.now().astimezone()
         return self.quiet_hours is not None and self.quiet_hours.contains(local)
 
