@@ -234,8 +234,9 @@ class Recorder:
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
-            self._probed_path = link.path
-            await self.sensors.probe(link)
+            sample = await self.sensors.probe(link)
+            if sample.gateway_answers or link.gateway is None:
+                self._probed_path = link.path
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 

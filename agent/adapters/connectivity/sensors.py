@@ -128,10 +128,10 @@ class SystemSensors:
             reading.networks,
             is_interrupted=is_interrupted,
         )
-        if ipv4 := replies.addresses:
+        if (resolved := replies.addresses) != ():
             # Only IPv4 addresses are queried. The resolver may know IPv6 addresses as well.
             ipv6 = (each for each in self._addresses if ":" in each)
-            self._addresses = (*ipv4[:2], *ipv6, *ipv4[2:])
+            self._addresses = (*resolved[:2], *ipv6, *resolved[2:])
         return replies
 
     async def _connect(self, queries: "asyncio.Task[NameServerReplies]") -> ServiceAnswer | None:
