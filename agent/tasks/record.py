@@ -183,8 +183,9 @@ class Recorder:
             self._events += describe_start(values, self.boot_id, now)
             self._ended += lasting
             self._excuse()
-        since = values.get("since") or str(now.timestamp())
-        self._write(("since", since), ("boot-id", self.boot_id or ""), ("stopped", ""))
+        # A stored begin in the future was written before the clock was set back.
+        since = min(float(values.get("since", now.timestamp())), now.timestamp())
+        self._write(("since", str(since)), ("boot-id", self.boot_id or ""), ("stopped", ""))
         self._has_begun = True
 
     def _pause_s(self) -> float | None:
@@ -235,7 +236,7 @@ class Recorder:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
             sample = await self.sensors.probe(link)
-            if sample.gateway_answers or link.gateway is None:
+            if sample.gateway_answers or sample.is_service_local or link.gateway is None:
                 self._probed_path = link.path
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
