@@ -1,7 +1,7 @@
 """The recorder: detects interruptions of the connection, and records them with their cause.
 
 A healthy connection costs no timer and no packet, except a query to each name server every five
-minutes. The recorder runs when the system reports a changed link, address or route, when a call to
+minutes, and one probe of each new path. The recorder runs when the system reports a changed link, address or route, when a call to
 the service fails, and with heartbeats. While an interruption lasts, it probes the path to the
 service every few seconds, so that the begin, the end and the cause are known.
 """
