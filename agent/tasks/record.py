@@ -1,9 +1,10 @@
 """The recorder: detects interruptions of the connection, and records them with their cause.
 
 A healthy connection costs no timer and no packet, except a query to each name server every five
-minutes, and one probe of each new path. The recorder runs when the system reports a changed link, address or route, when a call to
-the service fails, and with heartbeats. While an interruption lasts, it probes the path to the
-service every few seconds, so that the begin, the end and the cause are known.
+minutes, and one probe of each new path. The recorder runs when the system reports a changed link,
+address or route, when a call to the service fails, and with heartbeats. While an interruption
+lasts, it probes the path to the service every few seconds, so that the begin, the end and the cause
+are known.
 """
 
 import asyncio
@@ -230,7 +231,7 @@ class Recorder:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
-        return self._suspicion.completed(sample, self.clock.now())
+        return self._suspicion.completed(sample, self._now())
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
