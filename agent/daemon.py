@@ -18,6 +18,7 @@ from agent import __version__
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
 from agent.adapters.http_client import client_for
+from agent.adapters.resolver_threads import ResolverThreads
 from agent.adapters.sighup import SighupAction
 from agent.adapters.storage.database import is_damaged
 from agent.adapters.storage.state import StateDirectory
@@ -88,6 +89,7 @@ async def run(
     Raises:
         ConfigError, StateError: the daemon cannot start.
     """
+    asyncio.get_running_loop().set_default_executor(ResolverThreads())
     loaded = load_for_daemon(path)
     set_up_logging(loaded.config.logging)
     clock = SystemClock()
