@@ -264,9 +264,9 @@ async def test_the_list_reads_only_indexes(service: RunningService) -> None:
         context = RequestContext(session, caller, now, settings, b"k" * 32)
         for filters in ({}, {"shared": True}, {"location": "loc-0001"}):
             assert incidents(context, IncidentsRequest.model_validate(filters)).incidents
-        found = [each for each in statements if "device_incidents" in each[0]]
-        assert len(found) == 6
-        rows = (connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", p) for sql, p in found)
+        reads = [each for each in statements if "device_incidents" in each[0]]
+        assert len(reads) == 6
+        rows = (connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", p) for sql, p in reads)
         return [str(step[3]) for row in rows for step in row]
 
     steps = service.database.read(plans)
