@@ -122,7 +122,9 @@ $(SERVICE_STAMP): $(PACKAGE_STAMP) $(SERVICE_REQUIREMENTS)
 	@$(PACKAGE_PYTHON) -m pip --python $(SERVICE_PYTHON) install $(HASHED) --only-binary=:all: -r $(SERVICE_REQUIREMENTS)
 	@touch $@
 
-.PHONY: service-onedir service-deb test-service-deb test-service-install test-proxy
+.PHONY: package-environments service-onedir service-deb test-service-deb test-service-install test-proxy
+package-environments: $(SERVICE_STAMP)
+
 service-onedir: $(SERVICE_STAMP)
 	@rm -rf build/service-onedir build/service-pyinstaller
 	@VENUE_PROGRAM=venue-control PYINSTALLER_CONFIG_DIR=$(CURDIR)/build/service-pyinstaller-cache $(REPRODUCIBLE) $(SERVICE_PYTHON) -m PyInstaller --noconfirm --log-level ERROR --distpath build/service-onedir --workpath build/service-pyinstaller packaging/program.spec
@@ -260,6 +262,10 @@ clean: ## remove everything that the targets created
 
 test-hostile: $(STAMP) ## answer each of the agent's calls with every wrong reply, in virtual time (two minutes)
 	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/hostile/test_hostile.py $(ARGS)
+
+.PHONY: test-connectivity
+test-connectivity: $(STAMP) ## play real faults of the network in namespaces, and print how the agent recorded them (6 minutes)
+	@$(BIN)/python -m tests.scenario.connectivity $(ARGS)
 
 test-absence: $(STAMP) ## simulate a hundred outages, and thirty days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)

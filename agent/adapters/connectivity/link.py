@@ -29,8 +29,8 @@ class LinkReading:
     Args:
         index: the number of the interface.
         networks: the networks of this machine.
-        conflict: an IPv6 address of the interface that another machine uses. The kernel detects no
-            conflict of IPv4 addresses, and the detection needs a raw socket (RFC 5227).
+        conflict: the only address of the interface, if another machine uses it as well. The kernel
+            detects this for IPv6. For IPv4, it would need a raw socket (RFC 5227).
     """
 
     state: LinkState = field(default_factory=LinkState)
@@ -50,24 +50,29 @@ def summarize(tables: Tables, last: str | None, *, needs_ipv4: bool = False) -> 
     route = min(routes, key=lambda each: (each.is_ipv6, each.metric), default=None)
     candidates = _candidates(tables.links, route, last)
     indexes = {each.index for each in candidates}
-    own = [each for each in tables.addresses if each.index in indexes]
-    lasting = (each.address for each in own if _is_lasting(each))
+    own = [
+        each
+        for each in tables.addresses
+        if each.index in indexes and not (needs_ipv4 and ":" in each.address)
+    ]
+    lasting = tuple(each.address for each in own if _is_lasting(each))
+    duplicate = next((each.address for each in own if each.is_duplicate), None)
+    # A duplicate address does no harm if there is another one.
+    conflict = None if lasting else duplicate
     main = candidates[0] if len(candidates) == 1 else None
     is_known = bool(candidates or last) or all(each.is_loopback for each in tables.links)
     return LinkReading(
         state=LinkState(
             interface=main.name if main else last,
             has_link=any(each.has_carrier for each in candidates) if is_known else None,
-            addresses=tuple(each for each in lasting if not (needs_ipv4 and ":" in each))
-            if is_known
-            else None,
+            addresses=((conflict,) if conflict else lasting) if is_known else None,
             has_route=route is not None,
             gateway=route.gateway if route else None,
             link_errors=main.errors if main else None,
         ),
         index=main.index if main else 0,
         networks=_networks(tables),
-        conflict=next((each.address for each in own if each.is_duplicate), None),
+        conflict=conflict,
     )
 
 

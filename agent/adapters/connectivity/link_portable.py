@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent.adapters.connectivity.link import LinkReading, Tables, summarize
-from collectors.shared.gateways import SystemGateway, parse_prefix_length, read_gateways
+from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, read_gateways
 from collectors.shared.linux.rtnetlink import DefaultRoute, Link, LinkAddress
 
 _VIRTUAL = {
@@ -36,13 +36,12 @@ def _read_tables() -> Tables:
     gateways: tuple[SystemGateway, ...] = ()
     with contextlib.suppress(OSError, ValueError, ImportError):
         gateways = read_gateways()
-    return assemble(
-        psutil.net_if_addrs(),
-        psutil.net_if_stats(),
-        psutil.net_io_counters(pernic=True),
-        gateways,
-        sys.platform,
-    )
+    try:
+        addresses, stats = psutil.net_if_addrs(), psutil.net_if_stats()
+        counters = psutil.net_io_counters(pernic=True)
+    except psutil.Error as error:
+        raise OSError(str(error)) from error
+    return assemble(addresses, stats, counters, gateways, sys.platform)
 
 
 def assemble(

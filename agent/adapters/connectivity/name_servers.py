@@ -18,7 +18,7 @@ from collectors.shared.dns import (
     read_addresses,
     write_question,
 )
-from collectors.shared.resolv_conf import name_servers, read_name_servers
+from collectors.shared.host.resolv_conf import name_servers, read_name_servers
 
 SERVERS_MAX: Final = 3  # the resolver of libc uses three as well (resolv.conf(5))
 WITHIN_S: Final = 1.5

@@ -40,7 +40,6 @@ class ReportedRecord:
     hours: tuple[HourRow, ...]
     count: int
     downtime_s: float
-    signal_dbm: float | None
 
     def to_local(self, at: datetime) -> datetime:
         """Return a time in the machine's local time, or in UTC if the report has no hours."""
@@ -63,12 +62,16 @@ def record_of(machine: Fields) -> ReportedRecord | None:
         since=parse_timestamp(machine.text("history.since")),
         incidents=incidents_of(machine),
         events=_parsed(machine, "history.events", parse_event, LINES_MAX),
-        totals=_parsed(machine, "history.causes7d", parse_total, LINES_MAX),
+        totals=totals_of(machine),
         hours=tuple(sorted(recent, key=lambda row: row.hour.at)),
         count=round(machine.number("history.incidents7d") or 0),
         downtime_s=machine.number("history.downtimeSeconds7d") or 0.0,
-        signal_dbm=machine.number("history.signalMinDbm24h"),
     )
+
+
+def totals_of(machine: Fields) -> tuple[CauseTotal, ...]:
+    """Return the totals of the last seven days, without parsing the rest of the record."""
+    return _parsed(machine, "history.causes7d", parse_total, LINES_MAX)
 
 
 def incidents_of(machine: Fields) -> tuple[Incident, ...]:

@@ -7,14 +7,16 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from agent.presentation.connectivity.record import ReportedRecord, record_of
+from agent.presentation.connectivity.record import ReportedRecord, record_of, totals_of
 from agent.presentation.findings.rule import Detect, NoteRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import format_seconds, times
 from agent.wire.payloads.history import Cause
 from agent.wire.payloads.history_lines import HourRow
 
-REPEATED: Final = 5
+REPEATED: Final = 8
+"""More than once a day: many providers interrupt the connection for a minute each night."""
+REPEATED_TODAY: Final = 5
 LONG_S: Final = 300
 POWER_LOST: Final = 2
 MOSTLY: Final = 0.7
@@ -25,34 +27,42 @@ MOSTLY_FROM: Final = 3
 
 _DAY: Final = timedelta(days=1)
 _WEEK_DAYS: Final = 7
-_WHEN: Final = f"at least {REPEATED} times, or {format_seconds(LONG_S)} in total, in 7 days"
+_WHEN: Final = (
+    f"at least {REPEATED} times or {format_seconds(LONG_S)} in 7 days, or {REPEATED_TODAY} times"
+    " in 24 hours"
+)
+_EVENTS: Final = "history.events"
 _NO_LINK: Final = re.compile(r"(\S{1,64}) has no link")
 
 
-def _period(record: ReportedRecord, now: datetime) -> str:
-    """Return the length of the record, at most 7 days: ``7 days``, ``20 hours``."""
+def _period(record: ReportedRecord, now: datetime, days: int = _WEEK_DAYS) -> str:
+    """Return the length of the record, at most ``days``: ``7 days``, ``24 hours``, ``5 h``."""
     age = now - (record.since or now)
-    if age <= _DAY:
-        return "24 hours" if age > _DAY * 0.97 else format_seconds(age.total_seconds(), units=1)
-    return f"{min(_WEEK_DAYS, math.ceil(age / _DAY))} days"
+    if age < _DAY:
+        return format_seconds(age.total_seconds(), units=1)
+    whole = min(days, math.ceil(age / _DAY))
+    return f"{whole} days" if whole > 1 else "24 hours"
 
 
 def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Values | None:
     """Return the values of a sentence about the outages with one cause; None if they were few."""
+    total = next((each for each in totals_of(facts.machine) if each.cause == cause), None)
+    if total is None:
+        return None
     record, now = record_of(facts.machine), facts.taken_at
     if record is None or now is None:
         return None
     of_cause = [each for each in record.incidents if each.cause == cause]
-    total = next((each for each in record.totals if each.cause == cause), None)
-    if total is None or (total.count < at_least and total.downtime_s < LONG_S):
+    today = [each for each in of_cause if now - each.began_at <= _DAY]
+    count_today = sum(each.count for each in today)
+    is_rare = total.count < at_least and count_today < REPEATED_TODAY
+    if is_rare and total.downtime_s < LONG_S:
         return None
     count, downtime_s, period, hours = (
         total.count, float(total.downtime_s), _period(record, now), record.hours,
     )  # fmt: skip
-    today = [each for each in of_cause if now - each.began_at <= _DAY]
-    count_today = sum(each.count for each in today)
-    if REPEATED <= count_today < count:
-        count, period = count_today, "24 hours"
+    if count_today >= REPEATED_TODAY:
+        count, period = count_today, _period(record, now, days=1)
         downtime_s = sum(each.downtime_s for each in today)
         hours = tuple(row for row in hours if now - row.hour.at <= _DAY)
     return {
@@ -60,7 +70,7 @@ def _outage(facts: SnapshotFacts, cause: Cause, at_least: int = REPEATED) -> Val
         "period": period,
         "duration": format_seconds(downtime_s),
         "hours": _mostly(hours, cause) if count >= MOSTLY_FROM else "",
-        "why": f": {of_cause[0].evidence}" if of_cause else "",
+        "why": of_cause[0].evidence if of_cause else "the reason is not in the report",
     }
 
 
@@ -103,25 +113,28 @@ def _lost_interface(facts: SnapshotFacts) -> tuple[str, str]:
 
 
 def _wifi_lost(facts: SnapshotFacts) -> Iterator[Values]:
-    values, record = _outage(facts, "link-down"), record_of(facts.machine)
-    if values and record and _lost_interface(facts)[1] == "wifi":
-        signal = record.signal_dbm
-        yield {**values, "signal": "" if signal is None else f", at {signal:.0f} dBm"}
+    values = _outage(facts, "link-down")
+    if values and _lost_interface(facts)[1] == "wifi":
+        signal = facts.machine.number("history.signalMinDbm24h")
+        at = "" if signal is None else f", at {signal:.0f} dBm"
+        yield {**values, "hours": values["hours"] + at}
 
 
 def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
-    name, kind = _lost_interface(facts)
-    if kind != "wifi" and (values := _outage(facts, "link-down")):
-        yield {**values, "link": f"link of {name}" if name else "network link"}
+    if values := _outage(facts, "link-down"):
+        name, kind = _lost_interface(facts)
+        if kind != "wifi":
+            yield {**values, "link": f"link of {name}" if name else "network link"}
 
 
 def _power_lost(facts: SnapshotFacts) -> Iterator[Values]:
-    record, now = record_of(facts.machine), facts.taken_at
-    if record is None or now is None:
+    now = facts.taken_at
+    if now is None or not any("power-lost" in line for line in facts.machine.texts(_EVENTS)):
         return
-    lost = [each.at for each in record.events if each.kind == "power-lost"]
+    record = record_of(facts.machine)
+    lost = [each.at for each in record.events if each.kind == "power-lost"] if record else []
     count = sum(timedelta() <= now - at <= _WEEK_DAYS * _DAY for at in lost)
-    if count >= POWER_LOST:
+    if record is not None and count >= POWER_LOST:
         yield {"times": times(count), "period": _period(record, now)}
 
 
@@ -133,7 +146,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "wifi-lost",
         f"{_FIELDS}, history.signalMinDbm24h, interface.type",
         f"the Wi-Fi had no link {_WHEN}",
-        "The Wi-Fi link was lost {times} in {period}, {duration} in total{hours}{signal}.",
+        "The Wi-Fi link was lost {times} in {period}, {duration} in total{hours}.",
         "move the access point or the machine closer, or use a cable; if the signal is better than"
         " -70 dBm, restart the access point and check whether it changes its channel",
         _wifi_lost,
@@ -159,7 +172,7 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "address-shared",
         _FIELDS,
         "another machine used the address at least once in 7 days",
-        "Two machines used one address, {times} in {period}{why}.",
+        "Two machines used one address, {times} in {period}: {why}.",
         "give one of them another address, or use DHCP for both",
         _repeated("address-conflict", 1),
     ),
@@ -193,13 +206,13 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "service-refusals",
         _FIELDS,
         f"the service refused the agent {_WHEN}",
-        "The service refused the agent {times} in {period}, {duration} in total{why}.",
+        "The service refused the agent {times} in {period}, {duration} in total: {why}.",
         "run `venue-agent doctor`: it checks the API key, its location and the binding",
         _repeated("service-refuses"),
     ),
     WarningRule(
         "power-losses",
-        "history.events",
+        _EVENTS,
         f"at least {POWER_LOST} times in 7 days",
         "This machine lost power {times} in {period}.",
         "check its plug, its power supply and the circuit; shut it down before it is switched off",

@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, get_args
+from typing import Final
 
-from agent.wire.payloads.history import CAUSES, Cause, Event, EventKind, Hour, Incident
-
-EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
+from agent.wire.payloads.history import CAUSES, EVENT_KINDS, Cause, Event, Hour, Incident
 
 # The regular expressions are compiled at their first use: the daemon itself parses no lines.
 
@@ -22,14 +20,10 @@ _INCIDENT: Final = (
 )
 _TOTAL: Final = r"(?a)([a-z-]{1,40}) (\d{1,9}) s x(\d{1,6})"
 _EVENT: Final = rf"(?as){_TIME} ([a-z-]{{1,40}})(?:: (.*))?"
-_HOUR: Final = r"(?a)(\d{4}-\d\d-\d\dT\d\d(?::\d\d)?[+-]\d\d:\d\d): (.{1,400})"
-_HOUR_PARTS: Final = (
-    ("heartbeats", r"(?a)(\d{1,6}) heartbeats"),
-    ("failures", r"(?a)(\d{1,6}) failed"),
-    ("round_trip", r"(?a)(\d{1,7}|-)/(\d{1,7}|-) ms"),
-    ("signal_dbm", r"(?a)(-?\d{1,3}) dBm"),
-    ("link_errors", r"(?a)(\d{1,12}) link errors"),
-    ("downtime", r"(?a)([a-z-]{1,40}) (\d{1,5}) s"),
+_HOUR: Final = (
+    r"(?a)(\d{4}-\d\d-\d\dT\d\d(?::\d\d)?[+-]\d\d:\d\d): ((?:[a-z-]{1,40} \d{1,5} s, ){0,9})"
+    r"(\d{1,6}) heartbeats(?:, (\d{1,6}) failed)?(?:, (\d{1,7}|-)/(\d{1,7}|-) ms)?"
+    r"(?:, (-?\d{1,3}) dBm)?(?:, (\d{1,12}) link errors)?"
 )
 
 
@@ -122,32 +116,18 @@ def parse_hour(line: str) -> HourRow | None:
     at = None if match is None else _parsed(match[1])
     if match is None or at is None:
         return None
-    numbers: dict[str, int] = {}
-    round_trip: tuple[int | None, ...] = (None, None)
-    downtime: list[tuple[Cause, int]] = []
-    for part in match[2].split(", "):
-        parts = ((name, re.fullmatch(form, part)) for name, form in _HOUR_PARTS)
-        name, values = next((each for each in parts if each[1]), ("", None))
-        if values is None:
-            return None
-        if name == "downtime":
-            if (cause := _cause(values[1])) is None:
-                return None
-            downtime.append((cause, int(values[2])))
-        elif name == "round_trip":
-            round_trip = tuple(None if each == "-" else int(each) for each in values.groups())
-        else:
-            numbers[name] = int(values[1])
-    hour = Hour(
-        at=at,
-        heartbeats=numbers.get("heartbeats", 0),
-        failures=numbers.get("failures", 0),
-        round_trip_p50_ms=round_trip[0],
-        round_trip_p95_ms=round_trip[1],
-        signal_dbm=numbers.get("signal_dbm"),
-        link_errors=numbers.get("link_errors"),
-    )
-    return HourRow(hour, tuple(downtime))
+    parts = (part.split(" ") for part in match[2].split(", ")[:-1])
+    downtime = tuple((_cause(name), int(seconds)) for name, seconds, _ in parts)
+    known = tuple((cause, seconds) for cause, seconds in downtime if cause is not None)
+    if len(known) < len(downtime):
+        return None
+    heartbeats, failures, p50, p95, signal_dbm, link_errors = map(_number, match.groups()[2:])
+    figures = Hour(at, heartbeats or 0, failures or 0, p50, p95, signal_dbm, link_errors)
+    return HourRow(figures, known)
+
+
+def _number(text: str | None) -> int | None:
+    return None if text is None or text == "-" else int(text)
 
 
 def _hour_parts(row: HourRow) -> Iterator[str]:

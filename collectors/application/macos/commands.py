@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.shared.resolv_conf import name_servers
+from collectors.shared.host.resolv_conf import name_servers
 from collectors.shared.run_command import run_command
 from collectors.shared.text import decode
 

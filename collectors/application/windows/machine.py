@@ -48,7 +48,7 @@ from collectors.application.windows.script import (
 )
 from collectors.contract import Field
 from collectors.shared.addresses import plain_address
-from collectors.shared.resolv_conf import name_servers
+from collectors.shared.host.resolv_conf import name_servers
 
 _NOT_REPORTED: Final = "Windows does not report it"
 _FORMS: Final = {1: "desktop", 2: "laptop", 3: "desktop", 4: "server", 8: "tablet"}

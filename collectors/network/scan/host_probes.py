@@ -104,7 +104,7 @@ class HostProbes:
         There is a pause before each of them, in which its other ports can be tried again. The
         result is False while an IPP query waits until the other print ports are done.
         """
-        if self._ordinary or not self._printing or not self.has_answered:
+        if self._ordinary or not self.has_answered:
             return False
         if self._is_ipp_held_back or IPP_PORT in self.open:
             return False

@@ -1,1 +1,1 @@
-"""Reads this machine's interfaces and neighbour table from its kernel."""
+"""Reads this machine's interfaces, neighbour table and name servers from its system."""

@@ -12,7 +12,7 @@ import psutil
 
 from collectors.contract import Interface, InterfaceAddress, Unavailable
 from collectors.shared.addresses import is_loopback, normal_mac
-from collectors.shared.gateways import SystemGateway, parse_prefix_length, read_gateways
+from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, read_gateways
 from collectors.shared.host.local_network import LocalInterface, LocalNetwork, best_route_first
 
 _WIRELESS_NAMES = ("Wi-Fi", "WLAN", "Wireless")  # on Windows; macOS names all interfaces en0, en1

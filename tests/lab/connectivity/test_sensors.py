@@ -77,6 +77,8 @@ def test_a_lost_carrier_is_notified_although_address_and_route_remain(
     assert cause == "link-down"
     assert (sample["link"]["addresses"], sample["link"]["has_route"]) == ([TILL], True)
     sensor.wait_until(lambda link: link["has_link"] is True)
+    # At first, the kernel still reports that there is no route.
+    assert sensor.ask("probe")[0]["service"] != "unreachable"
 
 
 def test_a_removed_address_is_notified(lab: Venue, sensor: SensorProcess) -> None:

@@ -6,6 +6,7 @@ the seconds of each step, without the time in which a user reads and types.
 
 import asyncio
 import os
+import select
 import subprocess
 import sys
 import tempfile
@@ -24,12 +25,13 @@ EMAIL: Final = "ada@example.com"
 ANSWERS: Final = (
     ("Name of your business: ", "Harbour Hospitality"),
     ("Your e-mail address: ", EMAIL),
-    ("Your name", ""),
+    ("Your name: ", "Ada Berzina"),
     ("Password: ", PASSWORD),
     ("Again: ", PASSWORD),
     ("Name of the first location: ", "Old harbour"),
     ("Time zone of the location", "Europe/Riga"),
 )
+WITHIN_S: Final = 120
 PROMPT: Final = "ready> "
 SUDO: Final = '#!/bin/sh\nexec "$@"\n'
 """Stands in for sudo in the container, which has only root."""
@@ -53,6 +55,8 @@ class Shell:
         """Return what the terminal shows up to and including ``text``."""
         displayed = ""
         while text not in displayed:
+            if not select.select((self._screen,), (), (), WITHIN_S)[0]:
+                raise AssertionError(f"{text!r} is not displayed: {displayed}")
             displayed += os.read(self._screen, 65536).decode(errors="replace")
         return displayed
 

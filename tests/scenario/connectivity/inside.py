@@ -19,8 +19,8 @@ def enter(pid: int, resolv_conf: Path) -> None:
     """Enter the namespaces, and replace /etc/resolv.conf for this process. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     for kind in ("user", "net"):
-        path = f"/proc/{pid}/ns/{kind}"
-        if os.readlink(path) != os.readlink(f"/proc/self/ns/{kind}"):
+        path = Path(f"/proc/{pid}/ns/{kind}")
+        if path.readlink() != Path(f"/proc/self/ns/{kind}").readlink():
             namespace = os.open(path, os.O_RDONLY)
             _check(libc.setns(namespace, 0))
             os.close(namespace)

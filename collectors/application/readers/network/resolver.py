@@ -10,7 +10,7 @@ from collectors.application.deadline import Deadline
 from collectors.application.readers.network.name_servers import KEY, WAIT_S, answers_field
 from collectors.application.source import Fields, absent, either, source, status_of, unsupported
 from collectors.contract import Field
-from collectors.shared.resolv_conf import read_name_servers
+from collectors.shared.host.resolv_conf import read_name_servers
 from collectors.shared.system_proxy import HAS_SETTINGS, script_address
 
 PROXY_KEYS: Final = ("network.proxy", "network.proxyScript")

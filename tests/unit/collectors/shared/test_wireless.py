@@ -1,6 +1,8 @@
+import sys
+
 import pytest
 
-from collectors.shared.linux.wireless import station_address
+from collectors.shared.linux.wireless import access_point, station_address
 
 
 def test_the_address_of_an_access_point_is_read() -> None:
@@ -10,3 +12,8 @@ def test_the_address_of_an_access_point_is_read() -> None:
 @pytest.mark.parametrize("raw", ["00" * 6, "ff" * 6, "44" * 6, "", "02"])
 def test_addresses_that_mean_no_connection_are_ignored(raw: str) -> None:
     assert station_address(bytes.fromhex(raw)) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the wireless extensions")
+def test_an_interface_without_wifi_has_no_access_point() -> None:
+    assert access_point("lo") is None

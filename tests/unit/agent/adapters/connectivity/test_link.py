@@ -107,7 +107,10 @@ def test_for_a_service_with_ipv4_only_ipv6_is_no_replacement() -> None:
     assert (state.addresses, state.has_route, state.gateway) == ((), False, None)
 
 
-def test_a_duplicate_ipv6_address_is_a_conflict() -> None:
+def test_a_duplicate_ipv6_address_is_a_conflict_if_there_is_no_other_address() -> None:
     duplicate = LinkAddress(2, "2001:db8::7", 64, is_usable=False, is_duplicate=True)
+    reading = summarize(machine(ETHERNET, addresses=(duplicate,), routes=(ROUTE,)), None)
+    assert (reading.conflict, reading.state.addresses) == ("2001:db8::7", ("2001:db8::7",))
     tables = machine(ETHERNET, addresses=(ADDRESS, duplicate), routes=(ROUTE,))
-    assert summarize(tables, None).conflict == "2001:db8::7"
+    reading = summarize(tables, None)
+    assert (reading.conflict, reading.state.addresses) == (None, ("192.168.1.20",))

@@ -8,7 +8,7 @@ import psutil
 from agent.adapters.connectivity.link import summarize
 from agent.adapters.connectivity.link_portable import assemble
 from agent.rules.connectivity.cause import LinkState
-from collectors.shared.gateways import SystemGateway
+from collectors.shared.host.gateways import SystemGateway
 
 
 class Address(NamedTuple):

@@ -17,6 +17,16 @@ def findings(history: History, more: Changes | None = None) -> dict[str, str]:
     return {each.code: each.sentences[0] for each in findings_of(payload)}
 
 
+def test_one_short_interruption_each_night_is_no_finding_and_five_today_are() -> None:
+    nights = tuple(incident("provider-down", NOW - 24 * n * HOUR, 42) for n in range(6, -1, -1))
+    assert findings(History(SINCE, nights)) == {}
+    today = tuple(incident("provider-down", NOW - n * HOUR, 10) for n in range(10, 0, -2))
+    assert findings(History(SINCE, today[1:])) == {}
+    assert findings(History(SINCE, today))["provider-outages"].startswith(
+        "The internet provider was down 5 times in 24 hours, 50 s in total; "
+    )
+
+
 def test_a_good_venue_has_no_finding() -> None:
     assert findings(good_venue()) == {}
     one = incident("provider-down", NOW - HOUR, 40)
@@ -45,7 +55,7 @@ def test_a_lost_wifi_names_hours_and_signal() -> None:
     ]  # fmt: skip
     record = History(SINCE, tuple(lost), hours=bad_venue().hours)
     assert findings(record, WIFI)["wifi-lost"] == (
-        "The Wi-Fi link was lost 14 times in 7 days, 5 min in total, mostly 18:00-20:00,"
+        "The Wi-Fi link was lost 14 times in 24 hours, 5 min in total, mostly 18:00-20:00,"
         " at -81 dBm."
     )
 

@@ -27,8 +27,8 @@ from tests.fakes.devtools import answer_with, devtools_port
 from tests.unit.agent.presentation.findings.judged import judged
 from tests.unit.collectors.application.fixtures import fixture, plant
 from tests.unit.collectors.application.linux.test_system import figures
+from tests.unit.collectors.application.network.test_network_sources import closed_port, tls_service
 from tests.unit.collectors.application.test_kiosk_page import only_the_browser_answers, page_values
-from tests.unit.collectors.application.test_network_sources import closed_port, tls_service
 from tests.unit.collectors.application.test_print_queues import cups
 
 __all__ = ["tls_service"]  # a fixture

@@ -1,7 +1,6 @@
 """The scan sends nothing to payment terminals, at their address and wherever their MAC answers."""
 
 import pytest
-from collectors.shared.host.rtnetlink import LinkNeighbour
 
 from collectors.contract import Interface, InterfaceAddress
 from collectors.network.discoveries import Discoveries
@@ -9,6 +8,7 @@ from collectors.network.scan.sweep import Sweep, SweepResult
 from collectors.network.scan.targets import Target
 from collectors.network.scan.untouched import guarded
 from collectors.shared.host.local_network import LocalInterface
+from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.watched_devices import Untouched
 from tests.unit.collectors.network.scan.simulated_lan import SimulatedHost, SimulatedLan
 

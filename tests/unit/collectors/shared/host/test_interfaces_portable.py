@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.shared.gateways import SystemGateway, parse_prefix_length, read_gateways
+from collectors.shared.host.gateways import SystemGateway, parse_prefix_length, read_gateways
 from collectors.shared.host.interfaces_portable import (
     assemble,
     read_interfaces,

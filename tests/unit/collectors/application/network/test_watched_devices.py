@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
-from collectors.application.readers.watched_devices import (
+
+from collectors.application.deadline import Deadline
+from collectors.application.readers.network import watched_devices
+from collectors.application.readers.network.watched_devices import (
     known_answers,
     read_answers,
     read_watched_devices,
 )
-
-from collectors.application.deadline import Deadline
-from collectors.application.readers import watched_devices
 from collectors.contract import ApplicationJob, WatchedDevice
 from collectors.shared.watched_devices import Answers, Expectation
 from tests.unit.collectors.application.fixtures import values

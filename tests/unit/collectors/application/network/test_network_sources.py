@@ -24,8 +24,8 @@ from collectors.application.readers.network.certificate import CertificateSummar
 from collectors.application.readers.network.interfaces import Links
 from collectors.application.readers.network.wireless import Wireless
 from collectors.application.system_bus import parse_objects
+from collectors.shared.host.resolv_conf import parse_resolv_conf
 from collectors.shared.linux.wireless import parse_signals
-from collectors.shared.resolv_conf import parse_resolv_conf
 from collectors.shared.text import decode
 from tests.unit.collectors.application.fixtures import by_key, fixture, plant, values
 
