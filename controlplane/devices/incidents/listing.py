@@ -154,7 +154,12 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
         near = _incidents_in(context, spans)
         known |= {each.position: each for each in near}
         margin_s *= 8
-        open_spans = [each for each in spans if not _has_begin_of_group(each, near)]
+        begins = defaultdict[str, list[int]](list)
+        for each in near:
+            begins[each.location_id].append(each.began_s)
+        open_spans = [
+            each for each in spans if not _has_begin_of_group(each, begins[each.location_id])
+        ]
         spans = [
             each._replace(low_s=each.target_s - margin_s)
             for each in open_spans
@@ -206,18 +211,16 @@ def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incid
     return results
 
 
-def _has_begin_of_group(span: _Span, near: Iterable[Incident]) -> bool:
+def _has_begin_of_group(span: _Span, begins: Iterable[int]) -> bool:
     """Return whether an incident up to the target certainly begins a group.
 
     It does if no incident began in the time before it within which incidents are shared.
+
+    Args:
+        begins: the begins of the incidents at this location.
     """
-    begins = (
-        each.began_s
-        for each in near
-        if each.location_id == span.location_id and span.low_s <= each.began_s <= span.target_s
-    )
     before_s = span.low_s - 1
-    for began_s in sorted(begins):
+    for began_s in sorted(each for each in begins if span.low_s <= each <= span.target_s):
         if began_s > before_s + SHARED_WITHIN_S:
             return True
         before_s = began_s
