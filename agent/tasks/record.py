@@ -1,9 +1,10 @@
 """The recorder: detects interruptions of the connection, and records them with their cause.
 
 A healthy connection costs no timer and no packet, except a query to each name server every five
-minutes. The recorder runs when the system reports a changed link, address or route, when a call to
-the service fails, and with heartbeats. While an interruption lasts, it probes the path to the
-service every few seconds, so that the begin, the end and the cause are known.
+minutes, and one probe of each new path. The recorder runs when the system reports a changed link,
+address or route, when a call to the service fails, and with heartbeats. While an interruption
+lasts, it probes the path to the service every few seconds, so that the begin, the end and the cause
+are known.
 """
 
 import asyncio
@@ -183,8 +184,9 @@ class Recorder:
             self._events += describe_start(values, self.boot_id, now)
             self._ended += lasting
             self._excuse()
-        since = values.get("since") or str(now.timestamp())
-        self._write(("since", since), ("boot-id", self.boot_id or ""), ("stopped", ""))
+        # A stored begin in the future was written before the clock was set back.
+        since = min(float(values.get("since", now.timestamp())), now.timestamp())
+        self._write(("since", str(since)), ("boot-id", self.boot_id or ""), ("stopped", ""))
         self._has_begun = True
 
     def _pause_s(self) -> float | None:
@@ -229,13 +231,13 @@ class Recorder:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
-        return self._suspicion.completed(sample, self.clock.now())
+        return self._suspicion.completed(sample, self._now())
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
             sample = await self.sensors.probe(link)
-            if sample.gateway_answers or link.gateway is None:
+            if sample.gateway_answers or sample.is_service_local or link.gateway is None:
                 self._probed_path = link.path
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")

@@ -329,6 +329,17 @@ async def test_setting_the_clock_does_not_change_the_length_of_an_interruption(
     assert [each.downtime_s for each in incidents] == [100.0, 9.0]
 
 
+async def test_a_record_that_began_in_the_future_begins_now(record: Record) -> None:
+    path = FakePath(FakeClock())
+    path.clock.stepped_s = 86_400.0
+    async with running(path, record):
+        await path.clock.sleep(1.0)
+    path.clock.stepped_s = 0.0
+    async with running(path, record):
+        await path.clock.sleep(1.0)
+    assert record.history(START, path.clock.now()).since <= path.clock.now()
+
+
 async def test_an_interruption_begins_when_quiet_hours_end(record: Record) -> None:
     clock = FakeClock()
     local = (START + timedelta(seconds=FIRST_S)).astimezone()
