@@ -263,6 +263,10 @@ clean: ## remove everything that the targets created
 test-hostile: $(STAMP) ## answer each of the agent's calls with every wrong reply, in virtual time (two minutes)
 	@HOSTILE_CASES=full $(BIN)/python -m pytest tests/scenario/hostile/test_hostile.py $(ARGS)
 
+.PHONY: test-connectivity
+test-connectivity: $(STAMP) ## play real faults of the network in namespaces, and print how the agent recorded them (6 minutes)
+	@$(BIN)/python -m tests.scenario.connectivity $(ARGS)
+
 test-absence: $(STAMP) ## simulate a hundred outages, and thirty days without the service
 	@OUTAGES=100 ABSENCE_DAYS=30 $(BIN)/python -m pytest -s --durations=3 tests/scenario/test_absence.py $(ARGS)
 

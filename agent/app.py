@@ -218,6 +218,7 @@ class App:
             keep=timedelta(days=config.keep_days),
             quiet_hours=parse_local_hours(config.quiet_hours),
             boot_id=boot_id(),
+            run_id=f"run of {runtime.started_at.isoformat()}",
             read_machine=lambda: MachineState(memory_kills(), runtime.state.free_bytes()),
             on_change=self.status.changed,
         )
@@ -250,13 +251,17 @@ class App:
         self.phase = "stopping"
         self._scheduler.stop()
 
-    async def close(self) -> None:
-        """Close connections and files. The loops must have ended."""
+    async def close(self, next_one: LoadedConfig[Config] | None = None) -> None:
+        """Close connections and files. The loops must have ended.
+
+        ``next_one``: the configuration of the next `App` of this process, after a reload.
+        """
         self.phase = "stopped"
         if self._settling is not None:
             self._settling.cancel()
         if self._recorder is not None:
-            self._recorder.stop()
+            is_reload = next_one is not None and next_one.config.recorder.enabled
+            self._recorder.stop(is_reload=is_reload)
         self.status.write_now()
         await self.client.close()
         self._database.close()

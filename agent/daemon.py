@@ -186,6 +186,7 @@ async def _run_once(
 ) -> LoadedConfig[Config] | None:
     """Run the loops until a signal. Return the new configuration, or None to stop the daemon."""
     app = App(loaded, runtime)
+    next_one: LoadedConfig[Config] | None = None
     try:
         app.start()
         loops = [
@@ -198,19 +199,19 @@ async def _run_once(
             _wait_for_signal(loaded, path, runtime, signals), name="signals"
         )
         try:
-            await _while_all_run(signal_task, loops)
+            next_one = await _while_all_run(signal_task, loops)
         finally:
             app.stop_timers()
             await _end([*loops, watchdog, *([] if signal_task.done() else [signal_task])])
     finally:
-        await app.close()
-    return signal_task.result()
+        await app.close(next_one)
+    return next_one
 
 
 async def _while_all_run(
     signal_task: asyncio.Task[LoadedConfig[Config] | None], loops: list[asyncio.Task[None]]
-) -> None:
-    """Return when a signal was handled. Raise AgentError when a loop has ended.
+) -> LoadedConfig[Config] | None:
+    """Return the signal's new configuration, if any. Raise AgentError when a loop has ended.
 
     The agent cannot work without one of its loops. It must stop, so that the service manager
     restarts the agent.
@@ -219,6 +220,7 @@ async def _while_all_run(
     if not signal_task.done():
         gone = ", ".join(task.get_name() for task in loops if task.done())
         raise AgentError(f"the agent cannot continue without: {gone}")
+    return signal_task.result()
 
 
 async def _keep_running(

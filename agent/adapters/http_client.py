@@ -16,6 +16,7 @@ import httpx2
 
 from agent import __version__
 from agent.adapters.read_rate_limit import ReadRateLimit
+from agent.adapters.service_route import service_route
 from agent.config.model import SYSTEM_PROXY, Service
 from agent.errors import ConfigError, ServiceUnavailable, UnavailableCause
 from agent.rules.command_frames import FRAME_MAX_BYTES, IGNORED_EVENTS, Frame, parse_frame
@@ -54,6 +55,7 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
     timeout_s = service.request_timeout_seconds
     proxy, reads_environment = _proxy_of(service)
     try:
+        service_route(service)  # only to check the proxy's port, which the library does not
         return httpx2.AsyncClient(
             verify=trust,
             proxy=proxy,

@@ -4,16 +4,15 @@ import argparse
 import asyncio
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Iterator
 from typing import Final
-from urllib.request import getproxies
 
 from agent.adapters.accounts.privileges import step_down
 from agent.adapters.clock import SystemClock
 from agent.adapters.identity import Identity
 from agent.adapters.service_client import ServiceClient
+from agent.adapters.service_route import service_route
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.visibility import require_visible
@@ -31,7 +30,6 @@ from agent.errors import (
     StateError,
 )
 from agent.rules.health import CONDITIONS
-from agent.rules.route import route_of
 from agent.tasks.session.binding_state import BindingState
 from agent.tasks.session.enrollment import explain, sign_up
 from agent.wire.codec import to_plain
@@ -83,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _proxy_of(service: Service) -> str:
     """Return the proxy's address and the setting that names it; "" if no proxy is used."""
-    route = route_of(service.base_url, service.proxy, os.environ, getproxies())
+    route = service_route(service)
     return f"{route.proxy} of {route.why}" if route.proxy else ""
 
 

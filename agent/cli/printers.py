@@ -120,8 +120,8 @@ def _show(screen: Screen, memory: Memory) -> None:
         screen.blank()
         screen.paragraph(
             f"{printer.id}: since {_when(replacement.since)} another device answers at its address"
-            f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If this device has"
-            f" replaced the printer, run `venue-agent printers forget {printer.id}`",
+            f" ({', '.join(filter(None, (printer.model, _mark(printer))))}). If this device is its"
+            f" replacement, run `venue-agent printers forget {shlex.quote(printer.id)}`",
             "warn",
         )
 

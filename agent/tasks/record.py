@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import Final
 
 from agent.adapters.clock import Clock
@@ -20,12 +21,13 @@ from agent.config.local_hours import LocalHours
 from agent.errors import ServiceError
 from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
-from agent.rules.connectivity.hours import HourBuilder, begin_of_hour
+from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder
 from agent.rules.connectivity.pace import ProbePace
 from agent.rules.connectivity.sensors import Sensors
 from agent.rules.connectivity.starts import describe_start
 from agent.rules.connectivity.suspicion import Suspicion
+from agent.rules.time_jump import STEP_MIN_S
 from agent.tasks.wakeup import wait_at_most
 from agent.wire.payloads.history import Event, History, Hour, Incident
 
@@ -55,6 +57,7 @@ class Recorder:
         keep: the age at which rows of the record are deleted.
         quiet_hours: local hours without interruptions, or None.
         boot_id: identifies the present run of the operating system; None if unknown.
+        run_id: identifies this process. A recorder with the same id continues after a reload.
         read_machine: returns the state of memory and disk.
         on_change: is called when an interruption begins or ends.
     """
@@ -65,6 +68,7 @@ class Recorder:
     keep: timedelta
     quiet_hours: LocalHours | None = None
     boot_id: str | None = None
+    run_id: str = ""
     read_machine: Callable[[], MachineState] = MachineState
     on_change: Callable[[], None] = lambda: None
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -74,19 +78,23 @@ class Recorder:
     _hours: HourBuilder = field(init=False)
     _link: LinkState = field(default_factory=LinkState)
     _machine: MachineState = field(default_factory=MachineState)
+    _has_begun: bool = False
     _has_reply: bool = False
     _probed_path: tuple[object, ...] | None = None
     _names_due_s: float = 0.0
     _write_due_s: float = 0.0
     _slept_s: float = 0.0
+    _clock_offset_s: float = field(init=False)
     _excused_until_s: float = 0.0
     _present: tuple[Incident, ...] = ()
     _events: list[Event] = field(default_factory=list)
     _ended: list[Incident] = field(default_factory=list)
     _finished: list[Hour] = field(default_factory=list)
+    _notes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._hours = HourBuilder(begin_of_hour(self.clock.now()))
+        self._clock_offset_s = self._read_clock_offset_s()
 
     # ------------------------------------------------------------------ what other tasks report
 
@@ -95,7 +103,7 @@ class Recorder:
         if operation == "heartbeat":
             self._note_heartbeat(None if error else took_s * 1000)
         if error is not None:
-            began_at = self.clock.now() - timedelta(seconds=took_s)
+            began_at = self._now() - timedelta(seconds=took_s)
             if self._suspicion.note_failure(operation, error, began_at):
                 self._wake.set()
             return
@@ -107,63 +115,91 @@ class Recorder:
 
     def note_stream_broken(self) -> None:
         """Note that the connection of the command stream broke."""
-        self._suspicion.note_begin(self.clock.now() - timedelta(seconds=STREAM_SILENT_S))
+        self._suspicion.note_begin(self._now() - timedelta(seconds=STREAM_SILENT_S))
         self._wake.set()
 
     def note_clock_set(self, stepped_s: float) -> None:
         """Note that the wall clock was set by ``stepped_s`` seconds."""
-        self._events.append(Event("clock-set", self.clock.now(), f"{stepped_s:+.0f} s"))
+        self._events.append(Event("clock-set", self._now(), f"{stepped_s:+.0f} s"))
+        self._wake.set()
 
     def history(self, since: datetime) -> History:
         """Return the record since a time, including the present hour. Raises sqlite3.Error."""
         self._write()
         history = self.record.history(since, self.clock.now())
         hour = self._hours.hour()
-        return history if hour is None else replace(history, hours=(*history.hours, hour))
+        if hour is None:
+            return history
+        earlier = [each for each in history.hours if each.at != hour.at]
+        written = [each for each in history.hours if each.at == hour.at]
+        return replace(history, hours=(*earlier, reduce(joined_hours, (*written, hour))))
 
     # ------------------------------------------------------------------ the loop
 
     async def run(self) -> None:
-        """Record, forever."""
-        self._begin()
+        """Record, forever. If this fails, call it again: it continues."""
+        if not self._has_begun:
+            self._begin()
         self.sensors.open(self._wake.set)
         try:
             while True:
                 await wait_at_most(self._wake, self._pause_s(), self.clock)
                 self._wake.clear()
                 await self._observe()
+                if self._events and self._until_write_s() <= 0:
+                    self._write()
         finally:
             self.sensors.close()
 
-    def stop(self) -> None:
-        """End the record of this run. Call this at a clean stop."""
-        self._ended += self._incidents.observe(self.clock.now(), None)
+    def stop(self, *, is_reload: bool = False) -> None:
+        """End the record of this run. Call this at a clean stop.
+
+        With ``is_reload``, the next recorder of this process continues an interruption that lasts.
+        """
+        if not self._has_begun:
+            return
+        now = self._now()
+        if is_reload:
+            self._present = self._incidents.present(now)
+        else:
+            self._ended += self._incidents.observe(now, None)
+            self._present = ()
         self._finished += filter(None, (self._hours.hour(),))
-        self._present = ()
-        self._write(("stopped", "cleanly"))
+        self._write(("stopped", self.run_id if is_reload else "cleanly"))
 
     def _begin(self) -> None:
         """Record how the previous run ended, and continue its record."""
-        now = self.clock.now()
+        now = self._now()
         self.record.quarantine_unreadable()
-        values = self.record.values()
-        self._events += describe_start(values, self.boot_id, now)
-        self._ended += self.record.open_incidents()
-        self._incidents = IncidentBuilder(self.record.history(now - FLAPPING_WITHIN, now).incidents)
+        values, lasting = self.record.values(), self.record.open_incidents()
+        recent = self.record.history(now - FLAPPING_WITHIN, now).incidents
+        self._link, self._machine = self.sensors.read_link(), self.read_machine()
+        self._slept_s = self.clock.slept_s()
+        if self.run_id and values.get("stopped") == self.run_id:
+            self._incidents = IncidentBuilder(recent, lasting)
+            self._present = self._incidents.present(now)
+        else:
+            self._incidents = IncidentBuilder(recent)
+            self._events += describe_start(values, self.boot_id, now)
+            self._ended += lasting
+            self._excuse()
         since = values.get("since") or str(now.timestamp())
         self._write(("since", since), ("boot-id", self.boot_id or ""), ("stopped", ""))
-        self._slept_s = self.clock.slept_s()
-        self._link, self._machine = self.sensors.read_link(), self.read_machine()
-        self._excuse()
+        self._has_begun = True
 
     def _pause_s(self) -> float | None:
-        """Return the time until the next probe; None if no probe is due."""
+        """Return the time until the next probe or write; None if none is due."""
         began_at = self._incidents.began_at
-        return None if began_at is None else self._pace.pause_s(self.clock.now(), began_at)
+        if began_at is not None:
+            return self._pace.pause_s(self._now(), began_at)
+        return max(0.0, self._until_write_s()) if self._events else None
+
+    def _until_write_s(self) -> float:
+        return self._write_due_s - self.clock.monotonic()
 
     async def _observe(self) -> None:
         """Take a sample if there is a reason for one, and record what it shows."""
-        woken_at = self.clock.now()
+        woken_at, woken_s = self._now(), self.clock.monotonic()
         self._note_sleep(woken_at)
         link = self.sensors.read_link()
         is_changed = link.path != self._link.path
@@ -175,36 +211,45 @@ class Recorder:
         if not (is_changed or is_suspected or self._has_reply or self._incidents.is_open):
             return
         sample = await self._sample(link)
+        if self._is_in_quiet_hours():
+            self._suspicion = Suspicion()
         diagnosis = None if self._is_excused() else diagnose(sample)
+        now = self._now()  # the clock may have been set since
+        woken_at = now - timedelta(seconds=self.clock.monotonic() - woken_s)
         # Failed calls show the begin of an interruption late, except a refused connection.
         is_late = sample.service != "refused" and not self._incidents.is_open
         began_at = (is_late and self._suspicion.since) or woken_at
-        self._ended += self._incidents.observe(self.clock.now(), diagnosis, began_at)
+        ended = self._incidents.observe(now, diagnosis, began_at)
+        if ended:
+            self._suspicion.since = None
+        self._ended += ended
         self._note_present()
 
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
-        if not has_reply:
-            sample = await self.sensors.probe(link)
-            return self._suspicion.completed(sample, self.clock.now())
+        sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
+        return self._suspicion.completed(sample, self.clock.now())
+
+    async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
-            self._probed_path = link.path
-            await self.sensors.probe(link)
+            sample = await self.sensors.probe(link)
+            if sample.gateway_answers or link.gateway is None:
+                self._probed_path = link.path
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
     def _note_present(self) -> None:
         """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
-        before, self._present = self._present, self._incidents.present(self.clock.now())
+        before, self._present = self._present, self._incidents.present(self._now())
         is_new = [each.cause for each in before] != [each.cause for each in self._present]
         for incident in self._present[-1:] if is_new else ():
             log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
         for incident in self._ended:
             log.warning("the interruption (%s) ended", incident.cause)
         is_changed = is_new or bool(self._ended)
-        if is_changed or (self._present and self.clock.monotonic() >= self._write_due_s):
+        if is_changed or (self._present and self._until_write_s() <= 0):
             self._write()
         if is_changed:
             self.on_change()
@@ -212,7 +257,7 @@ class Recorder:
     # ------------------------------------------------------------------ details
 
     def _note_heartbeat(self, round_trip_ms: float | None) -> None:
-        now = self.clock.now()
+        now = self._now()
         if (finished := self._hours.begin(now)) is not None:
             self._finished.append(finished)
             self._write()
@@ -236,19 +281,34 @@ class Recorder:
 
     def _is_excused(self) -> bool:
         """Return whether an interruption would be no surprise now."""
+        return self._is_in_quiet_hours() or self.clock.monotonic() < self._excused_until_s
+
+    def _is_in_quiet_hours(self) -> bool:
         local = self.clock.now().astimezone()
-        is_in_quiet_hours = self.quiet_hours is not None and self.quiet_hours.contains(local)
-        return is_in_quiet_hours or self.clock.monotonic() < self._excused_until_s
+        return self.quiet_hours is not None and self.quiet_hours.contains(local)
+
+    def _now(self) -> datetime:
+        """Return the time. If the wall clock was set since the last call, move what lasts."""
+        offset_s = self._read_clock_offset_s()
+        stepped_s, self._clock_offset_s = offset_s - self._clock_offset_s, offset_s
+        if abs(stepped_s) >= STEP_MIN_S:
+            self._incidents.shift(timedelta(seconds=stepped_s))
+            self._suspicion.shift(timedelta(seconds=stepped_s))
+        return self.clock.now()
+
+    def _read_clock_offset_s(self) -> float:
+        return self.clock.now().timestamp() - self.clock.monotonic()
 
     def _write(self, *values: tuple[str, str]) -> None:
         """Write what is new. If that fails, it stays in memory and is written later."""
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
+        self._notes.update(values)
         try:
             self.record.write(
                 incidents=(*self._ended, *self._present),
                 events=self._events,
                 hours=self._finished,
-                values=values,
+                values=self._notes.items(),
                 keep_since=self.clock.now() - self.keep,
             )
         except sqlite3.Error as error:
@@ -256,5 +316,5 @@ class Recorder:
             for rows in (self._ended, self._events, self._finished):
                 del rows[:-UNWRITTEN_MAX]
             return
-        for rows in (self._ended, self._events, self._finished):
-            rows.clear()
+        for written in (self._ended, self._events, self._finished, self._notes):
+            written.clear()

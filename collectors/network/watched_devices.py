@@ -32,8 +32,9 @@ def unconfirmed(
 ) -> frozenset[str]:
     """Return the addresses at which devices may be, and about which the scan left a doubt.
 
-    These are addresses that the scan did not try, and older entries of the neighbour table. If the
-    MAC of a device did not answer, these are all such entries, because they may have changed.
+    These are addresses that the scan did not try, addresses that did not answer it, which are tried
+    once more, and older entries of the neighbour table. If the MAC of a device did not answer,
+    these are all such entries, because they may have changed.
     """
     excluded = parse_networks(exclude)
     links = [network_of(a) for i in local.in_use for a in i.interface.addresses]
@@ -42,7 +43,7 @@ def unconfirmed(
     missing = macs - {host.mac_address for host in scan.hosts if host.is_confirmed}
     known |= {h.address for h in scan.hosts if missing or h.mac_address in macs}
     done = {host.address for host in scan.hosts if host.is_confirmed}
-    done |= {target.address for target in scan.unanswered} | local.own_addresses
+    done |= local.own_addresses
     return frozenset(
         address
         for address in known - done

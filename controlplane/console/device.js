@@ -6,6 +6,7 @@ import { dot, element, exact, lasted, pill, replace, when, zone } from "./elemen
 import { changesSection } from "./changes.js";
 import { nameOf, placeOf, reportedAt } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
+import { incidentList } from "./incidents.js";
 import { timelineSection } from "./timeline.js";
 import { isOnline, pendingButton, pendingList } from "./pending_requests.js";
 
@@ -52,6 +53,9 @@ export function showDevice(data, view, problem, actions) {
     row.maintenanceUntil ? element("p", { class: "sub" }, `In maintenance until ${exact(row.maintenanceUntil)}: the device causes no alerts.`) : null,
     element("p", { class: "problem", role: "alert" }, problem),
     changesSection(data.changes),
+    data.incidents.length ? element("section", { id: "interruptions" },
+      element("h2", {}, "Interruptions of the location ", element("span", { class: "count" }, "in the last 7 days")),
+      ...incidentList(data.incidents, data.incidents.length)) : null,
     timelineSection(data.timeline, () => showDevice(data, view, problem, actions)),
     element("section", {},
       element("h2", {}, "Requests and reports"), historyTable(data),

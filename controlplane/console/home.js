@@ -1,13 +1,15 @@
-// The first view: devices that need attention, and the newest reports.
+// The first view: devices that need attention, shared interruptions, and the newest reports.
 
 import { addDeviceLink, canAdd } from "./add_device.js";
 import { callConsole } from "./facade.js";
 import { dot, element, pill, plural, replace, when, zone } from "./elements.js";
 import { nameOf, placeOf } from "./device_names.js";
 import { busyWith, reportLines } from "./devices.js";
+import { RECENT, incidentList } from "./incidents.js";
 import { membership } from "./signing_in.js";
 
 const DEVICES_MAX = 12;
+const INCIDENTS_MAX = 5;
 // Every device is counted by exactly one tile (controlplane/devices/priority.py).
 const TILES = [
   ["healthy", "Healthy", "good"], ["warning", "Warning", "warn"], ["broken", "Broken", "bad"],
@@ -16,13 +18,14 @@ const TILES = [
 const CONDITIONS = [["busy", "busy"], ["closed", "closed"], ["maintenance", "in maintenance"], ["revoked", "revoked"]];
 
 export async function fetchHome() {
-  const [summary, list] = await Promise.all([callConsole("summary"), callConsole("overview", { size: DEVICES_MAX })]);
-  return { summary, rows: list.devices };
+  const [summary, list, shared] = await Promise.all([
+    callConsole("summary"), callConsole("overview", { size: DEVICES_MAX }), callConsole("incidents", RECENT)]);
+  return { summary, rows: list.devices, incidents: shared.incidents };
 }
 
 const needsAttention = ({ health }) => health !== "healthy" && health !== "revoked";
 
-export function showHome({ summary, rows }, view) {
+export function showHome({ summary, rows, incidents }, view) {
   // If there is no device, the guide to a new device is shown instead of the overview.
   if (!summary.states.all && canAdd()) return void location.replace("#/add-device");
   if (!document.getElementById("home")) view.replaceChildren(element("div", { class: "sheet", id: "home" }));
@@ -32,6 +35,7 @@ export function showHome({ summary, rows }, view) {
       element("span", { class: "count" }, plural(summary.states.all - summary.states.revoked, "device")), addDeviceLink()),
     element("ul", { class: "tiles" }, ...TILES.map(([state, text, severity]) => tile(state, text, severity, summary.states[state]))),
     conditions(summary.states),
+    incidents.length ? interruptions(incidents) : null,
     element("div", { class: "columns" },
       element("section", {}, element("h2", {}, "Needs attention"),
         listed.length ? element("ul", { class: "cards" }, ...listed.map(card)) : element("p", { class: "empty" }, emptyText(summary)),
@@ -52,6 +56,11 @@ function conditions(states) {
     element("a", { href: `#/devices?state=${state}` }, `${states[state].toLocaleString()} ${text}`));
   return links.length ? element("p", { class: "sub" }, "Also: ", ...links.flatMap((link, index) => index ? [" · ", link] : [link])) : null;
 }
+
+const interruptions = (incidents) => element("section", { id: "interruptions" },
+  element("h2", {}, "Interruptions at locations ", element("span", { class: "count" }, "in the last 24 hours")),
+  ...incidentList(incidents, INCIDENTS_MAX),
+  membership() ? element("p", { class: "more" }, element("a", { href: "#/locations" }, "Locations")) : null);
 
 const emptyText = ({ states }) => states.all
   ? "No device needs attention."

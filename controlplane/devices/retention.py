@@ -1,4 +1,7 @@
-"""Deletes old monitoring data: offline intervals, maintenance windows, alerts, pending requests."""
+"""Deletes old monitoring data.
+
+These are offline intervals, maintenance windows, alerts, pending requests and incidents.
+"""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -6,7 +9,10 @@ from typing import Final
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from controlplane.devices.incidents.contents import seconds_of
+from controlplane.devices.incidents.storing import INCIDENTS_KEPT
 from controlplane.storage import monitoring_tables as tables
+from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
 from controlplane.storage.statements import change_rows
 
 LIVENESS_KEPT: Final = timedelta(days=40)
@@ -19,6 +25,7 @@ ALERTS_KEPT: Final = timedelta(days=92)
 def delete_old_monitoring(session: Session, now: datetime) -> None:
     """Delete the monitoring data that ended longer ago than its retention period."""
     liveness_end, alerts_end = now - LIVENESS_KEPT, now - ALERTS_KEPT
+    incidents_end = seconds_of(now - INCIDENTS_KEPT)
     old_alerts = select(tables.Alert.id).where(tables.Alert.resolved_at < alerts_end)
     for statement in (
         delete(tables.OfflineInterval).where(tables.OfflineInterval.until < liveness_end),
@@ -29,5 +36,7 @@ def delete_old_monitoring(session: Session, now: datetime) -> None:
             tables.PendingRequest.state.not_in(tables.OPEN_PENDING),
             tables.PendingRequest.updated_at < alerts_end,
         ),
+        delete(DeviceIncident).where(DeviceIncident.began_s < incidents_end),
+        delete(RecordPeriod).where(RecordPeriod.until_s < incidents_end),
     ):
         change_rows(session, statement)

@@ -1,10 +1,11 @@
-"""The text and the printers of the devices' newest reports, for the search and for lists."""
+"""The text, the printers and the incidents in the devices' newest reports, for lists."""
 
 from datetime import datetime
 
 from sqlalchemy import BigInteger, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
+from agent.wire.payloads.history import Cause
 from agent.wire.vocabulary import Kind
 from controlplane.storage.tables import Base, Position, partial_index
 
@@ -49,3 +50,53 @@ class DevicePrinter(Base):
     state: Mapped[int]
     detail: Mapped[str]
     since: Mapped[datetime]
+
+
+class DeviceIncident(Base):
+    """An incident in the record of a device, at the location to which it was bound at the time.
+
+    Times are seconds since 1970. ``reported_s`` is the begin by the clock of the device. It
+    identifies the incident together with the device and the cause. ``began_s`` and ``ended_s`` are
+    corrected by ``correction_s``. ``ended_s`` is None while the incident lasts.
+    """
+
+    __tablename__ = "device_incidents"
+    __table_args__ = (
+        Index("device_incidents_by_time", "organization_id", "began_s", "position", "location_id"),
+        Index(
+            "device_incidents_by_location", "organization_id", "location_id", "began_s", "device"
+        ),
+        Index("device_incidents_by_device", "device", "began_s"),
+        Index("device_incidents_by_age", "began_s"),
+    )
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    device: Mapped[int] = mapped_column(BigInteger)
+    cause: Mapped[Cause]
+    reported_s: Mapped[int] = mapped_column(BigInteger)
+    began_s: Mapped[int] = mapped_column(BigInteger)
+    ended_s: Mapped[int | None] = mapped_column(BigInteger)
+    downtime_s: Mapped[int] = mapped_column(BigInteger)
+    count: Mapped[int]
+    evidence: Mapped[str]
+    correction_s: Mapped[int] = mapped_column(BigInteger)
+
+
+class RecordPeriod(Base):
+    """A period, in seconds since 1970, in which a device at a location would have seen incidents.
+
+    The device was bound to the location, and a report contains its record of this period.
+    """
+
+    __tablename__ = "record_periods"
+    __table_args__ = (
+        Index("record_periods_by_location", "organization_id", "location_id", "until_s"),
+        Index("record_periods_by_device", "device"),
+    )
+    position: Mapped[int] = mapped_column(Position, primary_key=True, autoincrement=True)
+    organization_id: Mapped[str]
+    location_id: Mapped[str]
+    device: Mapped[int] = mapped_column(BigInteger)
+    since_s: Mapped[int] = mapped_column(BigInteger)
+    until_s: Mapped[int] = mapped_column(BigInteger)

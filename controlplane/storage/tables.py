@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from agent.wire.payloads.history import Cause
 from agent.wire.vocabulary import (
     FailureReason,
     Kind,
@@ -55,6 +56,7 @@ class Base(DeclarativeBase):
         datetime: UtcDateTime,
         str: Text,
         list[str]: JSON,
+        Cause: Text,
         Kind: Text,
         Outcome: Text,
         Platform: Text,

@@ -215,9 +215,11 @@ async def send_to_organizations(core: Core, client: httpx2.AsyncClient) -> int:
     Returns the number of attempts.
     """
     outbox, now = AlertOutbox(core.settings, is_of_organizations=True), core.clock()
-    if not await core.read(lambda session: outbox.has_due(session, now)):
-        return 0
-    return await send_due(core, client, outbox)
+    total = 0
+    if await core.read(lambda session: outbox.has_due(session, now)):
+        while count := await send_due(core, client, outbox):
+            total += count
+    return total
 
 
 async def _summarize_old_reports(core: Core) -> None:

@@ -14,6 +14,7 @@ from controlplane.accounts.audit_operations import audit_operations
 from controlplane.accounts.members.operations import member_operations
 from controlplane.accounts.profile import profile_operations
 from controlplane.analytics.venue_list import venue_list
+from controlplane.devices.incidents.listing import incidents
 from controlplane.devices.locations.alert_webhook import alert_webhook_operations
 from controlplane.devices.locations.operations import location_operations
 from controlplane.devices.overview.console_feeds import ConsoleStream
@@ -41,6 +42,7 @@ def console_api_routes(core: Core) -> list[Route]:
         procedure(PREFIX + "summary", summary),
         procedure(PREFIX + "healths", healths),
         procedure(PREFIX + "printers", printers),
+        procedure(PREFIX + "incidents", incidents),
         procedure(PREFIX + "reports", reports),
         procedure(PREFIX + "pending-requests", create, writes=True),
         procedure(PREFIX + "pending-requests/cancel", cancel, writes=True),

@@ -12,7 +12,7 @@ I/O."""
 
 
 class FakeClock:
-    """``slept`` lists each completed wait, in seconds.
+    """``slept`` lists each completed wait, in seconds. The wall clock was set by ``stepped_s``.
 
     At ``limit_s`` the time stands still, and ``is_at_limit`` is set.
     """
@@ -20,6 +20,7 @@ class FakeClock:
     def __init__(self, limit_s: float = 7 * 86_400.0) -> None:
         self.elapsed_s = 0.0
         self.asleep_s = 0.0
+        self.stepped_s = 0.0
         self.limit_s = limit_s
         self.slept: list[float] = []
         self.is_at_limit = asyncio.Event()
@@ -28,7 +29,7 @@ class FakeClock:
         self._mover: asyncio.Task[None] | None = None
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.elapsed_s)
+        return START + timedelta(seconds=self.elapsed_s + self.stepped_s)
 
     def monotonic(self) -> float:
         return 1000.0 + self.elapsed_s

@@ -5,6 +5,7 @@ make: a heartbeat each minute, and a command stream that breaks when the path is
 """
 
 import asyncio
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -12,13 +13,14 @@ from typing import Literal
 from agent.errors import CredentialRefused, ServiceError, ServiceUnavailable
 from agent.rules.connectivity.cause import LinkState, NameServer, Sample, ServiceAnswer
 from agent.tasks.record import Recorder
+from agent.wire.payloads.history import CAUSES, Cause
 from tests.fakes.fake_clock import FakeClock
 
 FaultKind = Literal[
     "cable", "wifi", "address", "lease", "gateway", "no-route",
     "name-servers", "provider", "provider-unreachable", "service", "service-refused", "key",
 ]  # fmt: skip
-CAUSE_OF: dict[FaultKind, str] = {
+CAUSE_OF: dict[FaultKind, Cause] = {
     "cable": "link-down",
     "wifi": "link-down",
     "address": "no-address",
@@ -186,3 +188,36 @@ class FakePath:
         if "key" in failing:
             return CredentialRefused("the service does not accept the API key"), REPLY_S
         return None, REPLY_S
+
+
+def nearest_causes(spans: Sequence[tuple[Cause, float, float]]) -> list[Cause]:
+    """Return the causes in the order of time: at each second, the failing part that is nearest.
+
+    A part farther away that fails for less than half a minute belongs to the part before, and one
+    that fails for less than six seconds to a nearer part after it.
+
+    Args:
+        spans: the cause, the begin and the end of each fault, in seconds.
+    """
+    begin, end = min(span[1] for span in spans), max(span[2] for span in spans)
+    causes = [
+        min(
+            (cause for cause, begins, ends in spans if begins <= t < ends),
+            key=CAUSES.index,
+            default=None,
+        )
+        for t in range(int(begin) + 1, int(end))
+    ]
+    runs = [(cause, len(list(run))) for cause, run in itertools.groupby(causes)]
+    nearest: list[Cause] = []
+    for number, (cause, length) in enumerate(runs):
+        before = runs[number - 1][0] if number else None
+        after = runs[number + 1][0] if number + 1 < len(runs) else None
+        if cause is None or (nearest and nearest[-1] == cause):
+            continue
+        if after and length < 6 and CAUSES.index(after) < CAUSES.index(cause):
+            continue
+        if before and length < 30 and CAUSES.index(cause) > CAUSES.index(before):
+            continue
+        nearest.append(cause)
+    return nearest

@@ -198,6 +198,8 @@ VENUE: Final = Story(
                 output="till"),
         control(f"printers --state broken {FILTERS} --json {CLIENT}"),
         control(f"printers --csv {CLIENT}"),
+        control(f"incidents --location loc-0001 --days 30 --json {CLIENT}"),
+        control(f"incidents --csv {CLIENT}", output="beganAt"),
         control(f"device till {CLIENT}", output="till"),
         control(f"device {{device}} --json {CLIENT}", output="{device}"),
         control(f"reports {CLIENT}", output="till"),

@@ -16,7 +16,12 @@ from agent.adapters.connectivity.name_servers import (
     is_in,
     query_servers,
 )
-from agent.adapters.connectivity.service_connection import connect, resolve, target_of
+from agent.adapters.connectivity.service_connection import (
+    WITHIN_S,
+    connect,
+    resolve,
+    target_of,
+)
 from agent.config.model import Service
 from agent.rules.connectivity.cause import LinkState, NameServer, Sample, ServiceAnswer
 
@@ -49,7 +54,7 @@ class SystemSensors:
         except OSError as error:
             log.info("no notifications of changed links: %s", error)
         if not self._addresses:
-            self._resolving = asyncio.get_running_loop().create_task(self._resolve())
+            self._begin_to_resolve()
 
     def close(self) -> None:
         """Stop the notifications."""
@@ -101,8 +106,8 @@ class SystemSensors:
 
     @property
     def _needs_ipv4(self) -> bool:
-        """Whether the service has IPv4 addresses only."""
-        return bool(self._addresses) and not any(":" in each for each in self._addresses)
+        """Whether the preferred address of the service is an IPv4 address."""
+        return bool(self._addresses) and ":" not in self._addresses[0]
 
     def _is_service_local(self, reading: LinkReading) -> bool:
         """Return whether the service is in a network of this machine, so it needs no gateway."""
@@ -123,17 +128,28 @@ class SystemSensors:
             reading.networks,
             is_interrupted=is_interrupted,
         )
-        self._addresses = replies.addresses or self._addresses
+        if (resolved := replies.addresses) != ():
+            # Only IPv4 addresses are queried. The resolver may know IPv6 addresses as well.
+            ipv6 = (each for each in self._addresses if ":" in each)
+            self._addresses = (*resolved[:2], *ipv6, *resolved[2:])
         return replies
 
     async def _connect(self, queries: "asyncio.Task[NameServerReplies]") -> ServiceAnswer | None:
-        if not self._addresses:
+        if not self._addresses or self._target.is_mdns:
+            resolving = self._begin_to_resolve()
             await asyncio.wait({queries})
+            if not self._addresses:
+                await asyncio.wait({resolving}, timeout=WITHIN_S)
         return await connect(self._addresses, self._target.port)
 
+    def _begin_to_resolve(self) -> "asyncio.Task[None]":
+        """Ask the system's resolver for the service's address. It may take half a minute."""
+        if self._resolving is None or self._resolving.done():
+            self._resolving = asyncio.get_running_loop().create_task(self._resolve())
+        return self._resolving
+
     async def _resolve(self) -> None:
-        resolved = await resolve(self._target)
-        self._addresses = self._addresses or resolved
+        self._addresses = await resolve(self._target) or self._addresses
 
 
 def _link_reader(platform: str = sys.platform) -> Callable[..., LinkReading]:

@@ -7,15 +7,14 @@ import ipaddress
 import os
 import socket
 import sys
-import urllib.request
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent.adapters.service_route import service_route
 from agent.config.model import Service
 from agent.rules.connectivity.cause import ServiceAnswer
-from agent.rules.route import route_of
 
 WITHIN_S: Final = 1.5
 AGAIN_AFTER_S: Final = 0.3
@@ -43,17 +42,19 @@ class Target:
         return listed or (("127.0.0.1", "::1") if self.host == "localhost" else ())
 
     @property
+    def is_mdns(self) -> bool:
+        """Whether the name is resolved by multicast DNS, without name servers (RFC 6762)."""
+        return self.host.rstrip(".").lower().endswith(".local") and not self.addresses
+
+    @property
     def needs_query(self) -> bool:
-        """Whether name servers know the address. Multicast DNS does not need them (RFC 6762)."""
-        is_mdns = self.host.rstrip(".").lower().endswith(".local")
-        return not is_mdns and not self.addresses
+        """Whether name servers know the address."""
+        return not self.is_mdns and not self.addresses
 
 
 def target_of(service: Service) -> Target:
     """Return the target for a checked configuration. Raises ValueError for an invalid proxy."""
-    has_variables = any(name.lower().endswith("_proxy") for name in os.environ)
-    system = {} if has_variables else urllib.request.getproxies()
-    route = route_of(service.base_url, service.proxy, os.environ, system)
+    route = service_route(service)
     return Target(route.first_host, route.first_port)
 
 

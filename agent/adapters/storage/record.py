@@ -8,7 +8,7 @@ import contextlib
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.database import FILES, NAME, Database, connect_to_read
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
+from agent.rules.connectivity.hours import joined_hours
 from agent.wire.payloads.history import CAUSES, EVENT_KINDS, Event, History, Hour, Incident
 
 log = logging.getLogger(__name__)
@@ -93,17 +94,8 @@ class Record:
                 "INSERT INTO events VALUES (?, ?, ?)",
                 [(each.at.timestamp(), each.kind, each.detail[:TEXT_MAX]) for each in events],
             )
-            connection.executemany(
-                "INSERT INTO hours VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                [
-                    (
-                        each.at.timestamp(), each.heartbeats, each.failures,
-                        each.round_trip_p50_ms, each.round_trip_p95_ms,
-                        each.signal_dbm, each.link_errors,
-                    )
-                    for each in hours
-                ],
-            )  # fmt: skip
+            for hour in hours:
+                _write_hour(connection, hour)
             connection.executemany("INSERT OR REPLACE INTO recorder VALUES (?, ?)", values)
             if keep_since is not None:
                 _prune(connection, keep_since.timestamp())
@@ -174,12 +166,22 @@ def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
         (incident.cause, began_at, began_at if ended_at is None else ended_at),
     )
     connection.execute(
-        "INSERT INTO incidents VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?, ?)",
         (
             incident.cause, began_at, ended_at, incident.downtime_s,
             incident.evidence[:TEXT_MAX], incident.count,
         ),
     )  # fmt: skip
+
+
+def _write_hour(connection: sqlite3.Connection, hour: Hour) -> None:
+    """Write the figures of an hour, or add them to those that an earlier run has written."""
+    at = (hour.at.timestamp(),)
+    for row in connection.execute("SELECT * FROM hours WHERE at = ?", at).fetchall():
+        hour = joined_hours(_hour(row), hour)
+    connection.execute(
+        "INSERT OR REPLACE INTO hours VALUES (?, ?, ?, ?, ?, ?, ?)", (*at, *astuple(hour)[1:])
+    )
 
 
 def _prune(connection: sqlite3.Connection, oldest: float) -> None:
@@ -220,7 +222,7 @@ def _history(query: Query, since: datetime, until: datetime) -> History:
             if row[1] in EVENT_KINDS
         ),
         hours=tuple(
-            Hour(_time(row[0]), *tuple(row)[1:])
+            _hour(row)
             for row in query("SELECT * FROM hours WHERE at BETWEEN ? AND ? ORDER BY at", bounds)
         ),
     )
@@ -230,6 +232,11 @@ def _incident(row: Any) -> Incident:
     cause, began_at, ended_at, downtime_s, evidence, count = row
     end = None if ended_at is None else _time(ended_at)
     return Incident(cause, _time(began_at), end, downtime_s, evidence, count)
+
+
+def _hour(row: Any) -> Hour:
+    at, *figures = row
+    return Hour(_time(at), *figures)
 
 
 def _closed(incident: Incident) -> Incident:

@@ -3,12 +3,11 @@
 import errno
 import socket
 import ssl
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
+from agent.adapters.service_route import service_route
 from agent.config.model import SYSTEM_PROXY
 from agent.doctor.certificate import Certificate, parse_certificate
 from agent.doctor.check import Outcome, fail, ok, skipped, warn
@@ -23,9 +22,9 @@ from agent.doctor.probe import (
 )
 from agent.presentation.humanize import format_seconds
 from agent.rules.replies import http_date
-from agent.rules.route import Route, route_of
+from agent.rules.route import Route
 from agent.wire.addresses import join_host_port, parse_ip
-from collectors.shared.system_proxy import HAS_SETTINGS, script_address, system_proxies
+from collectors.shared.system_proxy import script_address
 
 CLOCK_WARN_S: Final = 30.0
 CLOCK_FAIL_S: Final = 300.0
@@ -44,17 +43,14 @@ def route(context: Context) -> Outcome:
     service = context.config.service if context.config else None
     if service is None:
         return fail("no service is configured", "set service.base_url")
-    is_system = service.proxy == SYSTEM_PROXY
-    configured = "" if is_system else service.proxy
-    environment = {} if is_system and HAS_SETTINGS else context.environment
-    system = _system_proxies(context, service.base_url, exceptions=is_system)
     try:
-        way = route_of(service.base_url, configured, environment, system)
+        way = service_route(service, context.environment)
     except ValueError as error:
         return fail(str(error), "correct service.proxy or the HTTPS_PROXY variable")
     how = f"directly to {way.authority}: {way.why}"
     if way.proxy is not None:
         how = f"to {way.authority} through the proxy {way.proxy} ({way.why})"
+    is_system = service.proxy == SYSTEM_PROXY
     script = _proxy_script() if is_system and way.proxy is None else None
     if script is not None:
         return warn(
@@ -257,17 +253,6 @@ def _route(context: Context) -> Route:
     if context.route is None:
         raise LookupError("the route to the service is unknown")
     return context.route
-
-
-def _system_proxies(context: Context, base_url: str, *, exceptions: bool) -> Mapping[str, str]:
-    """Return the proxies of Windows' registry or macOS' settings.
-
-    The daemon's HTTP library ignores the exceptions in these settings. `service.proxy = "system"`
-    follows them.
-    """
-    if not exceptions and any(name.lower().endswith("_proxy") for name in context.environment):
-        return {}
-    return system_proxies((urlsplit(base_url).hostname or "") if exceptions else "")
 
 
 def _proxy_script() -> str | None:

@@ -20,7 +20,7 @@ from agent.wire.payloads.history_lines import (
 HOURS_MAX: Final = 7 * 24 + 2
 """A report has one hour more than seven days, and one more if the clock is set back."""
 _HOURS_PERIOD: Final = timedelta(hours=HOURS_MAX)
-_LINES_MAX: Final = 32
+LINES_MAX: Final = 32
 
 Parsed = TypeVar("Parsed")
 
@@ -60,8 +60,8 @@ def record_of(machine: Fields) -> ReportedRecord | None:
     recent = [row for row in hours if newest and newest - row.hour.at <= _HOURS_PERIOD]
     return ReportedRecord(
         since=parse_timestamp(machine.text("history.since")),
-        incidents=_parsed(machine, "history.recent", parse_incident, _LINES_MAX),
-        events=_parsed(machine, "history.events", parse_event, _LINES_MAX),
+        incidents=incidents_of(machine),
+        events=_parsed(machine, "history.events", parse_event, LINES_MAX),
         totals=totals_of(machine),
         hours=tuple(sorted(recent, key=lambda row: row.hour.at)),
         count=round(machine.number("history.incidents7d") or 0),
@@ -71,7 +71,11 @@ def record_of(machine: Fields) -> ReportedRecord | None:
 
 def totals_of(machine: Fields) -> tuple[CauseTotal, ...]:
     """Return the totals of the last seven days, without parsing the rest of the record."""
-    return _parsed(machine, "history.causes7d", parse_total, _LINES_MAX)
+    return _parsed(machine, "history.causes7d", parse_total, LINES_MAX)
+
+
+def incidents_of(machine: Fields) -> tuple[Incident, ...]:
+    return _parsed(machine, "history.recent", parse_incident, LINES_MAX)
 
 
 def _parsed(

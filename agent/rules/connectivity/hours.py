@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -68,6 +68,23 @@ class HourBuilder:
         self.at, self._heartbeats, self._failures = at, 0, 0
         self._round_trips_ms, self._signal_dbm, self._link_errors = [], None, None
         return finished
+
+
+def joined_hours(first: Hour, second: Hour) -> Hour:
+    """Return the figures of two parts of one hour, such as before and after a restart.
+
+    The round-trip times are those of the part with more replies.
+    """
+    busier = max(second, first, key=lambda part: part.heartbeats - part.failures)
+    signals = [part.signal_dbm for part in (first, second) if part.signal_dbm is not None]
+    errors = [part.link_errors for part in (first, second) if part.link_errors is not None]
+    return replace(
+        busier,
+        heartbeats=first.heartbeats + second.heartbeats,
+        failures=first.failures + second.failures,
+        signal_dbm=min(signals, default=None),
+        link_errors=sum(errors) if errors else None,
+    )
 
 
 def begin_of_hour(at: datetime) -> datetime:

@@ -40,12 +40,14 @@ class _Segment:
 class IncidentBuilder:
     """Turns diagnoses into incidents. ``observe`` must be called in the order of time.
 
-    ``recent`` are the ended incidents of the last hour, which a new one may continue.
+    ``recent`` are the ended incidents of the last hour, which a new one may continue. ``lasting``
+    are those that last.
     """
 
-    def __init__(self, recent: Iterable[Incident] = ()) -> None:
+    def __init__(self, recent: Iterable[Incident] = (), lasting: Iterable[Incident] = ()) -> None:
         self._recent = [each for each in recent if each.ended_at is not None]
-        self._segments: list[_Segment] = []
+        self._segments = [_Segment(each.cause, each.began_at, each.evidence) for each in lasting]
+        self._ended_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:
@@ -67,14 +69,23 @@ class IncidentBuilder:
         Args:
             at: the time of the sample.
             diagnosis: None if the sample shows no interruption.
-            began_at: the begin of this diagnosis, if it is known to be earlier than ``at``.
+            began_at: the begin of this diagnosis, if it is known to be earlier than ``at``. An
+                interruption begins after the end of the one before.
         """
         if diagnosis is not None:
-            self._extend(_Segment(diagnosis.cause, began_at or at, diagnosis.evidence))
+            begins_at = max(began_at or at, self._ended_at or began_at or at)
+            self._extend(_Segment(diagnosis.cause, begins_at, diagnosis.evidence))
             return ()
         ended = tuple(self._ended(at))
+        if ended:
+            self._ended_at = at
         self._segments.clear()
         return tuple(self._merged(incident) for incident in ended)
+
+    def shift(self, by: timedelta) -> None:
+        """Move the present interruption, because the wall clock was set."""
+        self._segments = [replace(each, began_at=each.began_at + by) for each in self._segments]
+        self._ended_at = self._ended_at and self._ended_at + by
 
     def present(self, at: datetime) -> tuple[Incident, ...]:
         """Return the incidents of the present interruption, with their downtime until ``at``.

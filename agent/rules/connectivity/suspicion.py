@@ -5,10 +5,14 @@ connections. If calls fail although connections succeed, the service itself is t
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from agent.errors import WITHOUT_CONTACT, ServiceError, ServiceUnavailable
 from agent.rules.connectivity.cause import Diagnosis, Sample, diagnose_reply
+
+_WITHOUT_BINDING: Final = frozenset({"challenge", "enroll", "current"})
+"""Operations that also succeed for a device whose heartbeats are refused."""
 
 
 @dataclass(slots=True)
@@ -17,14 +21,14 @@ class Suspicion:
 
     since: datetime | None = None
     _refusal: Diagnosis | None = None
-    """The reply to the last heartbeat, if it was an error."""
+    """The reply to the last heartbeat, if it was an error and no call has succeeded since."""
     _failing: Diagnosis | None = None
     """Calls that failed although a connection was possible."""
     _connected_at: datetime | None = None
 
     def note_success(self, operation: str) -> None:
         self.since = self._connected_at = self._failing = None
-        if operation == "heartbeat":
+        if operation not in _WITHOUT_BINDING:
             self._refusal = None
 
     def note_failure(self, operation: str, error: ServiceError, began_at: datetime) -> bool:
@@ -43,8 +47,13 @@ class Suspicion:
         """Note that the connection may be interrupted since ``at``."""
         self.since = at if self.since is None else min(self.since, at)
 
+    def shift(self, by: timedelta) -> None:
+        """Move the times, because the wall clock was set."""
+        self.since = self.since and self.since + by
+        self._connected_at = self._connected_at and self._connected_at + by
+
     def completed(self, sample: Sample, at: datetime) -> Sample:
-        """Return the sample of a probe together with what failed calls have shown."""
+        """Return a sample together with what failed calls have shown."""
         if sample.service != "connected":
             self._connected_at = self._failing = None
         elif self._connected_at is None:

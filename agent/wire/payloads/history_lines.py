@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, get_args
+from typing import Final
 
-from agent.wire.payloads.history import CAUSES, Cause, Event, EventKind, Hour, Incident
-
-EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
+from agent.wire.payloads.history import CAUSES, EVENT_KINDS, Cause, Event, Hour, Incident
 
 # The regular expressions are compiled at their first use: the daemon itself parses no lines.
 

@@ -1,4 +1,4 @@
-"""Checks which addresses answer ARP now. Nothing else is sent to them.
+"""Checks which addresses answer ARP now. They get only the empty datagrams of `priming.py`.
 
 An entry of the neighbour table that the kernel has not confirmed lately is no evidence that a host
 is there. For such an entry, the kernel waits 5 s after the next packet, and then sends ARP requests
@@ -27,6 +27,8 @@ USUAL_S: Final = 1.2
 """The time in which a host answers the first or second ARP request."""
 STALE_USUAL_S: Final = 5.6
 """The time in which the kernel confirms an older entry if its host is there."""
+RETRY_AFTER_S: Final = 3.2
+"""The time after which the kernel sends new requests for an address that did not answer."""
 STATELESS_S: Final = 1.0
 """How long to wait for an answer if the table does not show which entries are confirmed."""
 POLL_S: Final = 0.05
@@ -85,9 +87,10 @@ class _Query:
     """An address that was not resolved yet.
 
     ``primed_s`` is the time at which the kernel began to resolve it, or None. ``was_stale``: it had
-    an unconfirmed entry then.
+    an unconfirmed entry then. ``tries`` is how often it may be tried from now on.
     """
 
+    tries: int = 1
     primed_s: float | None = None
     was_stale: bool = False
 
@@ -108,10 +111,11 @@ class Resolver:
         self._pace = Pace(DATAGRAMS_PER_S)
         self._queries: dict[str, _Query] = {}
 
-    def add(self, addresses: Iterable[str]) -> None:
+    def add(self, addresses: Iterable[str], tries: int = 1) -> None:
+        """Resolve further addresses. Each one that does not answer is tried ``tries`` times."""
         for address in addresses:
-            if address not in self.answers and address not in self.silent:
-                self._queries.setdefault(address, _Query())
+            if not self.is_known(address):
+                self._queries.setdefault(address, _Query(tries))
 
     def is_pending(self, address: str) -> bool:
         return address in self._queries
@@ -167,10 +171,18 @@ class Resolver:
             self.silent.add(address)
             query.primed_s, query.was_stale = None, False
         elif now - query.primed_s >= (STALE_S if query.was_stale else SETTLE_S):
-            self.silent.add(address)
-            del self._queries[address]
+            self._give_up(address, query, now)
         elif query.was_stale and now - query.primed_s >= STALE_USUAL_S:
             self.silent.add(address)
+
+    def _give_up(self, address: str, query: _Query, now: float) -> None:
+        """Try an address again later, or give it up."""
+        self.silent.add(address)
+        if query.tries <= 1:
+            del self._queries[address]
+        elif query.primed_s is not None and now - query.primed_s >= RETRY_AFTER_S:
+            query.tries -= 1
+            query.primed_s = None
 
     def _is_confirmed(self, query: _Query, entry: LinkNeighbour, now: float) -> bool:
         if self._network.has_states:

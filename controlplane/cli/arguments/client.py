@@ -12,7 +12,7 @@ from controlplane.cli.arguments.command import (
     positional,
     repeated,
 )
-from controlplane.cli.arguments.values import count, duration, full_date, time_range
+from controlplane.cli.arguments.values import count, duration, full_date, time_range, within
 
 KINDS: Final = ("network", "application")
 PLATFORMS: Final = ("android", "ios", "macos", "windows", "linux")
@@ -32,6 +32,8 @@ LISTS: Final = {
 SALES_LIMIT: Final = 50
 HEALTHS: Final = ("healthy", "warning", "broken", "offline", "never-connected", "revoked")
 PRINTER_STATES: Final = ("broken", "warning", "unknown", "healthy")
+DAYS_MAX: Final = 30
+DAYS_DEFAULT: Final = 7
 DEFAULT_URL: Final = "http://127.0.0.1:8470"
 
 _NAME: Final = "name of the device, its id, or the first characters of the id"
@@ -145,6 +147,20 @@ COMMANDS: Final = (
         (
             "venue-control printers --state broken",
             "venue-control printers --location loc-0001",
+        ),
+    ),
+    Command(
+        "incidents", "devices.incidents:list_all", "list interruptions at locations, newest first",
+        (
+            option("--location", "ID", "id of a location"),
+            option("--days", "N", f"the last N days, at most {DAYS_MAX} (default: {DAYS_DEFAULT})",
+                   type=within(int, 1, DAYS_MAX), default=DAYS_DEFAULT),
+            one_of(_RECORDS, flag("--csv", "print each device's part as CSV with a header row")),
+            _SERVICE,
+        ),
+        (
+            "venue-control incidents --days 1",
+            "venue-control incidents --location loc-0001 --csv > incidents.csv",
         ),
     ),
     Command(

@@ -1,6 +1,7 @@
-"""The service's own lists of devices, printers and reports, which the contract does not have.
+"""The service's own lists of devices, printers, incidents and reports.
 
-A different service that implements the contract refuses these calls with 404.
+The contract does not have them. A different service that implements the contract refuses these
+calls with 404.
 """
 
 from collections.abc import Callable, Iterator
@@ -10,6 +11,12 @@ from uuid import UUID
 from agent.wire.operator_operations import Device
 from controlplane.client.operations import OperationsClient
 from controlplane.client.refusals import NotFoundError
+from controlplane.devices.incidents.records import PAGE_MAX as INCIDENTS_PAGE_MAX
+from controlplane.devices.incidents.records import (
+    IncidentRecord,
+    IncidentsReply,
+    IncidentsRequest,
+)
 from controlplane.devices.overview.records import (
     HEALTHS_PAGE_MAX,
     PAGE_MAX,
@@ -26,10 +33,11 @@ from controlplane.devices.overview.records import (
 from controlplane.devices.priority import Health
 
 HEALTHS = "/console/api/healths"
+INCIDENTS = "/console/api/incidents"
 PRINTERS = "/console/api/printers"
 REPORTS = "/console/api/reports"
 
-Reply = TypeVar("Reply", HealthsReply, PrintersReply, ReportsReply)
+Reply = TypeVar("Reply", HealthsReply, IncidentsReply, PrintersReply, ReportsReply)
 
 
 class ListedDevice(Device):
@@ -62,6 +70,16 @@ def printers(
         return client.post(PRINTERS, body, PrintersReply)
 
     return [each for reply in _pages(page) for each in reply.printers]
+
+
+def incidents(client: OperationsClient, location: str | None, days: int) -> list[IncidentRecord]:
+    def page(cursor: str | None) -> IncidentsReply:
+        body = IncidentsRequest(
+            location=location, days=days, cursor=cursor, size=INCIDENTS_PAGE_MAX
+        )
+        return client.post(INCIDENTS, body, IncidentsReply)
+
+    return [each for reply in _pages(page) for each in reply.incidents]
 
 
 def reports(client: OperationsClient, wanted: ReportsRequest) -> list[ListedReport] | None:

@@ -27,6 +27,7 @@ FREE_TEXT = frozenset(
     {
         "location", "locations", "name", "device", "headline",
         "organization", "till", "tax", "within", "codes", "detail", "printer", "reason",
+        "interruption",
     }
 )  # fmt: skip
 """Headings of columns in which long text is wrapped."""

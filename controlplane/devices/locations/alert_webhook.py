@@ -1,6 +1,7 @@
 """The webhook for the alert notifications of an organization, which its owners set."""
 
 import base64
+import re
 import secrets
 from functools import partial
 from ipaddress import IPv6Network, ip_address
@@ -20,6 +21,7 @@ from controlplane.storage.monitoring_tables import Alert, AlertNotification, Ale
 
 PREFIX: Final = "/console/api/alert-webhook"
 SECRET_BYTES: Final = 32
+HOST_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})+")
 IPV6_UNICAST: Final = IPv6Network("2000::/3")
 """Global unicast addresses (RFC 4291, section 2.4). Other addresses may be translated to private
 IPv4 addresses, such as 64:ff9b::/96 (RFC 6052)."""
@@ -97,7 +99,8 @@ def host_of(url: str) -> str:
     try:
         has_public_host = is_public(host)
     except ValueError:
-        has_public_host = "." in host and not host.endswith((".localhost", ".local"))
+        is_name = HOST_NAME.fullmatch(host) is not None
+        has_public_host = is_name and not host.endswith((".localhost", ".local"))
     if not has_public_host:
         raise ValueError("must be an address of the public internet")
     return host

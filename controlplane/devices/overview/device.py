@@ -1,12 +1,13 @@
 """The operation for the console's page of a device.
 
-The reply contains the reply of `deviceDetail`, a summary line for each report, the timeline, and
-the differences from the previous reports.
+The reply contains the reply of `deviceDetail`, a summary line for each report, the timeline,
+the differences from the previous reports, and incidents that the device shared with others.
 """
 
 from sqlalchemy import select
 
 from agent.wire.operator_operations import DeviceDetailRequest
+from controlplane.devices.incidents.listing import shared_incidents_of
 from controlplane.devices.overview.listing import LINE, line_of, names_of_requesters, rows
 from controlplane.devices.overview.records import DeviceReply
 from controlplane.devices.overview.report_changes import ReportChangeCache
@@ -39,6 +40,7 @@ def device(
             context.session, {each.requested_by_id for each in detail.requests}
         ),
         changes=changes.of_device(context, device) if body.cursor is None else (),
+        incidents=shared_incidents_of(context, device) if body.cursor is None else (),
         timeline=timeline_of(context.session, device, context.now),
         can_write=context.caller.can_write,
     )

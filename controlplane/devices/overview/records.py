@@ -10,6 +10,7 @@ from agent.wire.base import Absent, Array, Exact, MaxItems, Timestamp, Tolerant,
 from agent.wire.operator_operations import Device, DeviceDetailReply, ReportSummary
 from agent.wire.text import Cursor, NonEmptyText, PayloadText
 from agent.wire.vocabulary import Kind, Outcome, Platform, RequestStatus
+from controlplane.devices.incidents.records import IncidentRecord
 from controlplane.devices.priority import Health
 from controlplane.devices.timeline.timeline import Timeline
 from controlplane.operation.storable_text import STORABLE
@@ -268,6 +269,8 @@ class DeviceReply(Tolerant):
         requesters: names of the users and API keys that created the requests, by id.
         changes: differences of each newest report from the previous report of its kind. Empty on
             all pages after the first.
+        incidents: the newest incidents that the device shared with others of its location. Empty on
+            all pages after the first.
     """
 
     detail: DeviceDetailReply
@@ -275,5 +278,6 @@ class DeviceReply(Tolerant):
     lines: Array[ReportLine]
     requesters: dict[str, str]
     changes: Array[ReportChanges]
+    incidents: Array[IncidentRecord]
     timeline: Timeline
     can_write: bool

@@ -1,4 +1,4 @@
-"""The text and the printers of a device's newest reports, stored for the search and for lists."""
+"""The text, printers and incidents of a device's newest reports, stored for search and lists."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ from agent.presentation.printer_status import STATUS_SEVERITIES, printer_name, s
 from agent.wire.payloads.by_kind import ReportPayload
 from agent.wire.payloads.network import NetworkPayload, Printer
 from agent.wire.vocabulary import Kind
+from controlplane.devices.incidents.contents import RecordContent, record_content_of
+from controlplane.devices.incidents.storing import store_record
 from controlplane.storage.report_tables import DevicePrinter, ReportText
 from controlplane.storage.statements import change_rows
 from controlplane.storage.tables import Device
@@ -53,11 +55,13 @@ class PrinterContent:
 class ReportContent:
     """The part of a report that is stored for lists.
 
-    ``text`` is in lower case. ``printers`` is None if the report does not list printers.
+    ``text`` is in lower case. ``printers`` is None if the report does not list printers, and
+    ``record`` is None if it has no connectivity record.
     """
 
     text: str
     printers: tuple[PrinterContent, ...] | None = None
+    record: RecordContent | None = None
 
 
 def content_of(
@@ -69,7 +73,7 @@ def content_of(
     if not isinstance(payload, NetworkPayload):
         values = (field.value for _, field in all_fields(payload) if field.status == "available")
         names = (plain(v) for v in values if isinstance(v, str) and len(v) <= VALUE_MAX)
-        return ReportContent(_joined((*words, *names)))
+        return ReportContent(_joined((*words, *names)), record=record_content_of(payload))
     printers = None
     if payload.printers is not None:
         each_printer = map(_printer, payload.printers)
@@ -92,6 +96,8 @@ def store_content(
     text.text = content.text
     if content.printers is not None:
         _store_printers(session, device, content.printers, at)
+    if content.record is not None:
+        store_record(session, device, content.record, at)
 
 
 def forget_contents(session: Session, device: Device) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import exists, select
+from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from controlplane.settings import Settings
@@ -57,15 +57,22 @@ class AlertOutbox:
             firing.status == "pending",
         )
         own = AlertWebhook.organization_id
-        # First attempts come first: webhooks that fail delay only other repeated notifications.
-        order = (AlertNotification.attempts > 0, AlertNotification.due_at)
-        query = (
+        due = (
             select(AlertNotification, AlertWebhook)
             .join(Alert, Alert.id == AlertNotification.alert_id)
             .outerjoin(AlertWebhook, own == Alert.organization_id)
             .where(AlertNotification.due_at <= now, ~is_too_early)
-            .where(own.is_not(None) if self.is_of_organizations else own.is_(None))
-            .order_by(*order, AlertNotification.position)
+        )
+        if self.is_of_organizations:
+            # One notification of each organization: a slow webhook delays no other organization.
+            oldest = due.where(own.is_not(None)).with_only_columns(
+                func.min(AlertNotification.position)
+            )
+            positions = session.scalars(oldest.group_by(own).order_by(func.random()).limit(BATCH))
+            due = due.where(AlertNotification.position.in_(positions.all()))
+        query = (
+            due.where(own.is_not(None) if self.is_of_organizations else own.is_(None))
+            .order_by(AlertNotification.due_at, AlertNotification.position)
             .limit(BATCH)
             .with_for_update(of=AlertNotification, skip_locked=True)
         )

@@ -36,7 +36,7 @@ class PublicAddressTransport(httpx2.AsyncBaseTransport):
         host = request.url.host
         try:
             addresses = await self._resolve(host, request.url.port or HTTPS_PORT)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # UnicodeError: the name is not a host name
             raise httpx2.ConnectError(f"{host}: {error}") from error
         if not addresses or not all(map(is_public, addresses)):
             raise httpx2.ConnectError(f"{host} has an address that is not public")

@@ -5,9 +5,11 @@
     python -m tests.lab.connectivity.peer names NAME ADDRESS [UPSTREAM]
 
 A name server knows one name. It forwards queries for other names to ``UPSTREAM``, and without one,
-answers that they do not exist. It prints "ready" when it can be used.
+answers that they do not exist. It prints "ready" when it can be used, and ends when stdin is
+closed.
 """
 
+import os
 import socket
 import sys
 import threading
@@ -69,7 +71,13 @@ def _head(query: bytes, *, code: int = 0, answers: int = 0) -> bytes:
     return query[:2] + flags + b"\0\1" + answers.to_bytes(2, "big") + bytes(4) + query[12:]
 
 
+def _end_with_stdin() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
     if sys.argv[1] == "service":
         serve(int(sys.argv[2]))
     elif sys.argv[1] == "stream":

@@ -24,7 +24,8 @@ from tests.paths import ROOT
 NAME = "ops.example.test"
 TILL, GATEWAY, INTERNET = "10.66.1.2", "10.66.1.1", "203.0.113.10"
 PORT, STREAM_PORT = 8443, 8080
-_WAIT = ("sh", "-c", "echo ready; exec sleep infinity")
+_WAIT = ("sh", "-c", "echo ready; exec cat")
+"""Holds a namespace until stdin is closed, which also happens if the tests are killed."""
 
 
 @dataclass(slots=True)

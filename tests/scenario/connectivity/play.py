@@ -1,28 +1,42 @@
-"""Plays faults in a venue in real time, and compares them with what the agent recorded."""
+"""Plays faults in venues in real time, and returns what the agents recorded."""
 
+import signal
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
+from typing import Final, TypeVar
 
-from agent.tasks.record import GRACE_S
 from agent.wire.payloads.history import Cause, History, Incident
+from tests.fakes.fake_path import nearest_causes
+from tests.lab.connectivity.venue import GATEWAY, TILL
 from tests.scenario.connectivity.faults import FAULTS
 from tests.scenario.connectivity.site import Site, site
 
 PAUSE_S = 12.0
 """The time between the end of an incident and the next fault."""
 ENDS_WITHIN_S = 120.0
-EARLY_S = 15.0
+EARLY_S = 10.0
 """An incident that begins at most so long before a fault belongs to this fault."""
+PER_VENUE_S = 45.0
+"""The faults of a venue last so long in total, unless a single one lasts longer."""
+HEARTBEAT_S: Final = {"change": 60.0, "silence": 60.0, "call": 15.0}
+"""The interval of the heartbeats for faults that are noticed in this way."""
+
+OVERLAPPING: Final = frozenset({"carrier", "address", "gateway-gone", "provider-silent"})
+"""Faults that can overlap, because the begin and the end of one do not change another."""
+
+Answer = TypeVar("Answer")
+Started = Callable[[Site], Answer]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A fault of a play, which begins some seconds after the begin of the play."""
+    """A fault of a case, which begins some seconds after the begin of the case."""
 
     kind: str
     after_s: float
@@ -32,15 +46,47 @@ class Part:
     def ends_s(self) -> float:
         return self.after_s + self.length_s
 
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Faults that follow each other or overlap."""
+
+    parts: tuple[Part, ...]
+
     def __str__(self) -> str:
-        return f"{self.kind}-{self.length_s:g}s"
+        return "+".join(f"{each.kind}-{each.length_s:g}s" for each in self.parts)
+
+    @property
+    def begins_s(self) -> float:
+        return min(each.after_s for each in self.parts)
+
+    @property
+    def ends_s(self) -> float:
+        return max(each.ends_s for each in self.parts)
+
+    @property
+    def expected(self) -> list[Cause]:
+        """The causes that the record must show, in the order of time.
+
+        A cause that comes again within a minute is the same incident.
+        """
+        spans = [(FAULTS[each.kind].cause, each.after_s, each.ends_s) for each in self.parts]
+        return [*dict.fromkeys(nearest_causes(spans))]
+
+    @property
+    def causes(self) -> frozenset[Cause]:
+        return frozenset(FAULTS[each.kind].cause for each in self.parts)
+
+    @property
+    def heartbeat_s(self) -> float:
+        return min(HEARTBEAT_S[FAULTS[each.kind].noticed_by] for each in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A play, and the incidents that were recorded. Errors are in seconds, late is positive."""
+    """The recorded incidents of a case. Errors are in seconds; a positive error is late."""
 
-    parts: tuple[Part, ...]
+    case: Case
     began_at: datetime
     incidents: tuple[Incident, ...]
 
@@ -49,69 +95,101 @@ class Result:
         return [each.cause for each in self.incidents]
 
     @property
-    def began_late_s(self) -> float:
-        begins = min(each.after_s for each in self.parts)
-        return (self.incidents[0].began_at - self.began_at).total_seconds() - begins
+    def begin_error_s(self) -> float:
+        return (self.incidents[0].began_at - self.began_at).total_seconds() - self.case.begins_s
 
     @property
-    def ended_late_s(self) -> float:
-        ended_at = self.incidents[-1].ended_at or datetime.now(UTC)
-        return (ended_at - self.began_at).total_seconds() - max(each.ends_s for each in self.parts)
+    def end_error_s(self) -> float:
+        ended_at = max(each.ended_at or datetime.now(UTC) for each in self.incidents)
+        return (ended_at - self.began_at).total_seconds() - self.case.ends_s
 
 
-Play = Sequence[Part]
+def single(kind: str, length_s: float) -> Case:
+    return Case((Part(kind, 0.0, length_s),))
 
 
-@dataclass(frozen=True, slots=True)
-class Venture:
-    """Plays that follow each other in one venue."""
-
-    plays: Sequence[Play]
-    heartbeat_s: float = 60.0
-    seed: int = 0
-
-
-def alone(kind: str, length_s: float) -> Play:
-    return (Part(kind, 0.0, length_s),)
+def pair(rng: Random) -> Case:
+    """Return two faults that overlap. Their times avoid the thresholds of the rules for causes."""
+    first, second = rng.sample(sorted(OVERLAPPING), 2)
+    begins_s, length_s = rng.randint(12, 25), rng.randint(60, 75)
+    after_s = rng.choice((rng.randint(12, 20), rng.randint(45, 55)))
+    ends_s = rng.choice((length_s + after_s, max(length_s - after_s, begins_s + 15)))
+    return Case((Part(first, 0.0, length_s), Part(second, begins_s, ends_s - begins_s)))
 
 
-def play_all(ventures: Sequence[Venture]) -> list[list[Result]]:
-    """Play in as many venues at the same time. The threads only wait."""
-    with ThreadPoolExecutor(len(ventures)) as threads:
-        return list(threads.map(_play_in_a_venue, ventures))
+def play_cases(cases: Sequence[Case], grace_s: float) -> list[Result]:
+    """Play each case. All venues run at the same time.
+
+    Args:
+        grace_s: the time without incidents after the start of an agent.
+    """
+    venues = [lambda built, own=own: _play_all(built, own) for own in _distributed(cases)]
+    intervals = [own[0].heartbeat_s for own in _distributed(cases)]
+    return [each for own in run_venues(venues, intervals, grace_s) for each in own]
 
 
-def _play_in_a_venue(venture: Venture) -> list[Result]:
-    with tempfile.TemporaryDirectory() as home, site(Path(home), venture.heartbeat_s) as built:
-        built.start_agent()
-        time.sleep(GRACE_S + 1.0)
-        began = [_play(built, play) for play in venture.plays]
-        history = built.record(began[0] - timedelta(seconds=EARLY_S))
-        built.stop_agent()
-    assert not [each.kind for each in history.events if each.kind == "agent-killed"]
-    bounds = [*(at - timedelta(seconds=EARLY_S) for at in began), datetime.now(UTC)]
+def run_venues(
+    works: Sequence[Started[Answer]], intervals: Sequence[float], grace_s: float
+) -> list[Answer]:
+    """Run each function with a venue of its own, whose agent has started, at the same time."""
+
+    def run(work: Started[Answer], heartbeat_s: float) -> Answer:
+        with tempfile.TemporaryDirectory() as home, site(Path(home), heartbeat_s, grace_s) as built:
+            built.start_agent()
+            time.sleep(grace_s + 1.0)
+            return work(built)
+
+    with ThreadPoolExecutor(len(works)) as threads:  # the threads only wait
+        return list(threads.map(run, works, intervals))
+
+
+def _distributed(cases: Sequence[Case]) -> list[list[Case]]:
+    """Distribute cases over venues. Cases of one venue have different causes, because incidents
+    with the same cause that follow each other closely become one.
+    """
+    venues: list[list[Case]] = []
+    for case in sorted(cases, key=lambda each: -each.ends_s):
+        for own in venues:
+            causes = frozenset[Cause]().union(*(each.causes for each in own))
+            lasts_s = sum(each.ends_s + PAUSE_S for each in own)
+            if (
+                not causes & case.causes
+                and own[0].heartbeat_s == case.heartbeat_s
+                and lasts_s + case.ends_s <= PER_VENUE_S
+            ):
+                own.append(case)
+                break
+        else:
+            venues.append([case])
+    return venues
+
+
+def _play_all(built: Site, cases: Sequence[Case]) -> list[Result]:
+    began = [_play(built, case) for case in cases]
+    early = timedelta(seconds=EARLY_S)
+    history = built.record(began[0] - early)
+    bounds = [*(at - early for at in began), datetime.now(UTC)]
     return [
-        Result(tuple(play), began[i], _between(history, bounds[i], bounds[i + 1]))
-        for i, play in enumerate(venture.plays)
+        Result(case, began[i], _between(history, bounds[i], bounds[i + 1]))
+        for i, case in enumerate(cases)
     ]
 
 
-def _play(built: Site, play: Play) -> datetime:
-    """Play faults, wait until their incidents have ended, and return when the play began."""
+def _play(built: Site, case: Case) -> datetime:
+    """Play a case, wait until its incidents have ended, and return when it began."""
     steps = sorted(
         step
-        for number, part in enumerate(play)
+        for number, part in enumerate(case.parts)
         for step in ((part.after_s, number, True), (part.ends_s, number, False))
     )
     began_at, began_s = datetime.now(UTC), time.monotonic()
     for at_s, number, is_begin in steps:
         time.sleep(max(0.0, began_s + at_s - time.monotonic()))
-        fault = FAULTS[play[number].kind]
+        fault = FAULTS[case.parts[number].kind]
         (fault.begin if is_begin else fault.end)(built)
     time.sleep(PAUSE_S)
     since = began_at - timedelta(seconds=EARLY_S)
-    if built.wait_for(lambda: not _is_open(built.record(since)), ENDS_WITHIN_S):
-        time.sleep(1.0)
+    built.wait_for(lambda: not _is_open(built.record(since)), ENDS_WITHIN_S)
     return began_at
 
 
@@ -121,3 +199,30 @@ def _is_open(history: History) -> bool:
 
 def _between(history: History, begin: datetime, end: datetime) -> tuple[Incident, ...]:
     return tuple(each for each in history.incidents if begin <= each.began_at < end)
+
+
+def play_healthy(built: Site) -> History:
+    """Play what happens in a healthy venue, and return the record.
+
+    A lease is renewed, the machine gets another address, the agent is restarted, and its process
+    is stopped for some seconds.
+    """
+    began_at = datetime.now(UTC)
+    other = TILL.replace(".2", ".3")
+    built.venue.ip("till", f"addr change {TILL}/24 dev eth0 valid_lft 3600 preferred_lft 3600")
+    time.sleep(PAUSE_S)
+    # Without this, the kernel removes the new address together with the old one.
+    promote = "echo 1 > /proc/sys/net/ipv4/conf/all/promote_secondaries"
+    built.venue.run("till", "sh", "-c", promote)
+    built.venue.ip("till", f"addr add {other}/24 dev eth0")
+    built.venue.ip("till", f"route replace default via {GATEWAY} src {other}")
+    built.venue.ip("till", f"addr del {TILL}/24 dev eth0")
+    time.sleep(PAUSE_S)
+    built.stop_agent()
+    built.start_agent()
+    time.sleep(built.grace_s + 1.0)
+    built.signal("agent", signal.SIGSTOP)
+    time.sleep(PAUSE_S)
+    built.signal("agent", signal.SIGCONT)
+    time.sleep(2 * PAUSE_S)
+    return built.record(began_at)

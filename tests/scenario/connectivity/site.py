@@ -12,6 +12,7 @@ from pathlib import Path
 from agent.adapters.storage.record import read_record
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import StatusFile
+from agent.tasks.record import GRACE_S
 from agent.wire.payloads.history import History
 from tests.fakes.strict_service import API_KEY
 from tests.fakes.tls_front import make_authority, server_context
@@ -34,11 +35,13 @@ class Site:
 
     Args:
         heartbeat_s: the interval of the heartbeats.
+        grace_s: the time without incidents after the start of the agent.
     """
 
     venue: Venue
     home: Path
     heartbeat_s: float
+    grace_s: float
     _stack: contextlib.ExitStack
     _programs: dict[str, ForkedProcess] = field(default_factory=dict)
 
@@ -70,7 +73,12 @@ class Site:
     def start_agent(self) -> None:
         """Start the agent, and wait until it has a command stream."""
         began_at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._start("agent", "till", "agent", "run", "--config", str(self.home / "config.toml"))
+        config = str(self.home / "config.toml")
+        if self.grace_s == GRACE_S:
+            self._start("agent", "till", "agent", "run", "--config", config)
+        else:
+            module = "tests.scenario.connectivity.quick_agent"
+            self._start("agent", "till", module, str(self.grace_s), config)
         status = StatusFile(StateDirectory(self.home / "state"))
 
         def is_connected() -> bool:
@@ -131,9 +139,9 @@ class Site:
 
 
 @contextlib.contextmanager
-def site(home: Path, heartbeat_s: float) -> Iterator[Site]:
+def site(home: Path, heartbeat_s: float, grace_s: float = GRACE_S) -> Iterator[Site]:
     """Yield a venue with a service, whose agent has not been started yet."""
     with venue() as built, contextlib.ExitStack() as stack:
-        made = Site(built, home, heartbeat_s, stack)
+        made = Site(built, home, heartbeat_s, grace_s, stack)
         made.build()
         yield made

@@ -37,6 +37,8 @@ from collectors.shared.watched_devices import (
 SOURCE: Final = "ARP"
 DEADLINE_S: Final = 9.2
 """The kernel needs 8 s to find out that the host of an older entry is gone."""
+KNOWN_TRIES: Final = 2
+"""A device on Wi-Fi may miss the requests of one try."""
 _RESERVE_S: Final = 0.2
 _SWEEP_PREFIX: Final = 24
 _DEVICE_ONLY: Final = "network.device_only forbids packets to other devices"
@@ -134,7 +136,7 @@ class Search:
         wanted = {each.mac_address for each in self.expected}
         known = {each.address for each in self.expected if each.address}
         known |= {address for address, mac in self.table.items() if mac in wanted}
-        self.resolver.add(filter(self._may_resolve, sorted(known)))
+        self.resolver.add(filter(self._may_resolve, sorted(known)), KNOWN_TRIES)
         while not is_over():
             self.resolver.step()
             missing = [each for each in self.expected if self._is_missing(each)]

@@ -1,4 +1,4 @@
-"""Adds the tables of the printers and of the searchable texts in the newest reports.
+"""Adds the tables of the printers, searchable texts and incidents in the newest reports.
 
 Also adds the time at which an unused API key expires, and the webhooks of organizations.
 """
@@ -15,6 +15,7 @@ def upgrade() -> None:
     _add_device_printers()
     _add_expiry_of_unused_keys()
     _add_alert_webhooks()
+    _add_incidents()
 
 
 def _add_report_texts() -> None:
@@ -77,3 +78,41 @@ def _add_alert_webhooks() -> None:
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("secret", sa.Text(), nullable=False),
     )
+
+
+def _add_incidents() -> None:
+    position = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    op.create_table(
+        "device_incidents",
+        sa.Column("position", position, primary_key=True, autoincrement=True),
+        sa.Column("organization_id", sa.Text(), nullable=False),
+        sa.Column("location_id", sa.Text(), nullable=False),
+        sa.Column("device", sa.BigInteger(), nullable=False),
+        sa.Column("cause", sa.Text(), nullable=False),
+        sa.Column("reported_s", sa.BigInteger(), nullable=False),
+        sa.Column("began_s", sa.BigInteger(), nullable=False),
+        sa.Column("ended_s", sa.BigInteger(), nullable=True),
+        sa.Column("downtime_s", sa.BigInteger(), nullable=False),
+        sa.Column("count", sa.Integer(), nullable=False),
+        sa.Column("evidence", sa.Text(), nullable=False),
+        sa.Column("correction_s", sa.BigInteger(), nullable=False),
+    )
+    for name, columns in (
+        ("by_time", ["organization_id", "began_s", "position", "location_id"]),
+        ("by_location", ["organization_id", "location_id", "began_s", "device"]),
+        ("by_device", ["device", "began_s"]),
+        ("by_age", ["began_s"]),
+    ):
+        op.create_index(f"device_incidents_{name}", "device_incidents", columns)
+    op.create_table(
+        "record_periods",
+        sa.Column("position", position, primary_key=True, autoincrement=True),
+        sa.Column("organization_id", sa.Text(), nullable=False),
+        sa.Column("location_id", sa.Text(), nullable=False),
+        sa.Column("device", sa.BigInteger(), nullable=False),
+        sa.Column("since_s", sa.BigInteger(), nullable=False),
+        sa.Column("until_s", sa.BigInteger(), nullable=False),
+    )
+    columns = ["organization_id", "location_id", "until_s"]
+    op.create_index("record_periods_by_location", "record_periods", columns)
+    op.create_index("record_periods_by_device", "record_periods", ["device"])

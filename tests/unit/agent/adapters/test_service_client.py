@@ -392,7 +392,10 @@ async def test_port_without_tls_is_reported_and_disconnected(
     await listener.wait_closed()
 
 
-@pytest.mark.parametrize("proxy", ["nonsense", "ftp://proxy.example", "http://u:secret@[::1"])
+@pytest.mark.parametrize(
+    "proxy",
+    ["nonsense", "ftp://proxy.example", "http://u:secret@[::1", "http://u:secret@proxy:99999"],
+)
 def test_invalid_proxy_raises_an_error_without_its_password(clock: FakeClock, proxy: str) -> None:
     service = config("https://ops.example.com").service.model_copy(update={"proxy": proxy})
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.adapters import service_route
 from agent.doctor.check import Outcome
 from agent.doctor.checks import connection
 from agent.doctor.context import Context
@@ -81,8 +82,8 @@ def route_with_system_proxy(
     monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], script: str | None = None
 ) -> Outcome:
     """Run the check for `service.proxy = "system"` on a system that has such settings."""
-    monkeypatch.setattr(connection, "HAS_SETTINGS", True)
-    monkeypatch.setattr(connection, "system_proxies", lambda _: proxies)
+    monkeypatch.setattr(service_route, "HAS_SETTINGS", True)
+    monkeypatch.setattr(service_route, "system_proxies", lambda _: proxies)
     monkeypatch.setattr(connection, "script_address", lambda: script)
     of_user = config("https://ops.example.com")
     service = of_user.service.model_copy(update={"proxy": "system"})

@@ -19,7 +19,14 @@ from agent.config.local_hours import parse_local_hours
 from agent.tasks.record import Recorder
 from agent.wire.payloads.history import History
 from tests.fakes.fake_clock import START, FakeClock
-from tests.fakes.fake_path import CAUSE_OF, FakePath, Fault, FaultKind
+from tests.fakes.fake_path import (
+    CAUSE_OF,
+    TIMEOUT_S,
+    FakePath,
+    Fault,
+    FaultKind,
+    nearest_causes,
+)
 from tests.sizes import amount, large_except
 
 LENGTHS_S = (3.0, 10.0, 60.0, 300.0, 1200.0)
@@ -49,10 +56,14 @@ def record_in(directory: Path) -> Record:
     return Record(Database(state))
 
 
+def recorder_of(path: FakePath, record: Record, **options: object) -> Recorder:
+    keep = timedelta(days=30)
+    return Recorder(sensors=path, record=record, clock=path.clock, keep=keep, **options)  # type: ignore[arg-type]
+
+
 @asynccontextmanager
 async def running(path: FakePath, record: Record, **options: object) -> AsyncIterator[Recorder]:
-    keep = timedelta(days=30)
-    recorder = Recorder(sensors=path, record=record, clock=path.clock, keep=keep, **options)  # type: ignore[arg-type]
+    recorder = recorder_of(path, record, **options)
     task = asyncio.create_task(recorder.run())
     try:
         yield recorder
@@ -111,40 +122,10 @@ async def test_of_two_faults_at_once_the_nearest_is_the_cause(tmp_path: Path) ->
             Fault(second, FIRST_S + rng.uniform(0, 60), rng.choice(LENGTHS_S[2:])),
         ]
         history = await played(faults, record_in(tmp_path / str(number)))
-        expected = nearest_causes(faults)
+        expected = nearest_causes([(CAUSE_OF[f.kind], f.at_s, f.ends_s) for f in faults])
         actual = [each.cause for each in sorted(history.incidents, key=lambda each: each.began_at)]
         right += actual == expected
     assert right >= 0.95 * pairs
-
-
-def nearest_causes(faults: Sequence[Fault]) -> list[str]:
-    """Return the causes in the order of time: at each second, the failing part that is nearest.
-
-    A part farther away that fails for less than half a minute belongs to the part before, and one
-    that fails for less than six seconds to a nearer part after it.
-    """
-    parts = list(dict.fromkeys(CAUSE_OF.values()))
-    begin, end = min(f.at_s for f in faults), max(f.ends_s for f in faults)
-    causes = [
-        min(
-            (CAUSE_OF[f.kind] for f in faults if f.at_s <= t < f.ends_s),
-            key=parts.index,
-            default="",
-        )
-        for t in range(int(begin) + 1, int(end))
-    ]
-    runs = [(cause, len(list(run))) for cause, run in itertools.groupby(causes)]
-    nearest: list[str] = []
-    for number, (cause, length) in enumerate(runs):
-        before = runs[number - 1][0] if number else ""
-        after = runs[number + 1][0] if number + 1 < len(runs) else ""
-        if after and length < 6 and parts.index(after) < parts.index(cause):
-            continue
-        if cause and before and length < 30 and parts.index(cause) > parts.index(before):
-            continue
-        if cause and (not nearest or nearest[-1] != cause):
-            nearest.append(cause)
-    return nearest
 
 
 async def test_a_healthy_month_has_no_incident(record: Record) -> None:
@@ -191,11 +172,21 @@ async def test_quiet_hours_have_no_incidents(record: Record) -> None:
     assert seconds(incident.began_at) == FIRST_S + 99
 
 
+async def test_a_refused_device_is_interrupted_although_it_may_ask_for_its_binding(
+    record: Record,
+) -> None:
+    path = FakePath(FakeClock(), [Fault("key", FIRST_S, 300.0)])
+    async with running(path, record) as recorder:
+        for _ in range(8):
+            await path.play(recorder, path.clock.elapsed_s + FIRST_S / 4)
+            recorder.note_attempt("current", None, 0.02)
+    (incident,) = record.history(START, path.clock.now()).incidents
+    assert (incident.cause, incident.count) == ("service-refuses", 1)
+
+
 async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 4000.0)])
-    recorder = Recorder(
-        sensors=path, record=record, clock=path.clock, keep=timedelta(days=30), boot_id="one"
-    )
+    recorder = recorder_of(path, record, boot_id="one")
     task = asyncio.create_task(recorder.run())
     await path.play(recorder, FIRST_S + 900)
     task.cancel()
@@ -213,6 +204,25 @@ async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     assert [each.kind for each in history.events] == ["power-lost"]
 
 
+async def test_a_recorder_that_failed_continues_its_interruption(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 600.0)])
+    recorder = Recorder(sensors=path, record=record, clock=path.clock, keep=timedelta(days=30))
+    failing = asyncio.create_task(recorder.run())
+    await path.play(recorder, FIRST_S + 300)
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(path, "read_link", lambda: 1 / 0)
+        path.on_change()
+        with pytest.raises(ZeroDivisionError):
+            await failing
+    task = asyncio.create_task(recorder.run())
+    await path.play(recorder, FIRST_S + 900)
+    task.cancel()
+    history = record.history(START, path.clock.now())
+    (incident,) = history.incidents
+    assert abs(incident.downtime_s - 600.0) < CLOSE_S
+    assert history.events == ()
+
+
 async def test_on_a_full_disk_incidents_are_written_later(
     record: Record, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +238,32 @@ async def test_on_a_full_disk_incidents_are_written_later(
     assert incident.downtime_s == 10.0
 
 
+async def test_the_begin_of_the_record_is_written_later_if_the_disk_is_full(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = FakePath(FakeClock())
+    async with running(path, record) as recorder:
+        with monkeypatch.context() as full:
+            full.setattr(record, "write", _no_space)
+            await path.play(recorder, 60.0)
+        assert seconds(recorder.history(START).since) == 0.0
+
+
+async def test_a_stop_before_the_first_step_keeps_the_record(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("cable", 100.0, 4000.0)])
+    recorder = recorder_of(path, record, boot_id="one")
+    task = asyncio.create_task(recorder.run())
+    await path.play(recorder, 200.0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    recorder_of(path, record, boot_id="one").stop()
+    async with running(path, record, boot_id="one"):
+        await path.clock.sleep(1.0)
+    history = record.history(START, path.clock.now())
+    assert [each.cause for each in history.incidents] == ["link-down"]
+    assert [each.kind for each in history.events] == ["agent-killed"]
+
+
 def _no_space(**_: object) -> None:
     raise sqlite3.OperationalError("database or disk is full")
 
@@ -237,3 +273,91 @@ async def test_a_working_connection_is_probed_only_once(record: Record) -> None:
     async with running(path, record) as recorder:
         await path.play(recorder, 7200.0)
     assert path.probes == 1
+
+
+async def test_an_interruption_continues_when_the_configuration_is_reloaded(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 300.0)])
+    for until_s in (FIRST_S + 100, FIRST_S + 200, FIRST_S + 600):
+        recorder = recorder_of(path, record, run_id="one", boot_id="one")
+        task = asyncio.create_task(recorder.run())
+        await path.play(recorder, until_s)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        recorder.stop(is_reload=True)
+    history = record.history(START, path.clock.now())
+    assert history.events == ()
+    (incident,) = history.incidents
+    assert (incident.cause, incident.count) == ("gateway-silent", 1)
+    assert incident.downtime_s == pytest.approx(300, abs=CLOSE_S)
+
+
+async def test_a_restart_of_the_loop_is_no_start_of_the_agent(record: Record) -> None:
+    path = FakePath(FakeClock())
+    recorder = recorder_of(path, record, boot_id="one")
+    for _ in range(2):
+        task = asyncio.create_task(recorder.run())
+        await path.play(recorder, path.clock.elapsed_s + 60)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert record.history(START, path.clock.now()).events == ()
+
+
+async def test_the_figures_of_an_hour_contain_those_before_a_restart(record: Record) -> None:
+    path = FakePath(FakeClock())
+    for until_s in (600.0, 1200.0, 1800.0):
+        async with running(path, record) as recorder:
+            await path.play(recorder, until_s)
+            (hour,) = recorder.history(START).hours
+            assert hour.heartbeats == pytest.approx(until_s / 60, abs=3)
+    assert record.history(START, path.clock.now()).hours == (hour,)
+
+
+@pytest.mark.parametrize("stepped_s", [86_400.0, -7200.0])
+async def test_setting_the_clock_does_not_change_the_length_of_an_interruption(
+    stepped_s: float, record: Record
+) -> None:
+    path = FakePath(FakeClock(), [Fault("cable", FIRST_S, 100.0), Fault("cable", FIRST_S + 400, 9)])
+    async with running(path, record) as recorder:
+        await path.play(recorder, FIRST_S + 50)
+        path.clock.stepped_s = stepped_s
+        recorder.note_clock_set(stepped_s)
+        await path.play(recorder, FIRST_S + 300)
+        (incident,) = recorder.history(START - timedelta(days=1)).incidents
+        assert incident.downtime_s == 100.0
+        await path.play(recorder, FIRST_S + 600)
+        incidents = recorder.history(START - timedelta(days=1)).incidents
+    assert [each.downtime_s for each in incidents] == [100.0, 9.0]
+
+
+async def test_an_interruption_begins_when_quiet_hours_end(record: Record) -> None:
+    clock = FakeClock()
+    local = (START + timedelta(seconds=FIRST_S)).astimezone()
+    hours = parse_local_hours(f"{local - timedelta(minutes=5):%H:%M}-{local:%H:%M}")
+    path = FakePath(clock, [Fault("provider", FIRST_S - 200, 300.0)])
+    async with running(path, record, quiet_hours=hours) as recorder:
+        await path.play(recorder, FIRST_S + 300)
+    (incident,) = record.history(START, clock.now()).incidents
+    assert abs(seconds(incident.began_at) - FIRST_S) <= TIMEOUT_S
+
+
+async def test_an_interruption_begins_after_the_one_before(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("cable", 100.0, 10.0), Fault("cable", 120.0, 10.0)])
+    async with running(path, record) as recorder:
+        await path.clock.sleep(90.0)
+        calls = asyncio.create_task(path._notify())
+        await path.clock.sleep(15.0)
+        recorder.note_stream_broken()
+        await path.clock.sleep(60.0)
+        await calls
+    (incident,) = record.history(START, path.clock.now()).incidents
+    assert (incident.count, incident.downtime_s) == (2, 20.0)
+
+
+async def test_events_are_written_although_there_are_no_heartbeats(record: Record) -> None:
+    path = FakePath(FakeClock())
+    async with running(path, record) as recorder:
+        await path.clock.sleep(1.0)
+        recorder.note_clock_set(10.0)
+        await path.clock.sleep(120.0)
+        (event,) = record.history(START, path.clock.now()).events
+    assert event.kind == "clock-set"

@@ -130,6 +130,19 @@ def test_an_address_is_resolved_in_the_time_that_the_kernel_needs(
     assert kernel.now() - 100 <= seconds
 
 
+@pytest.mark.parametrize(("tries", "answers"), [(1, {}), (2, {HOME: MAC})])
+def test_a_known_address_is_tried_again(tries: int, answers: dict[str, str]) -> None:
+    kernel = SimulatedKernel({}, {})
+    resolver = Resolver(kernel)
+    resolver.add([HOME], tries)
+    while not resolver.is_done:
+        if kernel.now() > 103:
+            kernel.lan[HOME] = LanDevice(MAC)  # the device wakes up after the first try
+        resolver.step()
+        kernel.wait()
+    assert resolver.answers == answers
+
+
 def test_a_table_without_states_is_believed_after_a_second() -> None:
     kernel = SimulatedKernel({HOME: LanDevice(MAC)}, {HOME: MAC}, has_states=False)
     resolver = Resolver(kernel)

@@ -4,19 +4,25 @@ import base64
 import hashlib
 import hmac
 import json
+import uuid
+from datetime import datetime
 from typing import Any
 
 import httpx2
 import pytest
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from controlplane.accounts.key_store import DEFAULT_ORGANIZATION
 from controlplane.devices.locations.alert_webhook import PREFIX
 from controlplane.devices.locations.operations import PREFIX as LOCATIONS
 from controlplane.settings import Settings
 from controlplane.storage.audit_tables import AuditEntry
+from controlplane.storage.monitoring_tables import Alert, AlertNotification, AlertWebhook
 from controlplane.web.background import send_to_organizations
-from controlplane.web.webhooks.alerts import read_secret
+from controlplane.web.webhooks.alerts import AlertOutbox, read_secret
 from controlplane.web.webhooks.public_addresses import PublicAddressTransport
+from controlplane.web.webhooks.sending import BATCH
 from tests.unit.controlplane.accounts.people import MEMORY_KIB, PASSES, Browser, make_user
 from tests.unit.controlplane.alerts.test_evaluation import Fleet, kinds
 from tests.unit.controlplane.running_service import RunningService
@@ -111,6 +117,9 @@ NO_USER = "must not have spaces or a user name"
         ("https://ada:pass@hooks.example.com/in", NO_USER),
         ("https://localhost/in", PRIVATE),
         ("https://service.localhost/in", PRIVATE),
+        ("https://localhost./in", PRIVATE),
+        (f"https://{'a' * 64}.example.com/in", PRIVATE),
+        ("https://a..example.com/in", PRIVATE),
         ("https://127.0.0.1/in", PRIVATE),
         ("https://10.0.0.1/in", PRIVATE),
         ("https://169.254.169.254/latest", PRIVATE),
@@ -165,24 +174,58 @@ async def test_the_webhook_of_the_organization_replaces_the_webhook_of_the_opera
     assert len(fleet.own.received) == 1
 
 
+def add_notifications(session: Session, now: datetime, organization_id: str, count: int) -> None:
+    """Add undelivered notifications of an organization, and a webhook if it has none."""
+    url, secret = f"https://{organization_id}.example.com/in", "whsec_" + "A" * 32
+    if session.get(AlertWebhook, organization_id) is None:
+        session.add(AlertWebhook(organization_id=organization_id, url=url, secret=secret))
+    for number in range(count):
+        alert = Alert(
+            id=uuid.uuid4(), organization_id=organization_id, location_id="loc-0001",
+            instance=str(number), condition="offline", is_flapping=False, started_at=now,
+            fired_at=now, detail="",
+        )  # fmt: skip
+        notification = AlertNotification(
+            id=f"msg_{organization_id}_{number}", alert_id=alert.id, is_resolved=False, body="{}",
+            status="pending", attempts=0, due_at=now, created_at=now, updated_at=now,
+        )  # fmt: skip
+        session.add_all((alert, notification))
+
+
 async def test_undelivered_notifications_end_when_the_webhook_is_removed(
     service: RunningService, owner: Browser
 ) -> None:
-    fleet = FleetWithWebhooks(service)
-    fleet.own = Webhook(500)
-    await fleet.run(4)
-    device, *_ = await fleet.add(3)
     await set_webhook(owner)
-    await fleet.run(5)
-    fleet.offline = {device}
-    await fleet.run(12)
-    tried = len(fleet.own.received)
-    assert tried > 1
-    await owner.post(f"{PREFIX}/remove")
-    assert await fleet.run(12) == []
-    await set_webhook(owner)
-    await fleet.run(12)
-    assert len(fleet.own.received) == tried
+    service.database.write(
+        lambda session: add_notifications(session, service.clock(), DEFAULT_ORGANIZATION, 1)
+    )
+    own = Webhook(500)
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(own)) as http:
+        for _ in range(2):
+            assert await send_to_organizations(service.core, http) == 1
+            service.clock.advance(60)
+        await owner.post(f"{PREFIX}/remove")
+        await set_webhook(owner)
+        assert await send_to_organizations(service.core, http) == 0
+    assert {str(each.url) for each in own.received} == {URL}
+
+
+async def test_notifications_of_one_organization_do_not_delay_those_of_another(
+    service: RunningService,
+) -> None:
+    now = service.clock()
+    for organization_id, count in (("org-a", 2 * BATCH), ("org-b", 1)):
+        service.database.write(
+            lambda session, of=organization_id, count=count: add_notifications(
+                session, now, of, count
+            )
+        )
+    outbox = AlertOutbox(service.core.settings, is_of_organizations=True)
+    claims = service.database.write(lambda session: outbox.claim(session, now))
+    assert {each.id for each in claims} == {"msg_org-a_0", "msg_org-b_0"}
+    own = Webhook(204)
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(own)) as http:
+        assert await send_to_organizations(service.core, http) == 2 * BATCH - 1
 
 
 class Names:

@@ -209,6 +209,7 @@ def test_changes_since_the_previous_report_are_printed(capsys: pytest.CaptureFix
     [
         "devices",
         "printers",
+        "incidents",
         "reports",
         "device bar-till",
         "report --latest bar-till network",
@@ -235,6 +236,7 @@ def test_no_help_is_wider_than_80_columns(
         "request",
         "reports",
         "printers",
+        "incidents",
         "report",
         "changes",
         "revoke",

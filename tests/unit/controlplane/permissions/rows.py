@@ -149,6 +149,7 @@ CONSOLE_CALLS: Final = {
     CONSOLE + "summary": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "healths": (("reads", LIST, _nothing, _instance),),
     CONSOLE + "printers": (("reads", LIST, _nothing, _instance),),
+    CONSOLE + "incidents": (("reads", LIST, _nothing, location_of),),
     CONSOLE + "reports": (("reads", LIST, _nothing, lambda c, p: c.spot(p).report_id),),
     CONSOLE + "venues": (("reads", LIST, _nothing, location_of),),
     LOCATION_SETTINGS: (("reads", LIST, _nothing, location_of),),

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 from agent.wire import codec
 from agent.wire.device_operations import EnrollRequest
 from agent.wire.operator_operations import CreateRequestRequest
+from agent.wire.payloads.history import History, Incident
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
@@ -39,7 +40,7 @@ from controlplane.storage.merchant.sales_tables import Sale
 from controlplane.storage.support_tables import SupportLink
 from controlplane.storage.tables import Challenge
 from controlplane.support.links import make_link
-from tests.fixtures.payloads import small_venue
+from tests.fixtures.payloads import application_snapshot, small_venue, with_record
 from tests.unit.controlplane.permissions.table import TARGETS, Target
 
 OTHER_ORGANIZATION: Final = "org-0002"
@@ -139,6 +140,18 @@ def submission(binding_id: UUID, report_id: UUID | None = None) -> dict[str, Any
     }
 
 
+def submission_with_incident(binding_id: UUID, now: datetime) -> dict[str, Any]:
+    began_at = now + timedelta(seconds=1)
+    record = History(now, (Incident("gateway-silent", began_at, None, 0, "no answer"),))
+    return {
+        "bindingId": str(binding_id),
+        "reportId": str(uuid.uuid4()),
+        "kind": "application",
+        "outcome": "completed",
+        "report": codec.to_plain(with_record(application_snapshot(), record, now)),
+    }
+
+
 def new_link(session: Session, now: datetime, organization_id: str | None = None) -> str:
     """Create a support link. Return its token.
 
@@ -199,6 +212,8 @@ def _spot(enroller: Enroller, location: Location) -> Spot:
     context = enroller.context(key_id, organization_id)
     body = json.dumps(submission(device.binding_id)).encode()
     report = submit_result(context, parse_submission(body))
+    interrupted = json.dumps(submission_with_incident(device.binding_id, enroller.now)).encode()
+    submit_result(context, parse_submission(interrupted))
     wanted = CreatePendingRequest(
         kind="network", until=enroller.now + timedelta(days=1), instance_ids=(device.instance_id,)
     )

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
+from agent.adapters import service_route
 from agent.adapters.connectivity.gateway import GatewayProbe, echo_request
 from agent.adapters.connectivity.link_events import COALESCE_S, Coalescer
-from agent.adapters.connectivity.name_servers import query_servers
+from agent.adapters.connectivity.name_servers import NameServerReplies, query_servers
 from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.connectivity.service_connection import (
     Target,
@@ -17,7 +18,7 @@ from agent.adapters.connectivity.service_connection import (
     connect,
     target_of,
 )
-from agent.rules.connectivity.cause import NameServer
+from agent.rules.connectivity.cause import LinkState, NameServer
 from collectors.shared.addresses import parse_networks
 from tests.fakes.virtual_clock import run_in_virtual_time
 from tests.unit.agent.samples import config
@@ -131,6 +132,7 @@ async def test_a_connection_is_made_or_refused() -> None:
         ("https://ops.local", "", Target("ops.local", 443), False),
         ("https://ops.example.com", "http://u:p@proxy:3128", Target("proxy", 3128), True),
         ("https://ops.example.com", "http://192.0.2.9:3128", Target("192.0.2.9", 3128), False),
+        ("https://ops.example.com", "system", Target("pub", 8080), True),
     ],
 )
 def test_the_target_is_the_service_or_its_proxy(
@@ -138,6 +140,9 @@ def test_the_target_is_the_service_or_its_proxy(
 ) -> None:
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(service_route, "HAS_SETTINGS", True)
+    settings = {"https": "http://pub:8080"} if proxy == "system" else {}
+    monkeypatch.setattr(service_route, "system_proxies", lambda _: settings)
     service = config(base_url).service.model_copy(update={"proxy": proxy})
     assert target_of(service) == target
     assert target.needs_query is needs_query
@@ -158,6 +163,54 @@ async def test_sensors_of_a_service_on_this_machine_contact_nothing_else() -> No
         sensors.close()
     assert (sample.name_servers, sample.service) == ((), "connected")
     assert (sample.gateway_answers, sample.is_service_local) == (None, True)
+
+
+@pytest.mark.parametrize("host", ["ops.local", "ops6.example.com"])
+async def test_a_service_that_could_not_be_resolved_at_the_start_is_resolved_by_a_probe(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """The name servers know no IPv4 address of it."""
+    known: list[tuple[str, ...]] = [()]
+
+    async def resolve(_: Target) -> tuple[str, ...]:
+        return known[0]
+
+    monkeypatch.setattr("agent.adapters.connectivity.sensors.resolve", resolve)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        base_url = f"https://{host}:{listening.getsockname()[1]}"
+        sensors = SystemSensors(config(base_url).service, read_servers=lambda: ())
+        sensors.open(lambda: None)
+        answers = []
+        for known[0] in ((), ("127.0.0.1",)):
+            sample = await sensors.probe(LinkState())
+            answers.append(sample.service)
+        sensors.close()
+    assert answers == [None, "connected"]
+
+
+async def test_a_reply_with_ipv4_addresses_keeps_the_ipv6_addresses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def resolve(_: Target) -> tuple[str, ...]:
+        return "::1", "192.0.2.1"
+
+    async def query(*_: object, **__: object) -> NameServerReplies:
+        return NameServerReplies((), ("192.0.2.1", "192.0.2.2", "192.0.2.3"))
+
+    connected: list[Sequence[str]] = []
+
+    async def connect(addresses: Sequence[str], _: int) -> None:
+        connected.append(addresses)
+
+    for name, function in (("resolve", resolve), ("query_servers", query), ("connect", connect)):
+        monkeypatch.setattr(f"agent.adapters.connectivity.sensors.{name}", function)
+    sensors = SystemSensors(config(f"https://{NAME}").service, read_servers=lambda: ())
+    sensors.open(lambda: None)
+    await asyncio.sleep(0)
+    await sensors.query_name_servers()
+    await sensors.probe(LinkState())
+    sensors.close()
+    assert connected == [("192.0.2.1", "192.0.2.2", "::1", "192.0.2.3")]
 
 
 async def test_a_refused_connection_is_an_answer_of_the_gateway() -> None:

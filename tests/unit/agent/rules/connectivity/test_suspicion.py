@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agent.errors import ServiceUnavailable, UnavailableCause
+from agent.errors import CredentialRefused, ServiceUnavailable, UnavailableCause
 from agent.rules.connectivity.cause import NameServer, NameServerAnswer, Sample, diagnose
 from agent.rules.connectivity.suspicion import Suspicion
 
@@ -44,3 +44,20 @@ def test_an_outage_of_the_name_servers_ends_when_they_answer_a_probe() -> None:
         sample = Sample(name_servers=(server,), service="connected")
         diagnosis = diagnose(suspicion.completed(sample, at + timedelta(seconds=1)))
     assert diagnosis is None
+
+
+@pytest.mark.parametrize(
+    ("operation", "cause"),
+    [
+        ("heartbeat", None),
+        ("onCommands as a stream", None),
+        ("acknowledge", None),
+        ("current", "service-refuses"),  # also succeeds for a device that is not bound
+    ],
+)
+def test_a_refusal_ends_with_the_next_accepted_call(operation: str, cause: str | None) -> None:
+    suspicion = Suspicion()
+    suspicion.note_failure("heartbeat", CredentialRefused("unknown key"), START)
+    suspicion.note_success(operation)
+    diagnosis = diagnose(suspicion.completed(Sample(service="reply"), START))
+    assert (diagnosis and diagnosis.cause) == cause

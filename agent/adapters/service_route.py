@@ -1,0 +1,23 @@
+"""Reads the route of the agent's calls to the service from the configuration and the system."""
+
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from agent.config.model import SYSTEM_PROXY, Service
+from agent.rules.route import Route, route_of
+from collectors.shared.system_proxy import HAS_SETTINGS, system_proxies
+
+
+def service_route(service: Service, environment: Mapping[str, str] = os.environ) -> Route:
+    """Return the route as the daemon's HTTP library uses it.
+
+    The library ignores the exceptions in the system's settings. ``service.proxy = "system"``
+    applies them. Raises ValueError if the URL of a proxy is invalid.
+    """
+    if service.proxy == SYSTEM_PROXY:
+        system = system_proxies(urlsplit(service.base_url).hostname or "")
+        return route_of(service.base_url, "", {} if HAS_SETTINGS else environment, system)
+    has_variables = any(name.lower().endswith("_proxy") for name in environment)
+    system = {} if has_variables else system_proxies("")
+    return route_of(service.base_url, service.proxy, environment, system)

@@ -1,0 +1,117 @@
+"""``venue-control incidents``: interruptions at locations, with those that devices share as one."""
+
+import argparse
+from datetime import UTC, datetime
+from typing import Final
+
+from agent.presentation.connectivity.titles import CAUSE_TITLES
+from agent.presentation.humanize import counted, format_seconds
+from agent.presentation.terminal.blocks import STYLES
+from controlplane.cli.connection import client_of
+from controlplane.cli.devices import fleet
+from controlplane.cli.screen.cells import Styled
+from controlplane.cli.screen.output import CsvColumns, print_as
+from controlplane.client.errors import CommandError
+from controlplane.client.refusals import NotFoundError
+from controlplane.devices.incidents.records import DeviceIncidentRecord, IncidentRecord
+
+Line = tuple[IncidentRecord, DeviceIncidentRecord]
+
+CSV: Final[CsvColumns[Line]] = {
+    "beganAt": lambda line: _utc(line[1].began_at),
+    "endedAt": lambda line: _utc(line[1].ended_at),
+    "downtimeSeconds": lambda line: line[1].downtime_seconds,
+    "count": lambda line: line[1].count,
+    "cause": lambda line: line[1].cause,
+    "device": lambda line: line[1].name,
+    "instanceId": lambda line: line[1].instance_id,
+    "locationId": lambda line: line[0].location_id,
+    "locationName": lambda line: line[0].location_name,
+    "sharedBy": lambda line: line[0].device_count,
+    "of": lambda line: line[0].observer_count,
+    "sharedBeganAt": lambda line: _utc(line[0].began_at),
+    "sharedCause": lambda line: line[0].cause,
+    "suspect": lambda line: line[0].suspect,
+    "evidence": lambda line: line[1].evidence,
+    "clockCorrectionSeconds": lambda line: line[1].clock_correction_seconds,
+}
+
+
+def list_all(options: argparse.Namespace) -> int:
+    with client_of(options) as client:
+        try:
+            incidents = fleet.incidents(client, options.location, options.days)
+        except NotFoundError as error:
+            raise CommandError("this service has no list of incidents") from error
+    lines = [(incident, each) for incident in incidents for each in incident.incidents]
+    if not print_as(options, lines if options.csv else incidents, CSV):
+        _print(incidents, options.days)
+    return 0
+
+
+def sentence_of(incident: IncidentRecord) -> str:
+    """Return ``5 of 6 devices at Harbour lost the gateway at 18:02: the router, not the tills.``
+
+    The time is that of this machine. An incident of one device has the title of its cause instead.
+    """
+    where = incident.location_name or incident.location_id
+    if incident.loss is None:
+        (first, *_) = incident.incidents
+        title = f"{first.name} at {where}: {CAUSE_TITLES[incident.cause].sentence}"
+        return f"{title}: {first.evidence}." if first.evidence else f"{title}."
+    devices = f"{incident.device_count} of {counted(incident.observer_count, 'device')}"
+    at = f"{incident.began_at.astimezone():%H:%M}"
+    return f"{devices} at {where} {incident.loss} at {at}: {incident.suspect}."
+
+
+def _print(incidents: list[IncidentRecord], days: int) -> None:
+    from controlplane.cli.screen import tables  # rich is slow to import
+
+    period = "day" if days == 1 else f"{days} days"
+    tables.print_rows_and_sentences(
+        ("began", "lasted", "devices", "interruption"),
+        [
+            (
+                f"{each.began_at.astimezone():%d %b %H:%M}",
+                _duration(each),
+                Styled(
+                    f"{each.device_count} of {each.observer_count}",
+                    STYLES["bad" if each.device_count > 1 else "muted"],
+                ),
+            )
+            for each in incidents
+        ],
+        [tables.text_of(sentence_of(each) + _corrections(each)) for each in incidents],
+        f"No interruptions in the last {period}.",
+    )
+    if incidents:
+        shared = sum(each.device_count > 1 for each in incidents)
+        total = counted(len(incidents), "interruption")
+        tables.print_note(f"{total}, {shared} of them shared by several devices")
+
+
+def _duration(incident: IncidentRecord) -> str:
+    lasts = incident.ended_at is None
+    ended_at = incident.ended_at or datetime.now(UTC)
+    seconds = max(0, round((ended_at - incident.began_at).total_seconds()))
+    return format_seconds(seconds, units=1) + ("…" if lasts else "")
+
+
+def _corrections(incident: IncidentRecord) -> str:
+    """Return a sentence about the devices whose times were corrected, or ""."""
+    corrected = {
+        each.name: each.clock_correction_seconds
+        for each in incident.incidents
+        if each.clock_correction_seconds
+    }
+    if not corrected:
+        return ""
+    parts = (
+        f"{name} by {format_seconds(abs(s), units=1)} ({'fast' if s < 0 else 'slow, or late'})"
+        for name, s in corrected.items()
+    )
+    return f" Times were corrected by the clock of the service: {', '.join(parts)}."
+
+
+def _utc(at: datetime | None) -> str | None:
+    return None if at is None else f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

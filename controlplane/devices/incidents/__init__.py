@@ -1,0 +1,1 @@
+"""The incidents of devices, stored with their reports, and incidents that devices share."""

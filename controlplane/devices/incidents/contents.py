@@ -1,0 +1,84 @@
+"""The incidents in a report, in seconds since 1970 by the clock of the device. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from agent.presentation.connectivity.record import LINES_MAX, incidents_of
+from agent.presentation.findings.snapshot_facts import facts_of
+from agent.presentation.humanize import parse_timestamp
+from agent.presentation.plain_text import plain
+from agent.wire.payloads.application import ApplicationPayload
+from agent.wire.payloads.history import Cause, Incident
+
+CLOCK_OFF_S: Final = 60
+"""A clock of a device is corrected if it differs by more than this from the service's clock."""
+EVIDENCE_MAX: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentContent:
+    """The fields are those of `DeviceIncident`."""
+
+    cause: Cause
+    reported_s: int
+    ended_s: int | None
+    downtime_s: int
+    count: int
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContent:
+    """The incidents in a report, and the period from which it contains all incidents.
+
+    ``is_clock_right`` is whether the clock of the device is synchronised with another source.
+    """
+
+    incidents: tuple[IncidentContent, ...]
+    since_s: int
+    finished_s: int
+    is_clock_right: bool
+
+
+def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
+    """Return the record in a snapshot; None if it has none, or if its times are unreadable."""
+    machine = facts_of(payload).machine
+    since = parse_timestamp(machine.text("history.since"))
+    finished = parse_timestamp(payload.finished_at)
+    if since is None or finished is None:
+        return None
+    since_s, finished_s = seconds_of(since), seconds_of(finished)
+    incidents = tuple(_incident(each, finished_s) for each in incidents_of(machine))
+    if len(machine.texts("history.recent")) >= LINES_MAX:  # older incidents are left out
+        since_s = max(since_s, min((each.reported_s for each in incidents), default=finished_s))
+    is_right = machine.flag("os.clockSynchronised") is True
+    return RecordContent(incidents, min(since_s, finished_s), finished_s, is_right)
+
+
+def correction_s(record: RecordContent, arrived_s: int) -> int:
+    """Return the seconds to add to the times of a report that arrived at ``arrived_s``.
+
+    A report that finished in the future has a wrong clock. A report that finished long ago has a
+    wrong clock, or it waited on the device: it did if the clock is synchronised.
+    """
+    difference_s = arrived_s - record.finished_s
+    is_late = difference_s > 0 and record.is_clock_right
+    return 0 if abs(difference_s) <= CLOCK_OFF_S or is_late else difference_s
+
+
+def seconds_of(at: datetime) -> int:
+    return int(at.timestamp() // 1)
+
+
+def _incident(incident: Incident, finished_s: int) -> IncidentContent:
+    began_s, ended_at = seconds_of(incident.began_at), incident.ended_at
+    latest_s = max(finished_s, began_s)
+    return IncidentContent(
+        cause=incident.cause,
+        reported_s=began_s,
+        ended_s=None if ended_at is None else min(seconds_of(ended_at), latest_s),
+        downtime_s=round(incident.downtime_s),
+        count=incident.count,
+        evidence=plain(incident.evidence)[:EVIDENCE_MAX],
+    )

@@ -1,0 +1,134 @@
+"""Incidents that the devices of a location share. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from agent.wire.payloads.history import CAUSES, Cause
+
+SHARED_WITHIN_S: Final = 60
+"""Incidents that begin within this many seconds after the first one of a group belong to it."""
+
+LOSSES: Final[Mapping[Cause, str]] = {
+    "link-down": "lost their link",
+    "no-address": "got no address",
+    "address-conflict": "had an address that another machine uses",
+    "gateway-silent": "lost the gateway",
+    "name-servers-silent": "lost the name servers",
+    "provider-down": "lost the internet",
+    "service-down": "lost the service",
+    "service-refuses": "were refused by the service",
+    "unreachable": "could not reach the service",
+}
+"""What happened to the devices, as the predicate of a sentence."""
+_SUSPECTS: Final[Mapping[Cause, str]] = {
+    "link-down": "a switch or access point, not the tills",
+    "no-address": "the router or another DHCP server, not the tills",
+    "address-conflict": "two of these machines probably use one address",
+    "gateway-silent": "the router, not the tills",
+    "name-servers-silent": "the name servers or the router, not the tills",
+    "provider-down": "the provider or the router, not the tills",
+    "service-down": "the service, not the tills",
+    "service-refuses": "the service or its API key, not the tills",
+    "unreachable": "the provider or the service, not the tills",
+}
+"""What is to blame if most devices of a location lost the same part of the path."""
+_PART: Final = "a switch or access point that they share; the others kept their connection"
+_OF_THE_SERVICE: Final = frozenset({"address-conflict", "service-down", "service-refuses"})
+"""Causes with the same explanation however many devices of the location took part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident of a device. The fields are columns of `DeviceIncident`."""
+
+    position: int
+    location_id: str
+    device: int
+    cause: Cause
+    began_s: int
+    ended_s: int | None
+    downtime_s: int
+    count: int
+    evidence: str
+    correction_s: int
+
+
+Group = tuple[Incident, ...]
+"""Incidents of one location that began together, ordered by begin."""
+
+
+class Period(NamedTuple):
+    """A period in which a device would have seen an incident. See `RecordPeriod`."""
+
+    location_id: str
+    device: int
+    since_s: int
+    until_s: int
+
+
+class Explanation(NamedTuple):
+    """``loss`` is a predicate, and ``suspect`` names what is to blame, without a full stop."""
+
+    loss: str
+    suspect: str
+
+
+def groups_of(incidents: Iterable[Incident]) -> list[Group]:
+    """Return the groups of incidents of one location, the oldest first.
+
+    The first incident that belongs to no group begins the next one. A group of one device is not
+    shared.
+    """
+    groups: list[list[Incident]] = []
+    for each in sorted(incidents, key=lambda each: (each.began_s, each.position)):
+        if not groups or each.began_s > groups[-1][0].began_s + SHARED_WITHIN_S:
+            groups.append([])
+        groups[-1].append(each)
+    return [tuple(group) for group in groups]
+
+
+def devices_of(group: Group) -> frozenset[int]:
+    return frozenset(each.device for each in group)
+
+
+def is_shared(group: Group) -> bool:
+    return len(devices_of(group)) > 1
+
+
+def cause_of(group: Group) -> Cause:
+    """Return the cause that most devices name; of several, the nearest to the devices."""
+    counts = _devices_by_cause(group)
+    return min(counts, key=lambda cause: (-counts[cause], CAUSES.index(cause)))
+
+
+def observers_of(group: Group, periods: Iterable[Period]) -> frozenset[int]:
+    """Return the devices of the location that took part, or whose reports cover the begin."""
+    location_id, began_s = group[0].location_id, group[0].began_s
+    return devices_of(group) | {
+        each.device
+        for each in periods
+        if each.location_id == location_id and each.since_s <= began_s <= each.until_s
+    }
+
+
+def explanation_of(group: Group, observers: int) -> Explanation | None:
+    """Return what happened to a location; None if only one device took part.
+
+    Args:
+        observers: number of devices that would have seen the incident.
+    """
+    devices, cause = len(devices_of(group)), cause_of(group)
+    if devices < 2:
+        return None
+    is_most = 2 * devices > observers or cause == "link-down" or cause in _OF_THE_SERVICE
+    suspect = _SUSPECTS[cause] if is_most else _PART
+    of_cause = _devices_by_cause(group)[cause]
+    if of_cause == devices:
+        return Explanation(LOSSES[cause], suspect)
+    return Explanation("were interrupted", f"{of_cause} of them {LOSSES[cause]}, so {suspect}")
+
+
+def _devices_by_cause(group: Group) -> Counter[Cause]:
+    return Counter(cause for cause, _ in {(each.cause, each.device) for each in group})

@@ -1,0 +1,301 @@
+"""The incidents of locations, newest first. Incidents that devices share are one entry.
+
+A page is selected by the incidents of single devices, in the order of an index. The groups of these
+incidents are then read by location.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, and_, or_, select, tuple_
+from sqlalchemy.orm import aliased
+
+from agent.presentation.connectivity.titles import CAUSE_TITLES
+from controlplane.accounts.names import names_of
+from controlplane.devices.incidents import records
+from controlplane.devices.incidents.contents import seconds_of
+from controlplane.devices.incidents.grouping import (
+    SHARED_WITHIN_S,
+    Group,
+    Incident,
+    Period,
+    cause_of,
+    devices_of,
+    explanation_of,
+    groups_of,
+    is_shared,
+    observers_of,
+)
+from controlplane.devices.incidents.storing import INCIDENTS_KEPT
+from controlplane.operation.context import RequestContext
+from controlplane.operation.cursors import SortKey
+from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
+from controlplane.storage.statements import in_steps
+from controlplane.storage.tables import Device
+
+OF_DEVICE_DAYS: Final = 7
+OF_DEVICE_MAX: Final = 8
+"""Maximum number of shared incidents on the page of a device."""
+_LOOK_BACK_S: Final = 8 * SHARED_WITHIN_S
+_SPANS_MAX: Final = 100
+"""Maximum number of spans in one query."""
+
+
+class _Row(NamedTuple):
+    """The key of an incident, and its location. Lists are ordered by the key."""
+
+    began_s: int
+    position: int
+    location_id: str
+
+
+class _Span(NamedTuple):
+    """A period at a location. ``target_s`` is the first time in it whose group is needed."""
+
+    location_id: str
+    low_s: int
+    target_s: int
+    high_s: int
+
+
+def incidents(context: RequestContext, body: records.IncidentsRequest) -> records.IncidentsReply:
+    """Return a page of incidents at locations, newest first."""
+    size, days = body.size or records.PAGE_DEFAULT, body.days or records.DAYS_DEFAULT
+    listing = (context.organization_id, "incidents", body.location or "", str(days))
+    conditions = [_began_within(context, days)]
+    if body.location is not None:
+        conditions.append(DeviceIncident.location_id == body.location)
+    if body.shared:
+        conditions.append(_is_near_another())
+    if body.cursor is not None:
+        before = context.cursors.read(listing, body.cursor)
+        key = tuple_(DeviceIncident.began_s, DeviceIncident.position)
+        conditions.append(key < tuple_(*before))
+    rows = _newest(context, conditions, size + 1)
+    page = rows[:size]
+    # A group is on the page of its first incident.
+    firsts = {row.position for row in page}
+    groups = [each for each in _groups(context, page) if each[0].position in firsts]
+    if body.shared:
+        groups = [each for each in groups if is_shared(each)]
+    return records.IncidentsReply(
+        incidents=_records(context, groups),
+        next_cursor=context.cursors.write(listing, SortKey(page[-1].began_s, page[-1].position))
+        if len(rows) > size
+        else None,
+    )
+
+
+def shared_incidents_of(
+    context: RequestContext, device: Device
+) -> tuple[records.IncidentRecord, ...]:
+    """Return the newest shared incidents in which a device took part."""
+    conditions = [
+        _began_within(context, OF_DEVICE_DAYS),
+        DeviceIncident.device == device.position,
+        _is_near_another(),
+    ]
+    rows = _newest(context, conditions, OF_DEVICE_MAX)
+    positions = {row.position for row in rows}
+    groups = [
+        group
+        for group in _groups(context, rows)
+        if is_shared(group) and any(each.position in positions for each in group)
+    ]
+    return _records(context, groups)
+
+
+def _began_within(context: RequestContext, days: int) -> ColumnElement[bool]:
+    since_s = seconds_of(context.now - timedelta(days=days))
+    return DeviceIncident.began_s >= since_s
+
+
+def _is_near_another() -> ColumnElement[bool]:
+    """Return the condition for incidents that may be shared: another device has one near it."""
+    other = aliased(DeviceIncident)
+    return (
+        select(other.position)
+        .where(
+            other.organization_id == DeviceIncident.organization_id,
+            other.location_id == DeviceIncident.location_id,
+            other.began_s >= DeviceIncident.began_s - SHARED_WITHIN_S,
+            other.began_s <= DeviceIncident.began_s + SHARED_WITHIN_S,
+            other.device != DeviceIncident.device,
+        )
+        .exists()
+    )
+
+
+def _newest(
+    context: RequestContext, conditions: Iterable[ColumnElement[bool]], count: int
+) -> list[_Row]:
+    query = (
+        select(DeviceIncident.began_s, DeviceIncident.position, DeviceIncident.location_id)
+        .where(context.visible(DeviceIncident), *conditions)
+        .order_by(DeviceIncident.began_s.desc(), DeviceIncident.position.desc())
+        .limit(count)
+    )
+    return [_Row(*row) for row in context.session.execute(query)]
+
+
+def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
+    """Return the groups of the locations around these incidents, newest first.
+
+    All groups that contain one of these incidents are complete.
+    """
+    found: dict[int, Incident] = {}
+    look_back_s, spans = _LOOK_BACK_S, _spans(rows, _LOOK_BACK_S)
+    oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)
+    while spans:
+        near = _incidents_in(context, spans)
+        found |= {each.position: each for each in near}
+        look_back_s *= 8
+        open_spans = [each for each in spans if not _has_begin_of_group(each, near)]
+        spans = [
+            each._replace(low_s=each.target_s - look_back_s)
+            for each in open_spans
+            if each.low_s > oldest_s
+        ]
+    by_location = defaultdict[str, list[Incident]](list)
+    for each in found.values():
+        by_location[each.location_id].append(each)
+    groups = [group for near in by_location.values() for group in groups_of(near)]
+    return sorted(groups, key=lambda group: (-group[0].began_s, -group[0].position))
+
+
+def _spans(rows: Iterable[_Row], look_back_s: int) -> list[_Span]:
+    """Return the periods to read for the groups of these incidents. They do not overlap."""
+    spans: list[_Span] = []
+    ordered = sorted(rows, key=lambda row: (row.location_id, row.began_s))
+    for location_id, of_location in groupby(ordered, key=lambda row: row.location_id):
+        begins = [row.began_s for row in of_location]
+        spans.append(_around(location_id, begins[0], look_back_s))
+        for began_s in begins[1:]:
+            if began_s - look_back_s <= spans[-1].high_s:
+                spans[-1] = spans[-1]._replace(high_s=began_s + SHARED_WITHIN_S)
+            else:
+                spans.append(_around(location_id, began_s, look_back_s))
+    return spans
+
+
+def _around(location_id: str, began_s: int, look_back_s: int) -> _Span:
+    return _Span(location_id, began_s - look_back_s, began_s, began_s + SHARED_WITHIN_S)
+
+
+def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incident]:
+    columns = [getattr(DeviceIncident, each.name) for each in fields(Incident)]
+    results: list[Incident] = []
+    for step in in_steps(spans, _SPANS_MAX):
+        query: Select[Any] = select(*columns).where(
+            or_(
+                *(
+                    and_(
+                        DeviceIncident.organization_id == context.organization_id,
+                        DeviceIncident.location_id == each.location_id,
+                        DeviceIncident.began_s.between(each.low_s, each.high_s),
+                    )
+                    for each in step
+                )
+            )
+        )
+        results += (Incident(*row) for row in context.session.execute(query))
+    return results
+
+
+def _has_begin_of_group(span: _Span, near: Iterable[Incident]) -> bool:
+    """Return whether an incident up to the target certainly begins a group.
+
+    It does if no incident began in the time before it within which incidents are shared.
+    """
+    begins = (
+        each.began_s
+        for each in near
+        if each.location_id == span.location_id and span.low_s <= each.began_s <= span.target_s
+    )
+    before_s = span.low_s - 1
+    for began_s in sorted(begins):
+        if began_s > before_s + SHARED_WITHIN_S:
+            return True
+        before_s = began_s
+    return False
+
+
+def _records(
+    context: RequestContext, groups: Sequence[Group]
+) -> tuple[records.IncidentRecord, ...]:
+    organization_id = context.organization_id
+    locations = {group[0].location_id for group in groups}
+    names = names_of(context.session, ((organization_id, each) for each in locations))
+    devices = _devices(context, groups)
+    periods = _periods(context, groups)
+
+    def record_of_group(group: Group) -> records.IncidentRecord:
+        location_id, cause = group[0].location_id, cause_of(group)
+        observers = len(observers_of(group, periods.get(location_id, ())))
+        explanation = explanation_of(group, observers)
+        ends = [each.ended_s for each in group]
+        return records.IncidentRecord(
+            location_id=location_id,
+            location_name=names.location(organization_id, location_id),
+            began_at=_at(group[0].began_s),
+            ended_at=None if None in ends else _at(max(each or 0 for each in ends)),
+            cause=cause,
+            title=CAUSE_TITLES[cause].sentence,
+            device_count=len(devices_of(group)),
+            observer_count=observers,
+            loss=explanation and explanation.loss,
+            suspect=explanation and explanation.suspect,
+            incidents=tuple(_incident_record(each, devices[each.device]) for each in group),
+        )
+
+    return tuple(map(record_of_group, groups))
+
+
+def _incident_record(incident: Incident, device: Device) -> records.DeviceIncidentRecord:
+    return records.DeviceIncidentRecord(
+        instance_id=device.instance_id,
+        name=device.legacy_install_id,
+        cause=incident.cause,
+        began_at=_at(incident.began_s),
+        ended_at=None if incident.ended_s is None else _at(incident.ended_s),
+        downtime_seconds=incident.downtime_s,
+        count=incident.count,
+        evidence=incident.evidence,
+        clock_correction_seconds=incident.correction_s,
+    )
+
+
+def _devices(context: RequestContext, groups: Iterable[Group]) -> dict[int, Device]:
+    positions = {each for group in groups for each in devices_of(group)}
+    devices: dict[int, Device] = {}
+    for step in in_steps(positions):
+        query = select(Device).where(Device.position.in_(step))
+        devices |= {each.position: each for each in context.session.scalars(query)}
+    return devices
+
+
+def _periods(context: RequestContext, groups: Sequence[Group]) -> dict[str, list[Period]]:
+    """Return the recorded periods of the locations of these groups, by location."""
+    periods = defaultdict[str, list[Period]](list)
+    if not groups:
+        return periods
+    oldest_s = min(group[0].began_s for group in groups)
+    columns = [getattr(RecordPeriod, name) for name in Period._fields]
+    for step in in_steps({group[0].location_id for group in groups}):
+        query: Select[Any] = select(*columns).where(
+            RecordPeriod.organization_id == context.organization_id,
+            RecordPeriod.location_id.in_(step),
+            RecordPeriod.until_s >= oldest_s,
+        )
+        for row in context.session.execute(query):
+            period = Period(*row)
+            periods[period.location_id].append(period)
+    return periods
+
+
+def _at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,201 @@
+"""Stores the incidents of a report. Later reports repeat and extend them, in any order."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from agent.wire.payloads.history import Cause
+from controlplane.devices.incidents.contents import (
+    CLOCK_OFF_S,
+    IncidentContent,
+    RecordContent,
+    correction_s,
+    seconds_of,
+)
+from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
+from controlplane.storage.tables import Binding, Device
+
+INCIDENTS_KEPT: Final = timedelta(days=30)
+"""Retention period of incidents and recorded periods."""
+INCIDENTS_MAX: Final = 256
+"""Maximum number of incidents of a device. The newest are kept."""
+PERIODS_MAX: Final = 32
+"""Maximum number of recorded periods of a device. The newest are kept."""
+
+Key = tuple[int, Cause]
+
+
+def store_record(
+    session: Session, device: Device, record: RecordContent, arrived_at: datetime
+) -> None:
+    """Store the incidents of a report that arrived at ``arrived_at``.
+
+    An incident belongs to the location to which the device was bound when the incident began. It is
+    left out if the device was not bound, if it is in the future, or if it is too old.
+    """
+    arrived_s = seconds_of(arrived_at)
+    oldest_s = seconds_of(arrived_at - INCIDENTS_KEPT)
+    correction = correction_s(record, arrived_s)
+    query = select(Binding).where(
+        Binding.instance_id == device.instance_id,
+        Binding.organization_id == device.organization_id,
+    )
+    bindings = _Bindings(session.scalars(query.order_by(Binding.created_at)))
+    accepted = [
+        each
+        for each in record.incidents
+        if oldest_s <= each.reported_s + correction <= arrived_s + CLOCK_OFF_S
+    ]
+    _store_incidents(session, device, accepted, correction, bindings)
+    # It can be unknown whether a report is late or its clock is slow. Then only the time that the
+    # report covers in both cases is stored.
+    since_s = max(record.since_s + correction, oldest_s)
+    until_s = min(record.finished_s + min(correction, 0), arrived_s)
+    _store_periods(session, device, bindings.within(since_s, until_s), oldest_s)
+
+
+class _Bindings:
+    """The bindings of a device, the oldest first."""
+
+    def __init__(self, bindings: Iterable[Binding]) -> None:
+        self._periods = [
+            (
+                binding.location_id,
+                seconds_of(binding.created_at),
+                None if binding.ended_at is None else seconds_of(binding.ended_at),
+            )
+            for binding in bindings
+        ]
+
+    def location_at(self, at_s: int) -> str | None:
+        """Return the location of the device at a time; None if it was not bound."""
+        for location_id, began_s, ended_s in reversed(self._periods):
+            if began_s <= at_s:
+                return location_id if ended_s is None or at_s < ended_s else None
+        return None
+
+    def within(self, since_s: int, until_s: int) -> list[tuple[str, int, int]]:
+        """Return each location with the begin and the end of the period at this location."""
+        periods = (
+            (location_id, max(began_s, since_s), min(until_s, until_s if end is None else end - 1))
+            for location_id, began_s, end in self._periods
+        )
+        return [each for each in periods if each[1] <= each[2]]
+
+
+def _store_incidents(
+    session: Session,
+    device: Device,
+    incidents: Iterable[IncidentContent],
+    correction: int,
+    bindings: _Bindings,
+) -> None:
+    query = select(DeviceIncident).where(DeviceIncident.device == device.position)
+    rows = {_key(row): row for row in session.scalars(query)}
+    contents = {key: _content(row) for key, row in rows.items()}
+    corrections = {key: row.correction_s for key, row in rows.items()}
+    for each in incidents:
+        key = (each.reported_s, each.cause)
+        contents[key] = max(contents.get(key, each), each, key=_progress)
+        # A late report makes the difference of the clocks larger, so the smallest is the best.
+        corrections[key] = min(corrections.get(key, correction), correction)
+    for key in _kept(contents):
+        content, seconds = contents[key], corrections[key]
+        row = rows.pop(key, None)
+        if row is None:
+            location_id = bindings.location_at(content.reported_s + seconds)
+            if location_id is None:
+                continue
+            row = DeviceIncident(
+                organization_id=device.organization_id,
+                location_id=location_id,
+                device=device.position,
+                cause=content.cause,
+                reported_s=content.reported_s,
+            )
+            session.add(row)
+        row.began_s = content.reported_s + seconds
+        row.ended_s = None if content.ended_s is None else content.ended_s + seconds
+        row.downtime_s, row.count = content.downtime_s, content.count
+        row.evidence, row.correction_s = content.evidence, seconds
+    for row in rows.values():
+        session.delete(row)
+
+
+def _key(row: DeviceIncident) -> Key:
+    return row.reported_s, row.cause
+
+
+def _content(row: DeviceIncident) -> IncidentContent:
+    return IncidentContent(
+        cause=row.cause,
+        reported_s=row.reported_s,
+        ended_s=None if row.ended_s is None else row.ended_s - row.correction_s,
+        downtime_s=row.downtime_s,
+        count=row.count,
+        evidence=row.evidence,
+    )
+
+
+def _progress(incident: IncidentContent) -> tuple[int, int, bool]:
+    """Return what only grows from one report to the next. So the order of reports is irrelevant."""
+    return incident.count, incident.downtime_s, incident.ended_s is not None
+
+
+def _kept(contents: dict[Key, IncidentContent]) -> list[Key]:
+    """Return the newest incidents, without those that another incident replaces.
+
+    The agent joins incidents with one cause: the joined incident replaces those that began within
+    it. While an incident lasts, its cause can change.
+    """
+    kept: list[Key] = []
+    ends: dict[Cause, int] = {}
+    ended_begins: set[int] = set()
+    for key in sorted(contents, key=lambda key: (key[0], contents[key].ended_s is None)):
+        each = contents[key]
+        is_joined = each.reported_s <= ends.get(each.cause, each.reported_s - 1)
+        is_outdated = each.ended_s is None and each.reported_s in ended_begins
+        if is_joined or is_outdated:
+            continue
+        if each.ended_s is not None:
+            ends[each.cause] = each.ended_s
+            ended_begins.add(each.reported_s)
+        kept.append(key)
+    return kept[-INCIDENTS_MAX:]
+
+
+def _store_periods(
+    session: Session, device: Device, periods: list[tuple[str, int, int]], oldest_s: int
+) -> None:
+    """Add periods. Periods at one location that overlap become one."""
+    query = select(RecordPeriod).where(RecordPeriod.device == device.position)
+    rows = session.scalars(query.order_by(RecordPeriod.until_s.desc())).all()
+    stored = [row for row in rows[:PERIODS_MAX] if row.until_s >= oldest_s]
+    obsolete = [*rows[len(stored) :]]
+    for location_id, since_s, until_s in periods:
+        same = [
+            row
+            for row in stored
+            if row.location_id == location_id and row.since_s <= until_s and since_s <= row.until_s
+        ]
+        if same:
+            first, *others = same
+            first.since_s = min(since_s, *(row.since_s for row in same))
+            first.until_s = max(until_s, *(row.until_s for row in same))
+            stored = [row for row in stored if row not in others]
+            obsolete += others
+        else:
+            session.add(
+                RecordPeriod(
+                    organization_id=device.organization_id,
+                    location_id=location_id,
+                    device=device.position,
+                    since_s=since_s,
+                    until_s=until_s,
+                )
+            )
+    for row in obsolete:
+        session.delete(row)

@@ -1,0 +1,115 @@
+"""Plays real faults of several lengths, and prints how exactly the agent recorded them.
+
+    python -m tests.scenario.connectivity [--lengths 3,10,60] [--repeat 1] [--pairs 6] [KIND ...]
+
+All venues run at the same time, with the agent's own settings. The heartbeat interval is 60 s, and
+15 s for faults that only calls meet. The exit code is 1 if a fault that had to be recorded was not
+recorded correctly.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+from agent.tasks.record import GRACE_S
+from tests.scenario.connectivity.faults import FAULTS
+from tests.scenario.connectivity.play import (
+    HEARTBEAT_S,
+    Case,
+    Result,
+    pair,
+    play_cases,
+    play_healthy,
+    run_venues,
+    single,
+)
+from tests.scenario.forked_process import stop_server
+
+CLOSE_S = 10.0
+SHORT_S = {"change": 3.0, "silence": 10.0, "call": 60.0}
+"""The length from which each fault must be recorded. Only a call meets the other ones by chance."""
+SHARE_OF_SHORT = 0.95
+"""Share of the faults shorter than 10 s that must be recorded."""
+RETRY_S = 900.0
+"""After a refused key, the agent waits up to so long before it tries the same key again."""
+ROW = "{:21} {:>5} {:>9} {:>7} {:>15} {:>15}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.scenario.connectivity")
+    parser.add_argument("--lengths", default="3,10,60", help="lengths of the faults, in seconds")
+    parser.add_argument("--repeat", type=int, default=1, help="number of each fault")
+    parser.add_argument("--pairs", type=int, default=6, help="number of pairs of faults")
+    parser.add_argument("kinds", nargs="*", default=[*FAULTS], metavar="KIND")
+    chosen = parser.parse_args(arguments)
+    lengths = [float(each) for each in chosen.lengths.split(",")]
+    singles = [single(kind, length) for kind in chosen.kinds for length in lengths]
+    pairs = [pair(Random(seed)) for seed in range(chosen.pairs)]
+    began_s = time.monotonic()
+    with ThreadPoolExecutor(1) as thread:
+        future = thread.submit(run_venues, [play_healthy], [HEARTBEAT_S["call"]], GRACE_S)
+        results = play_cases([*singles * chosen.repeat, *pairs], GRACE_S)
+        (healthy,) = future.result()
+    print(ROW.format("fault", "s", "recorded", "cause", "begin error s", "end error s"))
+    failures = [_row(case, [r for r in results if r.case == case]) for case in singles]
+    failures += [_pair_row(each) for each in results if len(each.case.parts) > 1]
+    print(f"a healthy venue: {len(healthy.incidents)} incidents, {len(healthy.events)} events")
+    _print_costs(began_s)
+    return int(any(failures) or bool(healthy.incidents))
+
+
+def _row(case: Case, results: Sequence[Result]) -> bool:
+    """Print the row of a fault. Returns whether it failed."""
+    part = case.parts[0]
+    noticed_by = FAULTS[part.kind].noticed_by
+    recorded = [each for each in results if each.incidents]
+    right = [each for each in recorded if each.causes == case.expected]
+    begins = [each.begin_error_s for each in recorded]
+    ends = [each.end_error_s for each in recorded]
+    counts = f"{len(recorded)}/{len(results)}", f"{len(right)}/{len(recorded)}"
+    line = ROW.format(part.kind, f"{part.length_s:g}", *counts, _range(begins), _range(ends))
+    is_required = part.length_s >= SHORT_S[noticed_by]
+    share = SHARE_OF_SHORT if part.length_s < CLOSE_S else 1.0
+    begin_max_s = CLOSE_S + (1.1 * HEARTBEAT_S["call"] if noticed_by == "call" else 0.0)
+    end_max_s = RETRY_S if part.kind == "key-refused" else CLOSE_S
+    is_wrong = is_required and (
+        len(recorded) < share * len(results)
+        or len(right) < len(recorded)
+        or any(not -CLOSE_S <= each <= begin_max_s for each in begins)
+        or any(not -CLOSE_S <= each <= end_max_s for each in ends)
+    )
+    print(line + ("  WRONG" if is_wrong else "" if is_required else "  (by chance)"))
+    for each in results:
+        if is_wrong:
+            print(f"    {each.incidents}")
+    return is_wrong
+
+
+def _pair_row(result: Result) -> bool:
+    is_wrong = result.causes != result.case.expected
+    print(f"{result.case!s:48} {', '.join(result.causes)}{'  WRONG' if is_wrong else ''}")
+    if is_wrong:
+        print(f"    expected {result.case.expected}: {result.case.parts} {result.incidents}")
+    return is_wrong
+
+
+def _range(values: Sequence[float]) -> str:
+    if not values:
+        return "-"
+    low, high = min(values), max(values)
+    return f"{low:+.1f}" if len(values) == 1 else f"{low:+.1f} to {high:+.1f}"
+
+
+def _print_costs(began_s: float) -> None:
+    stop_server()
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
+    processor_s = sum(each.ru_utime + each.ru_stime for each in used)
+    print(f"{time.monotonic() - began_s:.0f} s, of which {processor_s:.0f} s of processor time")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

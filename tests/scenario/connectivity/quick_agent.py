@@ -1,0 +1,17 @@
+"""Runs the agent with a shorter time without incidents after its start.
+
+    python -m tests.scenario.connectivity.quick_agent GRACE_S CONFIG
+
+The tests use it to save a minute.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from agent import daemon
+from agent.tasks import record
+
+if __name__ == "__main__":
+    record.GRACE_S = float(sys.argv[1])  # type: ignore[misc] - a constant of the agent
+    asyncio.run(daemon.run(Path(sys.argv[2]), foreground=False))

@@ -1,0 +1,1 @@
+"""Tests of incidents that several devices of a location share."""

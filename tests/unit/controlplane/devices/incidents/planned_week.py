@@ -1,0 +1,215 @@
+"""A planned week of faults at several locations, and what the service should list of it.
+
+The expected list is computed from the plan alone, without code of the service.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from agent.wire.payloads.history import CAUSES, Cause, History, Incident
+
+MONDAY: Final = datetime(2026, 11, 9, tzinfo=UTC)
+SUNDAY: Final = MONDAY + timedelta(days=7)
+DEVICES: Final = 6
+"""Devices of each location."""
+HOUR_S: Final = 3600
+WEEK_S: Final = 7 * 24 * HOUR_S
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An interruption of one device. Times are true seconds since the week began."""
+
+    cause: Cause
+    began_s: int
+    ended_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedReport:
+    """A report of a device: true seconds since the week began."""
+
+    finished_s: int
+    arrived_s: int
+
+
+@dataclass(slots=True)
+class PlannedDevice:
+    """A device. ``fast_s`` is how much its clock is ahead, a negative number if it is behind.
+
+    It was at each location of ``stays`` from the second on that begins the stay.
+    """
+
+    name: str
+    stays: list[tuple[int, str]]
+    fast_s: int
+    is_clock_right: bool
+    faults: list[Fault] = field(default_factory=list)
+    reports: list[PlannedReport] = field(default_factory=list)
+
+    def location_at(self, at_s: int) -> str | None:
+        return next((where for since_s, where in reversed(self.stays) if since_s <= at_s), None)
+
+    def record_at(self, report: PlannedReport) -> History:
+        """Return the record that the device reports, by its own clock."""
+        incidents = []
+        for fault in sorted(self.faults, key=lambda each: each.began_s):
+            if fault.began_s <= report.finished_s:
+                is_over = fault.ended_s <= report.finished_s
+                until_s = min(fault.ended_s, report.finished_s)
+                incident = Incident(
+                    fault.cause,
+                    self.clock(fault.began_s),
+                    self.clock(fault.ended_s) if is_over else None,
+                    until_s - fault.began_s,
+                    f"{self.name} had {fault.cause}",
+                )
+                incidents.append(incident)
+        return History(self.clock(self.stays[0][0]), tuple(incidents))
+
+    def clock(self, at_s: int) -> datetime:
+        return MONDAY + timedelta(seconds=at_s + self.fast_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """An entry of the list. ``members`` are devices with cause, begin and downtime."""
+
+    location: str
+    cause: Cause
+    members: tuple[tuple[str, Cause, int, int | None], ...]
+    observers: int
+
+
+def plan_week(locations: int, seed: int) -> list[PlannedDevice]:
+    chance = random.Random(seed)
+    devices = []
+    for location in range(locations):
+        here = [
+            _device(chance, f"loc-{location:04}", number, locations) for number in range(DEVICES)
+        ]
+        for _ in range(chance.randint(3, 9)):
+            _add_fault(chance, chance.sample(here, chance.choice((1, 1, 2, 3, 5, 6, 6))))
+        devices += here
+    for device in devices:
+        device.faults = list(_apart(device))
+        device.reports = list(_reports(chance, device))
+    return devices
+
+
+def arrivals(devices: list[PlannedDevice]) -> list[tuple[PlannedDevice, PlannedReport]]:
+    """Return all reports in the order of their arrival."""
+    pairs = [(device, report) for device in devices for report in device.reports]
+    return sorted(pairs, key=lambda pair: pair[1].arrived_s)
+
+
+def expected_entries(devices: list[PlannedDevice]) -> list[Expected]:
+    """Return the entries that the service should list at the end of the week."""
+    by_location: dict[str, list[tuple[PlannedDevice, Fault, PlannedReport]]] = {}
+    for device in devices:
+        for fault in device.faults:
+            location = device.location_at(fault.began_s)
+            knowing = [each for each in device.reports if each.finished_s >= fault.began_s]
+            if location is not None and knowing:
+                newest = max(knowing, key=lambda each: each.finished_s)
+                by_location.setdefault(location, []).append((device, fault, newest))
+    entries = []
+    for location, reported in by_location.items():
+        waiting = list(reported)
+        while waiting:
+            first_s = min(fault.began_s for _, fault, _ in waiting)
+            group = [each for each in waiting if each[1].began_s - first_s <= 60]
+            waiting = [each for each in waiting if each not in group]
+            entries.append((first_s, _entry(location, group, first_s, devices)))
+    return [entry for _, entry in sorted(entries, key=lambda pair: (-pair[0], pair[1].location))]
+
+
+def _entry(
+    location: str,
+    group: list[tuple[PlannedDevice, Fault, PlannedReport]],
+    first_s: int,
+    devices: list[PlannedDevice],
+) -> Expected:
+    votes = {
+        cause: len({device.name for device, fault, _ in group if fault.cause == cause})
+        for cause in CAUSES
+    }
+    winner = next(cause for cause in CAUSES if votes[cause] == max(votes.values()))
+    observers = {device.name for device, _, _ in group}
+    for device in devices:
+        if device.location_at(first_s) == location and any(
+            _covers(device, report, first_s) for report in device.reports
+        ):
+            observers.add(device.name)
+    members = tuple(
+        sorted(
+            (
+                device.name,
+                fault.cause,
+                fault.began_s,
+                fault.ended_s - fault.began_s if fault.ended_s <= newest.finished_s else None,
+            )
+            for device, fault, newest in group
+        )
+    )
+    return Expected(location, winner, members, len(observers))
+
+
+def _covers(device: PlannedDevice, report: PlannedReport, at_s: int) -> bool:
+    """Return whether a report certainly covers a time.
+
+    A clock that is ahead is noticed. Whether a clock is behind or its report was late is not known,
+    so a report of such a device covers the part of its record that is the same in both cases.
+    """
+    end_s = report.finished_s - max(0, -device.fast_s)
+    return device.stays[0][0] <= at_s <= end_s
+
+
+def _device(chance: random.Random, location: str, number: int, locations: int) -> PlannedDevice:
+    began_s = chance.choice((0, 0, 0, chance.randrange(2 * 24 * HOUR_S)))
+    stays = [(began_s, location)]
+    if chance.random() < 0.08:
+        moved_s = chance.randrange(3 * 24 * HOUR_S, 5 * 24 * HOUR_S)
+        stays.append((moved_s, f"loc-{chance.randrange(locations):04}"))
+    fast_s = chance.choice((0,) * 8 + (2 * HOUR_S + 17, -3 * HOUR_S - 5))
+    return PlannedDevice(f"{location}-till-{number}", stays, fast_s, is_clock_right=not fast_s)
+
+
+def _add_fault(chance: random.Random, devices: list[PlannedDevice]) -> None:
+    """Add a fault of the location, or of a part of it. The causes of some devices differ."""
+    cause, began_s = chance.choice(CAUSES), chance.randrange(WEEK_S)
+    spread_s, length_s = chance.choice((0, 20, 59, 60, 61, 90)), chance.randint(5, 4 * HOUR_S)
+    for device in devices:
+        own = cause if chance.random() < 0.8 else chance.choice(CAUSES)
+        first_s = began_s + chance.choice((0, spread_s, chance.randint(0, spread_s)))
+        device.faults.append(Fault(own, first_s, first_s + length_s))
+
+
+def _apart(device: PlannedDevice) -> Iterator[Fault]:
+    """Yield faults with pauses: the agent records one interruption at a time."""
+    free_s = 0
+    for fault in sorted(device.faults, key=lambda each: each.began_s):
+        began_s = max(fault.began_s, free_s)
+        if began_s < fault.ended_s and began_s == fault.began_s:
+            yield replace(fault, began_s=began_s)
+            free_s = fault.ended_s + 600
+
+
+def _reports(chance: random.Random, device: PlannedDevice) -> Iterator[PlannedReport]:
+    """Yield the reports of a device. Some arrive hours late, after newer ones; some are repeated.
+
+    Devices that have moved submit no report of before. The last days of some are not reported.
+    """
+    first_s = device.stays[0][0]
+    silent_s = chance.choice((WEEK_S,) * 5 + (5 * 24 * HOUR_S,))
+    for _ in range(chance.randint(3, 7)):
+        finished_s = chance.randrange(first_s, max(silent_s, first_s + 1))
+        delay_s = chance.choice((0, 0, 3, 45, 7 * HOUR_S)) if device.is_clock_right else 0
+        if finished_s + delay_s <= WEEK_S:
+            report = PlannedReport(finished_s, finished_s + delay_s)
+            yield report
+            if chance.random() < 0.2:
+                yield report
