@@ -46,6 +46,11 @@ SLEEP_MIN_S: Final = 5.0
 WRITE_EVERY_S: Final = 60.0
 """Interval at which a lasting interruption is written. If the agent is killed or the power fails,
 the record shows at least this part of it."""
+HOURS_PER_WRITE: Final = 2
+"""Number of finished hours that are written together if nothing else is written."""
+PRUNE_EVERY_S: Final = 86_400.0
+"""Interval at which old rows are deleted if only hours are written. Each write changes whole pages
+of 4 KiB, and a healthy day should write less than 100 KiB."""
 UNWRITTEN_MAX: Final = 200
 """Maximum number of rows of a kind that wait in memory while they cannot be written."""
 
@@ -84,6 +89,7 @@ class Recorder:
     _probed_path: tuple[object, ...] | None = None
     _names_due_s: float = 0.0
     _write_due_s: float = 0.0
+    _prune_due_s: float = 0.0
     _slept_s: float = 0.0
     _clock_offset_s: float = field(init=False)
     _excused_until_s: float = 0.0
@@ -262,7 +268,8 @@ class Recorder:
         now = self._now()
         if (finished := self._hours.begin(now)) is not None:
             self._finished.append(finished)
-            self._write()
+            if len(self._finished) >= HOURS_PER_WRITE:
+                self._write()
         self._hours.add_heartbeat(round_trip_ms)
         self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
 
@@ -305,18 +312,22 @@ class Recorder:
         """Write what is new. If that fails, it stays in memory and is written later."""
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._notes.update(values)
+        has_more = bool(self._ended or self._present or self._events)
+        is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:
             self.record.write(
                 incidents=(*self._ended, *self._present),
                 events=self._events,
                 hours=self._finished,
                 values=self._notes.items(),
-                keep_since=self.clock.now() - self.keep,
+                keep_since=self.clock.now() - self.keep if is_pruned else None,
             )
         except sqlite3.Error as error:
             log.warning("the connectivity record cannot be written: %s", error)
             for rows in (self._ended, self._events, self._finished):
                 del rows[:-UNWRITTEN_MAX]
             return
+        if is_pruned:
+            self._prune_due_s = self.clock.monotonic() + PRUNE_EVERY_S
         for written in (self._ended, self._events, self._finished, self._notes):
             written.clear()

@@ -37,7 +37,7 @@ function time(timestamp) {
 function lasted(from, to) {
   const seconds = Math.round((new Date(to) - new Date(from)) / 1000);
   if (seconds < 120) return `${seconds} s`;
-  return seconds < 7200 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
 function devices(incidents) {

@@ -51,13 +51,14 @@ _TABLES: Final = (
         round_trip_p95_ms REAL,
         signal_dbm INTEGER,
         link_errors INTEGER
-    ) STRICT""",
+    ) STRICT, WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS recorder (
         name TEXT PRIMARY KEY,
         value TEXT NOT NULL
     ) STRICT""",
 )
-"""All times are seconds since 1970 in UTC."""
+"""All times are seconds since 1970 in UTC. Without a rowid, a new hour changes one page of the file
+instead of two."""
 _NAMES: Final = ("incidents", "events", "hours", "recorder")
 _FIRST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime(9999, 1, 1, tzinfo=UTC)

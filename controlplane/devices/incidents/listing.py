@@ -40,7 +40,7 @@ from controlplane.storage.tables import Device
 OF_DEVICE_DAYS: Final = 7
 OF_DEVICE_MAX: Final = 8
 """Maximum number of shared incidents on the page of a device."""
-_LOOK_BACK_S: Final = 8 * SHARED_WITHIN_S
+_MARGIN_S: Final = 8 * SHARED_WITHIN_S
 _SPANS_MAX: Final = 100
 """Maximum number of spans in one query."""
 
@@ -147,43 +147,48 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
 
     All groups that contain one of these incidents are complete.
     """
-    found: dict[int, Incident] = {}
-    look_back_s, spans = _LOOK_BACK_S, _spans(rows, _LOOK_BACK_S)
+    known: dict[int, Incident] = {}
+    margin_s, spans = _MARGIN_S, _spans(rows, _MARGIN_S)
     oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)
     while spans:
         near = _incidents_in(context, spans)
-        found |= {each.position: each for each in near}
-        look_back_s *= 8
-        open_spans = [each for each in spans if not _has_begin_of_group(each, near)]
+        known |= {each.position: each for each in near}
+        margin_s *= 8
+        begins = defaultdict[str, list[int]](list)
+        for each in near:
+            begins[each.location_id].append(each.began_s)
+        open_spans = [
+            each for each in spans if not _has_begin_of_group(each, begins[each.location_id])
+        ]
         spans = [
-            each._replace(low_s=each.target_s - look_back_s)
+            each._replace(low_s=each.target_s - margin_s)
             for each in open_spans
             if each.low_s > oldest_s
         ]
     by_location = defaultdict[str, list[Incident]](list)
-    for each in found.values():
+    for each in known.values():
         by_location[each.location_id].append(each)
     groups = [group for near in by_location.values() for group in groups_of(near)]
     return sorted(groups, key=lambda group: (-group[0].began_s, -group[0].position))
 
 
-def _spans(rows: Iterable[_Row], look_back_s: int) -> list[_Span]:
+def _spans(rows: Iterable[_Row], margin_s: int) -> list[_Span]:
     """Return the periods to read for the groups of these incidents. They do not overlap."""
     spans: list[_Span] = []
     ordered = sorted(rows, key=lambda row: (row.location_id, row.began_s))
     for location_id, of_location in groupby(ordered, key=lambda row: row.location_id):
         begins = [row.began_s for row in of_location]
-        spans.append(_around(location_id, begins[0], look_back_s))
+        spans.append(_around(location_id, begins[0], margin_s))
         for began_s in begins[1:]:
-            if began_s - look_back_s <= spans[-1].high_s:
+            if began_s - margin_s <= spans[-1].high_s:
                 spans[-1] = spans[-1]._replace(high_s=began_s + SHARED_WITHIN_S)
             else:
-                spans.append(_around(location_id, began_s, look_back_s))
+                spans.append(_around(location_id, began_s, margin_s))
     return spans
 
 
-def _around(location_id: str, began_s: int, look_back_s: int) -> _Span:
-    return _Span(location_id, began_s - look_back_s, began_s, began_s + SHARED_WITHIN_S)
+def _around(location_id: str, began_s: int, margin_s: int) -> _Span:
+    return _Span(location_id, began_s - margin_s, began_s, began_s + SHARED_WITHIN_S)
 
 
 def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incident]:
@@ -206,18 +211,16 @@ def _incidents_in(context: RequestContext, spans: Sequence[_Span]) -> list[Incid
     return results
 
 
-def _has_begin_of_group(span: _Span, near: Iterable[Incident]) -> bool:
+def _has_begin_of_group(span: _Span, begins: Iterable[int]) -> bool:
     """Return whether an incident up to the target certainly begins a group.
 
     It does if no incident began in the time before it within which incidents are shared.
+
+    Args:
+        begins: the begins of the incidents at this location.
     """
-    begins = (
-        each.began_s
-        for each in near
-        if each.location_id == span.location_id and span.low_s <= each.began_s <= span.target_s
-    )
     before_s = span.low_s - 1
-    for began_s in sorted(begins):
+    for began_s in sorted(each for each in begins if span.low_s <= each <= span.target_s):
         if began_s > before_s + SHARED_WITHIN_S:
             return True
         before_s = began_s

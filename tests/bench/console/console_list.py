@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
@@ -23,6 +23,9 @@ from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
+from agent.wire.payloads.history import CAUSES
+from controlplane.devices.incidents.listing import incidents
+from controlplane.devices.incidents.records import IncidentsRequest
 from controlplane.devices.overview.home import summary
 from controlplane.devices.overview.listing import overview
 from controlplane.devices.overview.printers import printers
@@ -37,7 +40,12 @@ from controlplane.operation.caller import Caller
 from controlplane.operation.context import RequestContext
 from controlplane.settings import Settings
 from controlplane.storage.database import Database
-from controlplane.storage.report_tables import DevicePrinter, ReportText
+from controlplane.storage.report_tables import (
+    DeviceIncident,
+    DevicePrinter,
+    RecordPeriod,
+    ReportText,
+)
 from controlplane.storage.tables import Device, Report
 
 DEVICES: Final = 50_000
@@ -65,6 +73,14 @@ PRINTER_FILTERS: Final[tuple[dict[str, Any], ...]] = (
     {"location": "loc-0100"},
     {"search": "paper"},
 )
+INCIDENT_FILTERS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"size": 500, "days": 30},
+    {"size": 300, "days": 1, "shared": True},
+    {"location": "loc-0100", "days": 30},
+)
+INCIDENTS: Final = 10
+"""Incidents of each device in thirty days. Half of them are shared by the devices of a location."""
 PRINTERS: Final = 3
 """Printers of each device."""
 
@@ -134,6 +150,34 @@ def contents() -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
         )  # fmt: skip
 
 
+def interruptions(locations: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the incidents of the devices at these locations. The first device is at position 1."""
+    now_s = int(NOW.timestamp())
+    shared = {
+        each: [random.randrange(30 * 86_400) for _ in range(INCIDENTS // 2)]
+        for each in sorted(set(locations))
+    }
+    for position, location_id in enumerate(locations, 1):
+        own = (random.randrange(30 * 86_400) for _ in range(INCIDENTS // 2))
+        for ago_s in (*own, *shared[location_id]):
+            began_s = now_s - ago_s - random.randrange(20)
+            yield {
+                "organization_id": ORGANIZATION, "location_id": location_id, "device": position,
+                "cause": random.choice(CAUSES), "reported_s": began_s, "began_s": began_s,
+                "ended_s": began_s + 95, "downtime_s": 95, "count": 1, "correction_s": 0,
+                "evidence": "the gateway 192.168.1.1 does not answer",
+            }  # fmt: skip
+
+
+def periods(locations: Sequence[str]) -> Iterator[dict[str, Any]]:
+    until_s = int(NOW.timestamp())
+    for position, location_id in enumerate(locations, 1):
+        yield {
+            "organization_id": ORGANIZATION, "location_id": location_id, "device": position,
+            "since_s": until_s - 30 * 86_400, "until_s": until_s,
+        }  # fmt: skip
+
+
 def fill(session: Session) -> None:
     rows, reports = zip(*devices(), strict=True)
     session.execute(insert(Device), rows)
@@ -141,6 +185,9 @@ def fill(session: Session) -> None:
     texts, rows_of_printers = zip(*contents(), strict=True)
     session.execute(insert(ReportText), texts)
     session.execute(insert(DevicePrinter), list(chain.from_iterable(rows_of_printers)))
+    locations = [row["location_id"] for row in rows]
+    session.execute(insert(DeviceIncident), list(interruptions(locations)))
+    session.execute(insert(RecordPeriod), list(periods(locations)))
 
 
 def took_ms(database: Database, work: Callable[[RequestContext], Message]) -> tuple[float, float]:
@@ -169,6 +216,9 @@ def main() -> int:
         for filters in PRINTER_FILTERS:
             times = took_ms(database, partial(printers, body=PrintersRequest(**filters)))
             print(f"{f'printers {filters}':32} {times[0]:6.1f} {times[1]:6.1f}")
+        for filters in INCIDENT_FILTERS:
+            times = took_ms(database, partial(incidents, body=IncidentsRequest(**filters)))
+            print(f"{f'incidents {filters}':60} {times[0]:6.1f} {times[1]:6.1f}")
         times = took_ms(database, partial(summary, _body=SummaryRequest()))
         print(f"{'summary':32} {times[0]:6.1f} {times[1]:6.1f}")
         database.close()

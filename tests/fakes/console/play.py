@@ -7,6 +7,7 @@ import httpx2
 
 from agent.wire.codec import encode
 from tests.fakes.console.away import show_offline_device
+from tests.fakes.console.interrupted import show_interruptions
 from tests.fakes.console.page import Page
 from tests.fixtures.payloads import application_snapshot, bare_report, small_venue
 from tests.unit.controlplane.simulated_device import SimulatedDevice
@@ -89,6 +90,7 @@ async def play(
     await revoke(page, results, bar)
     await errors(page, results, kitchen)
     await read_only(page, results, reader, kitchen)
+    await show_interruptions(page, results, http, key, database=database)
     return results
 
 

@@ -37,7 +37,8 @@ PLAY_STATES: Final = {
     "report-application", "request-dialog", "request-result", "revoke", "device-revoked",
     "request-arrived", "printers", "printers-grouped", "printers-none", "printers-empty",
     "device-unknown", "page-unknown", "device-outage", "device-away", "devices-waiting",
-    "service-away", "devices-read-only", "device-read-only",
+    "service-away", "devices-read-only", "device-read-only", "home-interrupted",
+    "device-interrupted",
 }  # fmt: skip
 FIGURES_STATES: Final = {"figures", "figures-all", "figures-week"}
 PEOPLE_STATES: Final = {
@@ -193,6 +194,16 @@ def test_during_an_outage_states_are_marked_as_old_and_buttons_are_off(
 
 def test_read_only_key_has_no_actions(visited: dict[str, Any]) -> None:
     assert (visited["buttons"], visited["boxes"]) == ([], 0)
+
+
+def test_interruptions_of_a_location_are_one_sentence(visited: dict[str, Any]) -> None:
+    assert re.search(
+        r"5 of 6 devices at loc-harbour lost the gateway at .*: the router, not the tills\.",
+        visited["interruptions"],
+    )
+    assert re.search(r"3 of 6 devices at loc-harbour lost their link at", visited["interruptions"])
+    assert HOSTILE in visited["interruptions"]
+    assert "till-kitchen by 2 h (fast)" in visited["shared"]
 
 
 def test_csv_text_is_not_a_formula(visited: dict[str, Any]) -> None:

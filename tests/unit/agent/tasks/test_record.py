@@ -12,12 +12,12 @@ from random import Random
 
 import pytest
 
-from agent.adapters.storage.database import Database
+from agent.adapters.storage.database import NAME, Database
 from agent.adapters.storage.record import Record
 from agent.adapters.storage.state import StateDirectory
 from agent.config.local_hours import parse_local_hours
 from agent.tasks.record import Recorder
-from agent.wire.payloads.history import History
+from agent.wire.payloads.history import History, Hour
 from tests.fakes.fake_clock import START, FakeClock
 from tests.fakes.fake_path import (
     CAUSE_OF,
@@ -146,6 +146,22 @@ async def test_a_healthy_month_has_no_incident(record: Record) -> None:
     assert kinds["slept"] == days
     assert kinds["agent-started"] + kinds["machine-started"] == days - 1
     assert len(history.hours) >= days * 20
+
+
+async def test_a_healthy_day_writes_less_than_100_kib(tmp_path: Path) -> None:
+    record, clock = record_in(tmp_path), FakeClock(limit_s=40 * 86_400.0)
+    path, wal = FakePath(clock), tmp_path / f"{NAME}-wal"
+    record.write(hours=[Hour(START - timedelta(hours=each), 60) for each in range(30 * 24)])
+    async with running(path, record) as recorder:
+        await path.play(recorder, 7200.0)
+        before = wal.stat().st_size
+        await path.play(recorder, 7200.0 + 86_400.0)
+        written = wal.stat().st_size - before
+    assert 0 < written <= 100 * 1024
+    oldest = clock.now() - timedelta(days=40)
+    hours = {each.at for each in record.history(oldest, clock.now()).hours}
+    assert 30 * 24 <= len(hours) <= 31 * 24
+    assert max(hours) >= clock.now() - timedelta(hours=1)
 
 
 async def test_many_short_incidents_in_an_hour_become_one_with_a_count(record: Record) -> None:

@@ -201,12 +201,12 @@ def _apart(device: PlannedDevice) -> Iterator[Fault]:
 def _reports(chance: random.Random, device: PlannedDevice) -> Iterator[PlannedReport]:
     """Yield the reports of a device. Some arrive hours late, after newer ones; some are repeated.
 
-    Devices that have moved submit no report of before. The last days of some are not reported.
+    Some devices report nothing of the last days.
     """
     first_s = device.stays[0][0]
-    silent_s = chance.choice((WEEK_S,) * 5 + (5 * 24 * HOUR_S,))
+    last_s = chance.choice((WEEK_S,) * 5 + (5 * 24 * HOUR_S,))
     for _ in range(chance.randint(3, 7)):
-        finished_s = chance.randrange(first_s, max(silent_s, first_s + 1))
+        finished_s = chance.randrange(first_s, max(last_s, first_s + 1))
         delay_s = chance.choice((0, 0, 3, 45, 7 * HOUR_S)) if device.is_clock_right else 0
         if finished_s + delay_s <= WEEK_S:
             report = PlannedReport(finished_s, finished_s + delay_s)

@@ -29,7 +29,7 @@ def group(*causes: Cause) -> Any:
 
 def test_a_group_ends_60_seconds_after_its_first_incident() -> None:
     rows = [incident(1, 100), incident(2, 160), incident(3, 161), incident(4, 221)]
-    devices = [[each.device for each in found] for found in groups_of(reversed(rows))]
+    devices = [[each.device for each in members] for members in groups_of(reversed(rows))]
     assert devices == [[1, 2], [3, 4]]
 
 

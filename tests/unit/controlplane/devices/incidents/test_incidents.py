@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import event, func, select
+from sqlalchemy.orm import Session
 
 from agent.wire.codec import to_plain
 from agent.wire.payloads.history import Cause, History, Incident
+from controlplane.devices.incidents.listing import incidents
+from controlplane.devices.incidents.records import IncidentsRequest
 from controlplane.devices.incidents.storing import INCIDENTS_MAX
 from controlplane.devices.retention import delete_old_monitoring
 from controlplane.merchant.locations import name_location
+from controlplane.operation.context import RequestContext
 from controlplane.storage.report_tables import DeviceIncident, RecordPeriod
 from tests.fixtures.payloads import application_snapshot, with_record
 from tests.unit.controlplane.devices.test_newest_reports import ask, enroll
@@ -238,3 +242,33 @@ async def test_incidents_are_bounded_and_deleted_after_thirty_days(
     service.database.write(lambda session: delete_old_monitoring(session, later))
     left = service.database.read(lambda session: [session.scalar(each) for each in counts])
     assert left == [0, 0]
+
+
+async def test_the_list_reads_only_indexes(service: RunningService) -> None:
+    if service.database.postgresql is not None:
+        return  # a planner of an empty table does not use its indexes
+    tills = await enroll_before(service, ["one", "other"])
+    for till in tills:
+        await submit(till, [incident(service.clock() - HOUR)], service.clock())
+    caller = service.caller(service.write_key)
+    now, settings = service.clock(), service.core.settings
+
+    def plans(session: Session) -> list[str]:
+        statements: list[tuple[str, Any]] = []
+        connection = session.connection()
+        event.listen(
+            connection,
+            "before_cursor_execute",
+            lambda *call: statements.append((call[2], call[3])),
+        )
+        context = RequestContext(session, caller, now, settings, b"k" * 32)
+        for filters in ({}, {"shared": True}, {"location": "loc-0001"}):
+            assert incidents(context, IncidentsRequest.model_validate(filters)).incidents
+        reads = [each for each in statements if "device_incidents" in each[0]]
+        assert len(reads) == 6
+        rows = (connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", p) for sql, p in reads)
+        return [str(step[3]) for row in rows for step in row]
+
+    steps = service.database.read(plans)
+    assert [each for each in steps if "SCAN" in each or "TEMP B-TREE" in each] == []
+    assert any("COVERING INDEX device_incidents_by_time" in each for each in steps)
