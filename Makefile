@@ -171,8 +171,12 @@ windows-zip: onedir ## build dist/*.zip (on Windows)
 	@$(REPRODUCIBLE) $(PACKAGE_PYTHON) packaging/windows/build_zip.py $(ONEDIR) $(VERSION) dist
 
 .PHONY: test-packages
-test-packages: $(STAMP) onedir service-onedir ## run every command and option of both packages, without Python (root, PostgreSQL)
-	@$(BIN)/python -m tests.packaging.verify_programs $(ARGS)
+test-packages: $(STAMP) onedir service-onedir ## run every command of both packages without Python; compare the idle memory (root, PostgreSQL)
+	@$(BIN)/python -m tests.packaging.verify_idle & idle=$$!; $(BIN)/python -m tests.packaging.verify_programs $(ARGS); code=$$?; wait $$idle && exit $$code
+
+.PHONY: idle-baseline
+idle-baseline: $(STAMP) onedir ## record the memory of the idle daemon, which test-packages compares (root)
+	@$(BIN)/python -m tests.packaging.verify_idle --record
 
 test-systemd: $(STAMP) test-deb ## install, kill, hang, upgrade and purge the package under a real systemd (root)
 	@$(BIN)/python -m tests.packaging.verify_systemd $(ARGS)

@@ -4,6 +4,7 @@ and entry point.
 
 import datetime
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from agent import __version__
 from agent.cli.main import VERBS
 from tests.packaging import program_cases
 from tests.packaging.service.commands_of_doc import documented_commands
+from tests.packaging.verify_idle import BASELINE, growth_problem
 from tests.paths import ROOT
 from tests.sizes import large_except
 
@@ -318,3 +320,26 @@ def test_demo_command_of_the_package_names_its_replacement() -> None:
     usage, error = done.stderr.splitlines()
     assert usage.startswith("usage: ")
     assert error.endswith("; the demo is `venue-control demo` now")
+
+
+@pytest.mark.parametrize(
+    ("pss_mib", "baseline_mib", "words"),
+    [
+        (35.0, 35.0, None),
+        (30.0, 35.0, None),
+        (36.0, 35.0, None),
+        (36.1, 35.0, "3.1 % more memory than the baseline of 35.0 MiB"),
+        (35.0, None, "no baseline for"),
+    ],
+)
+def test_growth_of_the_idle_memory_above_three_percent_is_a_problem(
+    pss_mib: float, baseline_mib: float | None, words: str | None
+) -> None:
+    problem = growth_problem(pss_mib, baseline_mib)
+    assert problem is None if words is None else words in str(problem)
+
+
+def test_the_recorded_idle_memory_is_within_36_mib() -> None:
+    baselines = json.loads(BASELINE.read_text())
+    assert baselines
+    assert all(each <= 36 for each in baselines.values())
