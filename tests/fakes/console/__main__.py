@@ -1,18 +1,23 @@
-"""Runs one test flow, an act, in the console. It must run in its own network namespace
+"""Runs test flows, called acts, in the console. It must run in its own network namespace
 (tests.lab.namespaces):
 
-    python -m tests.fakes.console CHROMIUM ACT WIDTH [--axe SCRIPT] [--pictures FOLDER]
+    echo ACT WIDTH | python -m tests.fakes.console CHROMIUM [--axe SCRIPT] [--pictures FOLDER]
 
 ``ACT`` is play, keyboard, figures, people, consent, settings or pages. ``WIDTH`` is narrow or wide.
-The program prints one JSON object: the browser's content at each step, and under ``seen`` the
-results of `Page.check_view`.
+Each line of the input is one act. For each act the program prints a line with a JSON object: the
+browser's content at each step, and under ``seen`` the results of `Page.check_view`. All acts use
+one Chromium. Each has its own browser context, and its own service with a new database. The program
+ends at the end of its input, or when an act fails.
 """
 
 import argparse
 import asyncio
+import contextlib
 import json
+import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +26,38 @@ import httpx2
 from controlplane.accounts.key_store import DEFAULT_ORGANIZATION, create_key
 from controlplane.clock import system_clock
 from controlplane.storage.database import Database
-from tests.bench.fleet.service import service
 from tests.fakes.console.consent import consent, make_user
 from tests.fakes.console.figures import figures, merchant
 from tests.fakes.console.keyboard import keyboard
-from tests.fakes.console.page import VIEWPORTS, WITHIN_S, Page
+from tests.fakes.console.page import WITHIN_S, Page
 from tests.fakes.console.pages import pages
 from tests.fakes.console.people import people
 from tests.fakes.console.play import play
 from tests.fakes.console.settings import settings
-from tests.scenario.pictures.browser import browser
+from tests.scenario.forked_process import start_forked, stop_server
+from tests.scenario.pictures.browser import running, separate_tab
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("chromium")
-    acts = ("play", "keyboard", "figures", "people", "consent", "settings", "pages")
-    parser.add_argument("act", choices=acts)
-    parser.add_argument("width", choices=tuple(VIEWPORTS))
     parser.add_argument("--axe", type=Path)
     parser.add_argument("--pictures", type=Path)
     chosen = parser.parse_args()
     axe = chosen.axe.read_text(encoding="utf-8") if chosen.axe else ""
     with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home,
-        browser(chosen.chromium, Path(home) / "profile") as tab,
+        contextlib.ExitStack() as stack,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        running(chosen.chromium, Path(profile)) as port,
     ):
-        page = Page(tab, chosen.width, axe, chosen.pictures)
-        output = asyncio.run(_act(chosen.act, page, Path(home)))
-    sys.stdout.write(json.dumps({**output, "seen": page.seen}))
+        stack.callback(stop_server)
+        for line in sys.stdin:
+            act, width = line.split()
+            with tempfile.TemporaryDirectory() as home, separate_tab(port) as tab:
+                page = Page(tab, width, axe, chosen.pictures)
+                output = asyncio.run(_act(act, page, Path(home)))
+            sys.stdout.write(json.dumps({**output, "seen": page.seen}) + "\n")
+            sys.stdout.flush()
     return 0
 
 
@@ -64,8 +72,7 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
         outsider, _ = _keys(database, "org-without-a-merchant")
     if act == "consent":
         make_user(database)
-    with service(database) as served:
-        url = f"http://127.0.0.1:{served.port}"
+    with _service(database) as url:
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
             if act == "figures":
                 return await figures(page, http, url, reader, outsider)
@@ -77,6 +84,24 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
                 "play": lambda: play(page, http, url, key, reader, database=database),
             }
             return await acts[act]()
+
+
+@contextlib.contextmanager
+def _service(database: str) -> Iterator[str]:
+    """Run the service on ``database`` without rate limits, and yield its address."""
+    words = ("serve", "--database", database, "--port", "0", "--rate", "0", "--log-level", "error")
+    pipe = Path(f"{database}.output")
+    os.mkfifo(pipe)
+    process = start_forked(
+        "controlplane", *words,
+        environment=dict(os.environ), output=pipe, errors=Path("/dev/stderr"),
+    )  # fmt: skip
+    with pipe.open() as output:
+        try:
+            yield output.readline().split()[-1]
+        finally:
+            process.terminate()
+            process.join(WITHIN_S)
 
 
 def _keys(file: str, organization_id: str = DEFAULT_ORGANIZATION) -> tuple[str, str]:

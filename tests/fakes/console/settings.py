@@ -16,6 +16,8 @@ SUGGESTED: Final = """(() => {
   const options = document.querySelectorAll('#form-device-list option');
   return options.length && [...options].map((each) => each.value);
 })()"""
+LONGEST: Final = "Math.random = () => 0.999;"
+"""Makes the random texts in the examples of the OpenAPI viewer as long as they can be."""
 ROW: Final = "document.querySelector('#location-list li')?.innerText"
 
 
@@ -142,6 +144,7 @@ async def _invite(page: Page, results: dict[str, Any]) -> None:
 
 async def _documents(page: Page, results: dict[str, Any], url: str) -> None:
     """Read the OpenAPI documents, with the keyboard only."""
+    await page.send_command("Page.addScriptToEvaluateOnNewDocument", source=LONGEST)
     for api, query in (("facade", ""), ("retail", "?api=retail")):
         await page.open(f"{url}/docs{query}")
         results[f"{api} title"] = await page.until(

@@ -9,10 +9,13 @@ import io
 import itertools
 import json
 import re
+import select
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import pytest
 
@@ -57,6 +60,7 @@ STATES: Final = {
 }  # fmt: skip
 """The page states that each act must visit."""
 GRAVE: Final = {"serious", "critical"}
+WITHIN_S: Final = 600
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -66,25 +70,65 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("width", sizes.large_except(chosen.__contains__, VIEWPORTS))
 
 
-@cache
-def act(name: str, width: str) -> dict[str, Any]:
-    command = (sys.executable, "-m", "tests.fakes.console", browser(), name, width, "--axe", axe())
-    finished = subprocess.run(
-        (*namespaces.entering(), *command), cwd=ROOT, capture_output=True, timeout=600, check=False
-    )
-    assert finished.returncode == 0, finished.stderr.decode()[-3000:]
-    visited: dict[str, Any] = json.loads(finished.stdout)
-    return visited
+class Player:
+    """Plays each act once, all in one browser. After an act that fails, a new browser starts."""
+
+    def __init__(self, errors: IO[bytes]) -> None:
+        self._program: subprocess.Popen[bytes] | None = None
+        self._errors = errors
+        self.play = cache(self._play)
+
+    def _play(self, name: str, width: str) -> dict[str, Any]:
+        if self._program is None:
+            command = (sys.executable, "-m", "tests.fakes.console", browser(), "--axe", axe())
+            self._program = subprocess.Popen(
+                (*namespaces.entering(), *command), cwd=ROOT,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+            )  # fmt: skip
+        assert self._program.stdin is not None
+        assert self._program.stdout is not None
+        self._program.stdin.write(f"{name} {width}\n".encode())
+        self._program.stdin.flush()
+        is_readable, *_ = select.select((self._program.stdout,), (), (), WITHIN_S)
+        line = self._program.stdout.readline() if is_readable else b""
+        if not line:
+            self.end()
+            raise AssertionError(f"the act {name} did not end")
+        visited: dict[str, Any] = json.loads(line)
+        return visited
+
+    def end(self) -> None:
+        """End the program. Raises AssertionError if it or one of its processes does not end."""
+        program, self._program = self._program, None
+        if program is None:
+            return
+        with program:
+            try:
+                program.communicate(timeout=WITHIN_S)
+            except subprocess.TimeoutExpired:
+                program.kill()
+        self._errors.seek(0)
+        assert program.returncode == 0, self._errors.read().decode()[-3000:]
+
+
+@pytest.fixture(scope="module")
+def player() -> Iterator[Player]:
+    with tempfile.TemporaryFile() as errors:
+        made = Player(errors)
+        try:
+            yield made
+        finally:
+            made.end()
 
 
 @pytest.fixture
-def visited(width: str) -> dict[str, Any]:
-    return act("play", width)
+def visited(player: Player, width: str) -> dict[str, Any]:
+    return player.play("play", width)
 
 
 @pytest.fixture
-def typed(width: str) -> dict[str, Any]:
-    return act("keyboard", width)
+def typed(player: Player, width: str) -> dict[str, Any]:
+    return player.play("keyboard", width)
 
 
 # ---------------------------------------------------------------------------- with the mouse
@@ -262,8 +306,8 @@ def test_escape_closes_a_menu(typed: dict[str, Any]) -> None:
 
 
 @pytest.fixture
-def counted(width: str) -> dict[str, Any]:
-    return act("figures", width)
+def counted(player: Player, width: str) -> dict[str, Any]:
+    return player.play("figures", width)
 
 
 def format_amount(cents: int, currency: str) -> str:
@@ -356,8 +400,8 @@ def test_errors_of_figures_are_displayed_until_they_are_over(counted: dict[str, 
 
 
 @pytest.fixture
-def people(width: str) -> dict[str, Any]:
-    return act("people", width)
+def people(player: Player, width: str) -> dict[str, Any]:
+    return player.play("people", width)
 
 
 def test_user_signs_in_and_no_script_can_read_the_session(people: dict[str, Any]) -> None:
@@ -457,8 +501,8 @@ def test_ended_session_and_too_many_sign_in_attempts_are_explained(people: dict[
 
 
 @pytest.fixture
-def consented(width: str) -> dict[str, Any]:
-    return act("consent", width)
+def consented(player: Player, width: str) -> dict[str, Any]:
+    return player.play("consent", width)
 
 
 def test_user_signs_in_and_consents_to_read_access(consented: dict[str, Any]) -> None:
@@ -498,8 +542,8 @@ def test_consent_page_cannot_be_framed_and_does_not_echo_an_invalid_redirect_uri
 
 
 @pytest.fixture
-def installed(width: str) -> dict[str, Any]:
-    return act("settings", width)
+def installed(player: Player, width: str) -> dict[str, Any]:
+    return player.play("settings", width)
 
 
 def test_the_empty_console_guides_to_the_first_device(installed: dict[str, Any]) -> None:
@@ -567,8 +611,10 @@ def test_the_documents_are_readable_within_the_content_security_policy(
     ("name", "width"),
     sizes.large_except(IN_MEDIUM.__contains__, itertools.product([*STATES, "pages"], VIEWPORTS)),
 )
-def test_every_state_of_the_page_fits_the_window_and_is_accessible(name: str, width: str) -> None:
-    visited = act(name, width)
+def test_every_state_of_the_page_fits_the_window_and_is_accessible(
+    name: str, width: str, player: Player
+) -> None:
+    visited = player.play(name, width)
     seen = visited["seen"]
     states = {state.rpartition(" ")[0] for state in seen}
     if name == "pages":

@@ -79,25 +79,54 @@ class Browser:
 @contextlib.contextmanager
 def browser(program: str, profile: Path) -> Iterator[Browser]:
     """Run a browser with one tab while the body runs."""
+    with running(program, profile) as port:
+        tabs = _read(port, "/json/list")
+        address = next(str(t["webSocketDebuggerUrl"]) for t in tabs if t["type"] == "page")
+        with connect(address, max_size=None, proxy=None) as socket:
+            yield Browser(socket)
+
+
+@contextlib.contextmanager
+def running(program: str, profile: Path) -> Iterator[int]:
+    """Run a browser while the body runs, and yield its DevTools port."""
     words = (program, *FLAGS, "--hide-scrollbars", f"--user-data-dir={profile}", "about:blank")
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            with connect(_tab_of(profile), max_size=None, proxy=None) as socket:
-                yield Browser(socket)
+            yield _port_of(profile)
         finally:
             process.terminate()
             process.wait(WITHIN_S)
 
 
-def _tab_of(profile: Path) -> str:
+@contextlib.contextmanager
+def separate_tab(port: int) -> Iterator[Browser]:
+    """Open a tab in a new browser context, which has its own cookies, storage and cache."""
+    address = str(_read(port, "/json/version")["webSocketDebuggerUrl"])
+    with connect(address, max_size=None, proxy=None) as socket:
+        whole = Browser(socket)
+        context = whole.call("Target.createBrowserContext")
+        tab = whole.call("Target.createTarget", url="about:blank", **context)
+        address = f"ws://127.0.0.1:{port}/devtools/page/{tab['targetId']}"
+        try:
+            with connect(address, max_size=None, proxy=None) as tab_socket:
+                yield Browser(tab_socket)
+        finally:
+            whole.call("Target.disposeBrowserContext", **context)
+
+
+def _port_of(profile: Path) -> int:
     deadline = time.monotonic() + WITHIN_S
     while time.monotonic() < deadline:
         with contextlib.suppress(OSError, IndexError, ValueError):
             port = int((profile / "DevToolsActivePort").read_text().split()[0])
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WITHIN_S)
-            with contextlib.closing(connection):
-                connection.request("GET", "/json/list")
-                tabs = json.load(connection.getresponse())
-            return next(str(t["webSocketDebuggerUrl"]) for t in tabs if t["type"] == "page")
+            _read(port, "/json/version")
+            return port
         time.sleep(0.05)
     raise RuntimeError("the browser did not start")
+
+
+def _read(port: int, path: str) -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WITHIN_S)
+    with contextlib.closing(connection):
+        connection.request("GET", path)
+        return json.load(connection.getresponse())
