@@ -201,8 +201,6 @@ class App:
             interval_s=self._config.heartbeat.interval_seconds,
             request_report=floor.request_report,
             schedule=self._config.schedule,
-            clock=self._runtime.clock,
-            rng=self._runtime.rng,
         )
 
     def _make_recorder(self) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -46,7 +46,7 @@ class QuickCollectors:
 
 
 class SimulatedApp(App):
-    """An app with fast collections."""
+    """An app with fast collections, whose heartbeats follow the virtual clock."""
 
     def __init__(self, loaded: LoadedConfig[Config], runtime: Runtime) -> None:
         super().__init__(loaded, runtime)
@@ -55,6 +55,9 @@ class SimulatedApp(App):
         self.conditions_seen: set[str] = set()
         """The codes of all conditions that the agent has reported so far."""
         self.health.on_change = self._note_conditions
+
+    def loops(self) -> Mapping[str, Callable[[], Awaitable[None]]]:
+        return {**super().loops(), "beats": self._send_heartbeats}
 
     def entry(self, request_id: str) -> Entry | None:
         return self._journal.get(UUID(request_id))
@@ -73,6 +76,12 @@ class SimulatedApp(App):
     def _note_conditions(self) -> None:
         self.conditions_seen.update(p.code for p in self.health.problems())
         self.status.changed()
+
+    async def _send_heartbeats(self) -> None:
+        """Send heartbeats by the virtual clock. APScheduler uses the clock of the machine."""
+        while True:
+            await self._virtual_clock.sleep(self._loaded.config.heartbeat.interval_seconds)
+            self._scheduler.send_heartbeat_now()
 
     def _build_collection(self) -> Collection:
         collectors: Any = self.collectors

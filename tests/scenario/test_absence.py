@@ -10,6 +10,7 @@ import gc
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from random import Random
 
@@ -18,8 +19,10 @@ import pytest
 from agent.adapters import failpoints
 from agent.adapters.failpoints import Failpoint
 from agent.adapters.storage.outbox import Item
+from agent.config.model import Schedule
 from agent.errors import ServiceUnavailable
 from agent.rules.lifecycle import State
+from agent.tasks.schedule import HEARTBEAT, Scheduler
 from agent.tasks.timekeeper import CHECK_EVERY_S
 from tests import sizes
 from tests.fakes.hostile_service import HostileService, hang
@@ -301,3 +304,30 @@ async def _reports_over_a_step(home: Path, step_s: float) -> None:
 @pytest.mark.parametrize("step_s", [-DAY_S, DAY_S, 60 * DAY_S])
 def test_clock_change_does_not_age_reports(step_s: float, memory_home: Path) -> None:
     run_in_virtual_time(_reports_over_a_step(memory_home, step_s))
+
+
+async def test_timers_are_rescheduled_after_the_clock_was_set_back() -> None:
+    is_sent = asyncio.Event()
+
+    async def send_heartbeat() -> None:
+        is_sent.set()
+
+    scheduler = Scheduler(
+        send_heartbeat=send_heartbeat,
+        interval_s=3600,
+        request_report=lambda kind: None,
+        schedule=Schedule(network="0 4 * * *"),
+    )
+    scheduler.plan_anew()  # nothing is scheduled before the start
+    scheduler.start()
+    try:
+        for job in scheduler._scheduler.get_jobs():
+            # After the clock was set back by a day, each timer is a day too late.
+            job.modify(next_run_time=job.next_run_time + timedelta(days=1))
+        scheduler.plan_anew()
+        async with asyncio.timeout(120):
+            await is_sent.wait()
+        jobs = {job.id: job.next_run_time for job in scheduler._scheduler.get_jobs()}
+        assert jobs["network"] - jobs[HEARTBEAT] < timedelta(days=1)
+    finally:
+        scheduler.stop()

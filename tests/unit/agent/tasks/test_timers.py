@@ -3,15 +3,12 @@ disk space.
 """
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from agent.adapters.clock import SystemClock
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import (
     BindingStatus,
@@ -29,7 +26,6 @@ from agent.tasks.timekeeper import watch_clocks
 from agent.wire.sd_notify import Notifier
 from agent.wire.vocabulary import Kind
 from tests.fakes.fake_clock import FakeClock
-from tests.fakes.virtual_clock import VirtualClock, run_in_virtual_time
 from tests.unit.agent.tasks.harness import Harness, running, settle, until
 
 STATUS = DaemonStatus(
@@ -64,8 +60,6 @@ def scheduler(
         interval_s=interval_s,
         request_report=wanted.append,
         schedule=Schedule(**crontabs),
-        clock=SystemClock(),
-        rng=Random(1),
     )
     return made, wanted
 
@@ -93,7 +87,7 @@ async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
     for _ in range(3):
         before = heartbeats.count
         timers.plan_anew()
-        while heartbeats.count == before:  # noqa: ASYNC110 - a timer of the event loop
+        while heartbeats.count == before:  # noqa: ASYNC110 - APScheduler's own timer wakes it
             await asyncio.sleep(0.001)
     timers.stop()
 
@@ -102,15 +96,15 @@ async def test_after_a_time_jump_all_timers_are_rescheduled() -> None:
 
 
 def seconds_to_next_heartbeat(timers: Scheduler) -> float:
-    timer = timers._next_heartbeat
-    assert timer is not None
-    return timer.when() - asyncio.get_running_loop().time()
+    (job,) = timers._scheduler.get_jobs()
+    left: timedelta = job.next_run_time - datetime.now().astimezone()
+    return left.total_seconds()
 
 
 async def send_heartbeat_now(timers: Scheduler) -> None:
     """Request an immediate heartbeat, and wait until the scheduler has processed the request."""
     timers.send_heartbeat_now()
-    while seconds_to_next_heartbeat(timers) < 60:  # noqa: ASYNC110 - a timer of the event loop
+    while seconds_to_next_heartbeat(timers) < 60:  # noqa: ASYNC110 - APScheduler's timer
         await asyncio.sleep(0.001)
     await settle()
 
@@ -147,8 +141,6 @@ async def test_heartbeats_do_not_overlap() -> None:
         interval_s=3600,
         request_report=lambda kind: None,
         schedule=Schedule(),
-        clock=SystemClock(),
-        rng=Random(1),
     )
     timers.start()
     for _ in range(5):
@@ -180,8 +172,6 @@ async def test_a_heartbeat_cancelled_by_the_stop_is_not_an_error(
         interval_s=3600,
         request_report=lambda kind: None,
         schedule=Schedule(),
-        clock=SystemClock(),
-        rng=Random(1),
     )
     timers.start()
     timers.send_heartbeat_now()
@@ -192,92 +182,6 @@ async def test_a_heartbeat_cancelled_by_the_stop_is_not_an_error(
     await settle()
 
     assert caplog.records == []
-
-
-class Timers:
-    """A scheduler on a virtual clock. ``heartbeats`` and ``reports`` are the times of each."""
-
-    def __init__(self, interval_s: float, **crontabs: str) -> None:
-        self.clock = VirtualClock()
-        self.heartbeats: list[float] = []
-        self.reports: list[datetime] = []
-        self.scheduler = Scheduler(
-            send_heartbeat=self._send_heartbeat,
-            interval_s=interval_s,
-            request_report=lambda kind: self.reports.append(self.clock.now()),
-            schedule=Schedule(**crontabs),
-            clock=self.clock,
-            rng=Random(1),
-        )
-
-    async def _send_heartbeat(self) -> None:
-        self.heartbeats.append(self.clock.monotonic())
-        raise ValueError("no contact")
-
-    async def run(self, seconds: float) -> None:
-        self.scheduler.start()
-        await asyncio.sleep(seconds)
-        self.scheduler.stop()
-
-
-def test_heartbeats_follow_each_other_at_the_interval_also_after_a_failure(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async def run() -> list[float]:
-        timers = Timers(60)
-        await timers.run(3600)
-        return timers.heartbeats
-
-    times = run_in_virtual_time(run())
-
-    pauses = [after - before for before, after in pairwise(times)]
-    assert len(times) in range(54, 67)
-    assert 54 <= min(pauses) < 58
-    assert 62 < max(pauses) <= 66
-    assert [each.message for each in caplog.records] == ["a heartbeat failed"] * len(times)
-
-
-def test_scheduled_reports_are_requested_in_the_minute_after_their_time() -> None:
-    async def run() -> list[datetime]:
-        timers = Timers(86_400, network="0 4 * * *")
-        await timers.run(5 * 86_400)
-        return timers.reports
-
-    times = [each.astimezone() for each in run_in_virtual_time(run())]
-
-    assert len(times) == 5
-    assert {(each.hour, each.minute) for each in times} == {(4, 0)}
-    assert len({each.second for each in times}) > 1
-
-
-def test_a_schedule_without_dates_requests_nothing() -> None:
-    async def run() -> list[datetime]:
-        timers = Timers(86_400, network="0 4 30 2 *")
-        await timers.run(86_400)
-        return timers.reports
-
-    assert run_in_virtual_time(run()) == []
-
-
-@pytest.mark.parametrize("step_s", [-86_400.0, 86_400.0])
-@pytest.mark.parametrize("is_detected", [True, False])
-def test_scheduled_reports_keep_their_time_after_the_clock_was_set(
-    step_s: float, is_detected: bool
-) -> None:
-    async def run() -> tuple[list[datetime], int]:
-        timers = Timers(10 * 86_400, network="0 4 * * *")
-        timers.scheduler.start()
-        timers.clock.step(step_s)
-        if is_detected:
-            timers.scheduler.plan_anew()
-        await asyncio.sleep(3 * 86_400)
-        timers.scheduler.stop()
-        return timers.reports, len(timers.heartbeats)
-
-    times, heartbeats = run_in_virtual_time(run())
-
-    assert {(each.astimezone().hour, each.astimezone().minute) for each in times} == {(4, 0)}
-    assert heartbeats == is_detected
 
 
 # --------------------------------------------------------------- status
