@@ -46,9 +46,7 @@ SLEEP_MIN_S: Final = 5.0
 WRITE_EVERY_S: Final = 60.0
 """Interval at which a lasting interruption is written. If the agent is killed or the power fails,
 the record shows at least this part of it."""
-HOURS_PER_WRITE: Final = 2
-"""Number of finished hours that are written together if nothing else is written."""
-PRUNE_EVERY_S: Final = 86_400.0
+PRUNE_EVERY_S: Final = 3 * 86_400.0
 """Interval at which old rows are deleted if only hours are written. Each write changes whole pages
 of 4 KiB, and a healthy day should write less than 100 KiB."""
 UNWRITTEN_MAX: Final = 200
@@ -268,8 +266,7 @@ class Recorder:
         now = self._now()
         if (finished := self._hours.begin(now)) is not None:
             self._finished.append(finished)
-            if len(self._finished) >= HOURS_PER_WRITE:
-                self._write()
+            self._write()
         self._hours.add_heartbeat(round_trip_ms)
         self._hours.add_link(self._link.signal_dbm, self._link.link_errors)
 

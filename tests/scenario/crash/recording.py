@@ -28,8 +28,8 @@ FAULTS = (
     Fault("provider", 1200.0, 90.0),
     Fault("cable", 1290.0, 40.0),
 )
-UNTIL_S = 7300.0
-"""Two hours of figures end before. They are written together."""
+UNTIL_S = 3700.0
+"""An hour of figures ends before."""
 
 
 async def record(state: Path, clock: FakeClock, until_s: float = UNTIL_S) -> None:

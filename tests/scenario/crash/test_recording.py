@@ -46,7 +46,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Incident, ...]:
     assert code == 0
     assert trace[-1][0] == f"after:{WRITES}"
     assert len(history.incidents) == len(FAULTS)
-    assert len(history.hours) == 2
+    assert len(history.hours) == 1
     return history.incidents
 
 
