@@ -108,6 +108,9 @@ class VirtualClock:
     def monotonic(self) -> float:
         return 5000.0 + self.passed_s
 
+    def slept_s(self) -> float:
+        return self._suspended_s
+
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
