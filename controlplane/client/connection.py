@@ -16,7 +16,8 @@ from controlplane.client.waiting import Patience
 
 URL_VARIABLE = "VENUE_CONTROL_URL"
 DEFAULT_URL = "http://127.0.0.1:8470"
-TIMEOUT_S = 20
+TIMEOUT = httpx2.Timeout(90, connect=20)
+"""In seconds. Processes with a low priority compute figures, so a busy service replies late."""
 KEY_MAX = 4096
 
 
@@ -50,7 +51,7 @@ def connect(
     with httpx2.Client(
         base_url=url,
         headers=headers,
-        timeout=TIMEOUT_S,
+        timeout=TIMEOUT,
         trust_env=not is_loopback_url(url),
         verify=is_encrypted(url),
     ) as http:

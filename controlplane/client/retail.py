@@ -18,7 +18,7 @@ from agent.wire.addresses import is_loopback_url
 from agent.wire.base import Model
 from agent.wire.codec import encode
 from controlplane.client.calls import HEADERS, Reply, ServiceCalls
-from controlplane.client.connection import RETAIL_KEY, TIMEOUT_S, address, is_encrypted, read_key
+from controlplane.client.connection import RETAIL_KEY, TIMEOUT, address, is_encrypted, read_key
 from controlplane.client.errors import CommandError
 from controlplane.client.refusals import UnauthenticatedError
 from controlplane.client.waiting import Patience
@@ -89,7 +89,7 @@ class RetailClient(ServiceCalls):
         http = httpx2.Client(
             base_url=base_url.rstrip("/").removesuffix(routes.BASE),
             headers=HEADERS,
-            timeout=TIMEOUT_S,
+            timeout=TIMEOUT,
             trust_env=not is_loopback_url(base_url),
             verify=is_encrypted(base_url),
             transport=transport,

@@ -31,6 +31,7 @@ IN_MEDIUM: Final = {"docs/agent-protocol.md", "docs/service.md"}
 OTHER_CODES: Final = {
     # The agent does not run on the simulated machine, so its state is a problem.
     "venue-agent status": 2,
+    "venue-agent timeline": 2,
     "venue-agent doctor": 1,
     "venue-agent doctor --bundle case.zip": 1,
     # The machine has no print queues, and nobody has entered the address of a service.
