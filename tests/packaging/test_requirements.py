@@ -72,9 +72,10 @@ def test_build_backend_has_a_pinned_version_and_hashes() -> None:
     assert "hatchling" in pins((REQUIREMENTS / "development.txt").read_text())
 
 
-def test_each_installation_of_the_makefile_checks_hashes() -> None:
-    commands = [line for line in (ROOT / "Makefile").read_text().splitlines() if " pip " in line]
-    installs = [line for line in commands if " install " in line]
+def test_each_installation_of_the_makefiles_checks_hashes() -> None:
+    makefiles = (ROOT / "Makefile", *(ROOT / "packaging").glob("*.mk"))
+    lines = [line for file in makefiles for line in file.read_text().splitlines()]
+    installs = [line for line in lines if " pip " in line and " install " in line]
     assert len(installs) >= 8
     for line in installs:
         is_project = line.endswith("--no-deps --no-build-isolation -e .")

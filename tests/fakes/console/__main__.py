@@ -73,7 +73,10 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     if act == "consent":
         make_user(database)
     with _service(database) as url:
-        async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S) as http:
+        # An act can pause until the service closes an idle connection. Therefore each request uses a
+        # connection of its own.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S, limits=limits) as http:
             if act == "figures":
                 return await figures(page, http, url, reader, outsider)
             acts = {
