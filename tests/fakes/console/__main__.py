@@ -73,8 +73,8 @@ async def _act(act: str, page: Page, home: Path) -> dict[str, Any]:
     if act == "consent":
         make_user(database)
     with _service(database) as url:
-        # An act can pause until the service closes an idle connection. Therefore each request uses a
-        # connection of its own.
+        # An act can pause until the service closes an idle connection. Therefore each request has
+        # its own connection.
         limits = httpx2.Limits(max_keepalive_connections=0)
         async with httpx2.AsyncClient(base_url=url, timeout=WITHIN_S, limits=limits) as http:
             if act == "figures":
