@@ -133,9 +133,9 @@ DEFECTS: Final = (
     Defect(
         "rate limit", "a successful sign-in clears the failures of its address as well",
         "controlplane/accounts/throttle.py",
-        "delete(SignInFailure).where(SignInFailure.subject == tried.account)",
+        "delete(SignInFailure).where(SignInFailure.subject == attempt.account)",
         "delete(SignInFailure).where("
-        "SignInFailure.subject.in_((tried.account, tried.address)))",
+        "SignInFailure.subject.in_((attempt.account, attempt.address)))",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
     # ------------------------------------------------------------------ untrusted text
@@ -239,7 +239,8 @@ DEFECTS: Final = (
     Defect(
         "permission", "a key whose locations the member has lost sees every location",
         "controlplane/operation/caller.py",
-        "return wanted & permitted or NOWHERE", "return wanted & permitted",
+        "return chosen_locations & permitted_locations or NOWHERE",
+        "return chosen_locations & permitted_locations",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(
@@ -259,7 +260,7 @@ DEFECTS: Final = (
     Defect(
         "idempotency", "a repeated report with a different outcome counts as the same report",
         "controlplane/remote_control/submission.py",
-        "if known.body_hash != submission.body_hash:",
+        "if known_report.body_hash != submission.body_hash:",
         "if known.payload_hash != submission.payload_hash:",
         "tests/unit/controlplane/remote_control/test_submission.py",
     ),
@@ -299,8 +300,8 @@ DEFECTS: Final = (
     Defect(
         "money", "the smallest remainders of a discount get the cents that are left over",
         "controlplane/figures/money.py",
-        "key=lambda at: (-(amount * weights[at] % whole), at)",
-        "key=lambda at: (amount * weights[at] % whole, at)",
+        "key=lambda at: (-(amount * weights[at] % weight_sum), at)",
+        "key=lambda at: (amount * weights[at] % weight_sum, at)",
         "tests/unit/controlplane/figures/test_money.py",
     ),
     Defect(
