@@ -261,7 +261,7 @@ DEFECTS: Final = (
         "idempotency", "a repeated report with a different outcome counts as the same report",
         "controlplane/remote_control/submission.py",
         "if known_report.body_hash != submission.body_hash:",
-        "if known.payload_hash != submission.payload_hash:",
+        "if known_report.payload_hash != submission.payload_hash:",
         "tests/unit/controlplane/remote_control/test_submission.py",
     ),
     Defect(
