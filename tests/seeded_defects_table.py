@@ -60,7 +60,7 @@ DEFECTS: Final = (
     Defect(
         "lifecycle", "a collection that died with the agent is tried one time too many",
         "agent/rules/lifecycle.py",
-        "again = attempt < MAX_ATTEMPTS and", "again = attempt <= MAX_ATTEMPTS and",
+        "is_retry_allowed = attempt < MAX_ATTEMPTS and", "is_retry_allowed = attempt <= MAX_ATTEMPTS and",
         "tests/unit/agent/rules/test_lifecycle.py",
     ),
     Defect(
@@ -120,7 +120,7 @@ DEFECTS: Final = (
     Defect(
         "limit", "a list that was cut is one item longer than the limit",
         "agent/rules/reports/fit.py",
-        "kept = everything[: maximum - 1]", "kept = everything[:maximum]",
+        "kept_items = everything[: maximum - 1]", "kept_items = everything[:maximum]",
         "tests/unit/agent/rules/reports/test_fit.py",
     ),
     Defect(
@@ -148,10 +148,10 @@ DEFECTS: Final = (
     Defect(
         "escape", "control characters reach the terminal if all of the text is ASCII",
         "agent/presentation/plain_text.py",
-        '    cleaned = without_controls(" ".join(',
+        '    clean_text = without_controls(" ".join(',
         '    if text.isascii() and "\\n" not in text:\n'
         "        return text.strip()\n"
-        '    cleaned = without_controls(" ".join(',
+        '    clean_text = without_controls(" ".join(',
         "tests/unit/agent/presentation/test_plain_text.py",
     ),
     Defect(
