@@ -60,7 +60,8 @@ DEFECTS: Final = (
     Defect(
         "lifecycle", "a collection that died with the agent is tried one time too many",
         "agent/rules/lifecycle.py",
-        "is_retry_allowed = attempt < MAX_ATTEMPTS and", "is_retry_allowed = attempt <= MAX_ATTEMPTS and",
+        "is_retry_allowed = attempt < MAX_ATTEMPTS and",
+        "is_retry_allowed = attempt <= MAX_ATTEMPTS and",
         "tests/unit/agent/rules/test_lifecycle.py",
     ),
     Defect(
