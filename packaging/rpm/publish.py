@@ -37,7 +37,9 @@ def add_packages(packages: Iterable[Path], folder: Path, key: Key) -> None:
         if not published.exists():
             with tempfile.TemporaryDirectory(dir=folder) as place:
                 signed = Path(shutil.copy(package, place))
-                _run("rpmsign", "--define", f"_gpg_name {key.fingerprint}", "--addsign", signed)
+                macros = (f"_gpg_name {key.fingerprint}", f"__gpg {shutil.which('gpg')}")
+                words = (word for macro in macros for word in ("--define", macro))
+                _run("rpmsign", *words, "--addsign", signed)
                 signed.rename(published)
         elif _content(published) != _content(package):
             raise SystemExit(
@@ -51,15 +53,24 @@ def repository_file(url: str) -> str:
     return (
         "[venue-agent]\nname=Venue agent\n"
         f"baseurl={url}\nenabled=1\n"
-        # The packages and the index must be signed.
-        f"gpgcheck=1\nrepo_gpgcheck=1\ngpgkey={url}/{KEY_FILE}\n"
+        # The packages and the index must be signed. The key is a local file: with `-y`, dnf would
+        # accept any key that the web server offers.
+        f"gpgcheck=1\nrepo_gpgcheck=1\ngpgkey=file:///etc/pki/rpm-gpg/{KEY_FILE}\n"
     )
 
 
 def publish(packages: Iterable[Path], output: Path, url: str, key: Key) -> None:
     add_packages(packages, output / "packages", key)
     # The time of the index is now, not that of the commit.
-    _run("env", "--unset=SOURCE_DATE_EPOCH", "createrepo_c", "--quiet", "--update", "--retain-old-md=3", output)
+    _run(
+        "env",
+        "--unset=SOURCE_DATE_EPOCH",
+        "createrepo_c",
+        "--quiet",
+        "--update",
+        "--retain-old-md=3",
+        output,
+    )
     index = output / "repodata/repomd.xml"
     signature = index.with_name("repomd.xml.asc.new")
     key.detach(index, signature)

@@ -109,9 +109,9 @@ class Verification:
         # The timers of the system start these two units every day.
         for unit in ("apt-daily.service", "apt-daily-upgrade.service"):
             run("systemctl", "start", unit)
-        assert installed_version() != self.first, (
-            Path("/var/log/unattended-upgrades/unattended-upgrades.log").read_text()
-        )
+        assert installed_version() != self.first, Path(
+            "/var/log/unattended-upgrades/unattended-upgrades.log"
+        ).read_text()
         assert unit_property("MainPID") != pid
         self.wait_until_it_works()
         assert [each["instanceId"] for each in self.service.devices()] == [self.device]
