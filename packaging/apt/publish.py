@@ -11,7 +11,6 @@ import argparse
 import datetime
 import hashlib
 import lzma
-import os
 import shutil
 import subprocess
 import sys
@@ -58,7 +57,7 @@ def write_index(folder: Path, packages: str) -> dict[str, bytes]:
     forms = {"Packages": content, "Packages.xz": lzma.compress(content, preset=9)}
     by_hash = folder / "by-hash/SHA256"
     by_hash.mkdir(parents=True, exist_ok=True)
-    for name, form in forms.items():
+    for form in forms.values():
         _replace(by_hash / hashlib.sha256(form).hexdigest(), form)
     for name, form in forms.items():
         _replace(folder / name, form)
@@ -138,7 +137,7 @@ def _replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.new")
     new.write_bytes(content)
-    os.replace(new, path)
+    new.replace(path)
 
 
 def main() -> int:

@@ -20,8 +20,9 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "deb"))
 
-from agent import __version__
 from build_deb import PROGRAMS, Program, lay_out, newest_glibc, settle_modes
+
+from agent import __version__
 
 RPM = Path(__file__).resolve().parent
 ROOT = RPM.parents[1]
@@ -107,12 +108,16 @@ def _leading(version: str) -> Iterator[str]:
 def file_list(tree: Path, program: Program) -> list[str]:
     """Return the lines of %files. Directories of other packages, such as /usr/bin, are left out."""
     name = program.name
-    lines = [f"/usr/lib/{name}", f"%doc /usr/share/doc/{name}", f"%license /usr/share/licenses/{name}",
-             f"%dir /etc/{name}"]  # fmt: skip
+    lines = [
+        f"/usr/lib/{name}",
+        f"%doc /usr/share/doc/{name}",
+        f"%license /usr/share/licenses/{name}",
+        f"%dir /etc/{name}",
+    ]
     listed = ("usr/lib/" + name, "usr/share/doc/", "usr/share/licenses/", "usr/share/selinux/")
     for path in sorted(tree.rglob("*")):
         place = str(path.relative_to(tree))
-        if path.is_dir() and not path.is_symlink() or place.startswith(listed):
+        if (path.is_dir() and not path.is_symlink()) or place.startswith(listed):
             continue
         if place.startswith("etc/"):
             # The service's configuration may contain the password of a database.
@@ -157,7 +162,7 @@ def compile_policy(place: Path) -> Path:
 def build(
     program: Program, onedir: Path, manual: Path, output: Path, version: str, *, level: int
 ) -> list[Path]:
-    """Build the packages, and return their paths. ``level`` is the level of compression of xz(1)."""
+    """Build the packages, and return their paths. ``level`` is the compression level of xz(1)."""
     architecture = platform.machine()
     if architecture not in ARCHITECTURES:
         raise SystemExit(f"RPM packages for {architecture} are not supported.")

@@ -6,7 +6,6 @@ Usage: python packaging/rpm/publish.py --key KEY --url URL --output DIR PACKAGE.
 """
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -74,7 +73,7 @@ def publish(packages: Iterable[Path], output: Path, url: str, key: Key) -> None:
     index = output / "repodata/repomd.xml"
     signature = index.with_name("repomd.xml.asc.new")
     key.detach(index, signature)
-    os.replace(signature, index.with_name("repomd.xml.asc"))
+    signature.replace(index.with_name("repomd.xml.asc"))
     (output / KEY_FILE).write_text(key.armored)
     (output / "venue-agent.repo").write_text(repository_file(url))
 

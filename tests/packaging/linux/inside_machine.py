@@ -24,7 +24,7 @@ class _Handler(SimpleHTTPRequestHandler):
         del self.headers["If-Modified-Since"]
         return super().send_head()
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         """Do not log requests."""
 
 

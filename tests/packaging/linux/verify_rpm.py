@@ -3,8 +3,8 @@ from a signed repository in a container with a real systemd.
 
 The root is that of `verify_apt`: a Debian with rpm and dnf. The container's only network is
 loopback. The commands are those of docs/install.md. Needs root, debootstrap, systemd-nspawn, rpm,
-createrepo-c, checkpolicy, semodule-utils, gpg, and the directories that `make onedir service-onedir`
-builds.
+createrepo-c, checkpolicy, semodule-utils, gpg, and the directories that `make onedir` and
+`make service-onedir` build.
 
 Usage: python -m tests.packaging.linux.verify_rpm
 """
@@ -130,8 +130,13 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert config.read_text() == MARK
     assert (state / "identity.pem").exists()
     assert offline.enabled() == set()
-    gone = ("usr/lib/venue-agent", "usr/bin/venue-agent", "usr/share/doc/venue-agent",
-            "usr/share/licenses/venue-agent", "etc/systemd/system/venue-agent.service.d")  # fmt: skip
+    gone = (
+        "usr/lib/venue-agent",
+        "usr/bin/venue-agent",
+        "usr/share/doc/venue-agent",
+        "usr/share/licenses/venue-agent",
+        "etc/systemd/system/venue-agent.service.d",
+    )
     left = [path for path in gone if (root / path).exists() or (root / path).is_symlink()]
     assert not left, left
     print_ok("downgraded and erased: configuration, state and user stay, nothing else")
