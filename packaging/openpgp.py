@@ -42,12 +42,12 @@ def find_key(name: str) -> Key:
 
 def primary_fingerprints(listed: str) -> list[str]:
     """Return the fingerprints of the primary keys in the output of ``gpg --with-colons``."""
-    found, is_primary = [], False
+    fingerprints, is_primary = [], False
     for fields in (line.split(":") for line in listed.splitlines()):
         if fields[0] == "fpr" and is_primary:
-            found.append(fields[9])
+            fingerprints.append(fields[9])
         is_primary = fields[0] == "sec"
-    return found
+    return fingerprints
 
 
 def _gpg(*words: str) -> str:

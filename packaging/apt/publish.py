@@ -128,8 +128,8 @@ def publish(
         (suite / f"{name}.new").replace(suite / name)
 
 
-def _date(moment: datetime.datetime) -> str:
-    return format_datetime(moment.replace(microsecond=0), usegmt=True)
+def _date(time: datetime.datetime) -> str:
+    return format_datetime(time.replace(microsecond=0), usegmt=True)
 
 
 def _replace(path: Path, content: bytes) -> None:

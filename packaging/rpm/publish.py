@@ -66,6 +66,7 @@ def publish(packages: Iterable[Path], output: Path, url: str, key: Key) -> None:
         "--unset=SOURCE_DATE_EPOCH",
         "createrepo_c",
         "--quiet",
+        "--no-database",
         "--update",
         "--retain-old-md=3",
         output,

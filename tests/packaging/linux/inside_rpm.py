@@ -37,6 +37,7 @@ REFUSALS: Final = (
     ("changed-index", "repomd.xml GPG signature verification error"),
     ("another-index", "repomd.xml GPG signature verification error"),
     ("changed-package", "checksum doesn't match"),
+    ("unsigned-package", "is not signed"),
 )
 """States of the repository, and what dnf prints about each."""
 

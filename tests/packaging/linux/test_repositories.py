@@ -82,9 +82,9 @@ def test_dnf_reads_the_key_from_the_file_that_the_documented_command_writes() ->
     assert f"-o {key.removeprefix('gpgkey=file://')} " in documented("docs/install.md")["dnf"]
 
 
-def test_only_the_primary_key_is_found() -> None:
-    found = module("openpgp.py").primary_fingerprints(LISTED)
-    assert found == ["11112222333344445555AAAABBBBCCCCDDDD0000"]
+def test_fingerprints_are_those_of_primary_keys() -> None:
+    fingerprints = module("openpgp.py").primary_fingerprints(LISTED)
+    assert fingerprints == ["11112222333344445555AAAABBBBCCCCDDDD0000"]
 
 
 def test_readme_and_install_guide_have_the_same_two_commands() -> None:

@@ -198,6 +198,9 @@ def make_sites(results: Path, place: Path, first: list[Path], upgrade: list[Path
     with signing_key(place) as key:
         publish(key, sites / "first/dnf", *first)
         publish(key, another("newer", "first"), *first, *upgrade)
+        unsigned = another("unsigned-package", "newer")
+        shutil.copy(upgrade[0], unsigned / "packages")
+        publish(key, unsigned, *upgrade)
     for package in (another("changed-package", "newer") / "packages").glob("venue-agent-99*"):
         change(package)
     change(another("changed-index", "newer") / "repodata/repomd.xml")
