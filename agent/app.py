@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from agent import __version__
 from agent.adapters import memory
 from agent.adapters.clock import Clock
+from agent.adapters.connectivity.local import SystemLocalSensors
 from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.identity import Identity
 from agent.adapters.machine import boot_id, memory_kills
@@ -209,8 +210,10 @@ class App:
         config, runtime = self._config.recorder, self._runtime
         if not config.enabled:
             return
+        sensors = SystemSensors(self._config.service)
         self._recorder = Recorder(
-            sensors=SystemSensors(self._config.service),
+            sensors=sensors,
+            local=SystemLocalSensors(self._config, sensors.networks),
             record=Record(self._database),
             clock=runtime.clock,
             keep=timedelta(days=config.keep_days),

@@ -44,6 +44,17 @@ def memory_kills(file: Path = Path("/proc/vmstat")) -> int | None:
     return next((int(count) for count in counts if count.isdecimal()), None)
 
 
+def thermal_throttles(folder: Path = Path("/sys/devices/system/cpu")) -> int | None:
+    """Return how often the processor was slowed down because of heat, since the system's start.
+
+    This is the highest counter of a core or package. Returns None if the kernel has none: only
+    those of x86 processors from Intel have them.
+    """
+    counters = folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")
+    values = (_read(each) or "" for each in counters)
+    return max((int(value) for value in values if value.isdecimal()), default=None)
+
+
 def _read(path: Path) -> str | None:
     try:
         return path.read_text().strip() or None

@@ -1,7 +1,8 @@
 """The recorder: detects interruptions of the connection, and records them with their cause.
 
 A healthy connection costs no timer and no packet, except a query to each name server every five
-minutes, and one probe of each new path. The recorder runs when the system reports a changed link,
+minutes, and one probe of each new path. At the same interval, it reads the print queues, the kiosk
+and the watched devices. The recorder runs when the system reports a changed link,
 address or route, when a call to the service fails, and with heartbeats. While an interruption
 lasts, it probes the path to the service every few seconds, so that the begin, the end and the cause
 are known.
@@ -24,7 +25,9 @@ from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
 from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder
+from agent.rules.connectivity.local_faults import LocalFaults, LocalSensors
 from agent.rules.connectivity.pace import ProbePace
+from agent.rules.connectivity.repeats import GatewayMacs, Throttling
 from agent.rules.connectivity.sensors import Sensors
 from agent.rules.connectivity.starts import describe_start
 from agent.rules.connectivity.suspicion import Suspicion
@@ -36,6 +39,13 @@ log = logging.getLogger(__name__)
 
 NAME_SERVERS_EVERY_S: Final = 300.0
 """Interval of the queries to the name servers while the connection works."""
+SILENT_PROBES_MAX: Final = 3
+"""Number of probes of a new path whose gateway never answers. More would tell nothing new."""
+LOCAL_EVERY_S: Final = 300.0
+"""Interval at which the print queues, the kiosk and the watched devices are read. They are read
+with the first heartbeat after it, so this needs no timer."""
+CONFIRM_AFTER_S: Final = 20.0
+"""The next reading after one that has to be confirmed follows with the first heartbeat after it."""
 STREAM_SILENT_S: Final = 5.0
 """An idle command stream breaks 3 to 7 seconds after the path was interrupted
 (`adapters.http_client`)."""
@@ -70,6 +80,7 @@ class Recorder:
     record: Record
     clock: Clock
     keep: timedelta
+    local: LocalSensors | None = None
     quiet_hours: LocalHours | None = None
     boot_id: str | None = None
     run_id: str = ""
@@ -85,7 +96,12 @@ class Recorder:
     _has_begun: bool = False
     _has_reply: bool = False
     _probed_path: tuple[object, ...] | None = None
+    _faults: LocalFaults = field(default_factory=LocalFaults)
+    _throttling: Throttling = field(default_factory=Throttling)
+    _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
+    _silent_probes: int = 0
     _names_due_s: float = 0.0
+    _local_due_s: float = 0.0
     _write_due_s: float = 0.0
     _prune_due_s: float = 0.0
     _slept_s: float = 0.0
@@ -107,6 +123,8 @@ class Recorder:
         """Note a call to the service, which failed with ``error`` or succeeded."""
         if operation == "heartbeat":
             self._note_heartbeat(None if error else took_s * 1000)
+            if self._is_local_due():
+                self._wake.set()
         if error is not None:
             began_at = self._now() - timedelta(seconds=took_s)
             if self._suspicion.note_failure(operation, error, began_at):
@@ -167,7 +185,7 @@ class Recorder:
         if is_reload:
             self._present = self._incidents.present(now)
         else:
-            self._ended += self._incidents.observe(now, None)
+            self._ended += (*self._incidents.observe(now, None), *self._faults.end_all(now))
             self._present = ()
         self._finished += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
@@ -178,11 +196,14 @@ class Recorder:
         self.record.quarantine_unreadable()
         values, lasting = self.record.values(), self.record.open_incidents()
         recent = self.record.history(now - FLAPPING_WITHIN, now).incidents
+        broken = [each for each in lasting if each.is_interruption]
         self._link, self._machine = self.sensors.read_link(), self.read_machine()
         self._slept_s = self.clock.slept_s()
         if self.run_id and values.get("stopped") == self.run_id:
-            self._incidents = IncidentBuilder(recent, lasting)
+            self._incidents = IncidentBuilder(recent, broken)
             self._present = self._incidents.present(now)
+            faults = (each for each in lasting if not each.is_interruption)
+            self._faults = LocalFaults(recent, faults)
         else:
             self._incidents = IncidentBuilder(recent)
             self._events += describe_start(values, self.boot_id, now)
@@ -210,12 +231,18 @@ class Recorder:
         link = self.sensors.read_link()
         is_changed = link.path != self._link.path
         machine = self.read_machine()
-        self._events += link_events(self._link, link, woken_at)
+        self._events += filter(None, (self._gateway_macs.note(link, woken_at, woken_s),))
+        has_conflict = self._gateway_macs.has_conflict(woken_s)
+        self._events += link_events(self._link, link, woken_at, has_conflict=has_conflict)
         self._events += machine_events(self._machine, machine, woken_at)
         self._link, self._machine = link, machine
         is_suspected = self._suspicion.since is not None
-        if not (is_changed or is_suspected or self._has_reply or self._incidents.is_open):
-            return
+        if is_changed or is_suspected or self._has_reply or self._incidents.is_open:
+            await self._observe_path(link, woken_at, woken_s)
+        if self._is_local_due():
+            await self._observe_local()
+
+    async def _observe_path(self, link: LinkState, woken_at: datetime, woken_s: float) -> None:
         sample = await self._sample(link)
         if self._is_in_quiet_hours():
             self._suspicion = Suspicion()
@@ -231,18 +258,49 @@ class Recorder:
         self._ended += ended
         self._note_present()
 
+    async def _observe_local(self) -> None:
+        """Read the print queues, the kiosk and the watched devices."""
+        if self.local is None:
+            return
+        reading = await self.local.read()
+        now, now_s = self._now(), self.clock.monotonic()
+        throttled = self._throttling.event(reading.throttles, now, now_s)
+        self._events += [Event(kind, now, detail) for kind, detail in reading.events]
+        self._events += filter(None, (throttled,))
+        before = self._faults.present(now)
+        is_quiet = self._is_in_quiet_hours()
+        ended = self._faults.end_all(now) if is_quiet else self._faults.observe(now, reading)
+        self._ended += ended
+        is_unsure = self._faults.is_suspected or self.local.has_pending
+        self._local_due_s = now_s + (CONFIRM_AFTER_S if is_unsure else LOCAL_EVERY_S)
+        new = [each for each in self._faults.present(now) if each not in before]
+        for each in new:
+            log.warning("%s (%s)", each.evidence, each.cause)
+        for each in ended:
+            log.warning("the fault of %s (%s) ended", each.subject, each.cause)
+        if new or ended:
+            self._write()
+
+    def _is_local_due(self) -> bool:
+        is_due = self.local is not None and self.clock.monotonic() >= self._local_due_s
+        return is_due and self.clock.monotonic() >= self._excused_until_s
+
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
+        if sample.conflict is None and self._gateway_macs.has_conflict(self.clock.monotonic()):
+            sample = replace(sample, conflict=link.gateway)
         return self._suspicion.completed(sample, self._now())
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
             sample = await self.sensors.probe(link)
-            if sample.gateway_answers or sample.is_service_local or link.gateway is None:
-                self._probed_path = link.path
+            is_known = sample.gateway_answers or sample.is_service_local or link.gateway is None
+            self._silent_probes = 0 if is_known else self._silent_probes + 1
+            if is_known or self._silent_probes >= SILENT_PROBES_MAX:
+                self._probed_path, self._silent_probes = link.path, 0
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
@@ -299,6 +357,7 @@ class Recorder:
         stepped_s, self._clock_offset_s = offset_s - self._clock_offset_s, offset_s
         if abs(stepped_s) >= STEP_MIN_S:
             self._incidents.shift(timedelta(seconds=stepped_s))
+            self._faults.shift(timedelta(seconds=stepped_s))
             self._suspicion.shift(timedelta(seconds=stepped_s))
         return self.clock.now()
 
@@ -309,11 +368,12 @@ class Recorder:
         """Write what is new. If that fails, it stays in memory and is written later."""
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._notes.update(values)
+        lasting = self._faults.present(self.clock.now())
         has_more = bool(self._ended or self._present or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:
             self.record.write(
-                incidents=(*self._ended, *self._present),
+                incidents=(*self._ended, *self._present, *lasting),
                 events=self._events,
                 hours=self._finished,
                 values=self._notes.items(),
