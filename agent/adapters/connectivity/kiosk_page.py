@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from agent.adapters.connectivity.local_http import exchange
 
 _INNER: Final = ("devtools:", "chrome-extension:", "chrome-untrusted:")
-_ERROR_PAGE: Final = "chrome-error:"
 
 
 async def read_page(url: str) -> str | None:
@@ -22,7 +21,7 @@ async def read_page(url: str) -> str | None:
     host = parts.hostname or "127.0.0.1"
     where = "127.0.0.1" if host == "localhost" else host, parts.port or 80
     authority = f"[{host}]:{where[1]}" if ":" in host else f"{host}:{where[1]}"
-    request = f"GET /json/list HTTP/1.0\r\nHost: {authority}\r\n\r\n"
+    request = f"GET /json/list HTTP/1.1\r\nHost: {authority}\r\n\r\n"
     try:
         return fault_of(await exchange(where, request.encode("ascii")))
     except ConnectionRefusedError:
@@ -43,9 +42,5 @@ def fault_of(body: bytes) -> str | None:
         raise ValueError("not a list")
     pages = [each for each in listed if isinstance(each, dict) and each.get("type") == "page"]
     urls = [str(each.get("url", "")) for each in pages]
-    own = [each for each in urls if not each.startswith(_INNER)]
-    if not own:
-        return "the browser has no page open"
-    if all(each.startswith(_ERROR_PAGE) for each in own):
-        return "the browser shows its error page"
-    return None
+    has_page = any(not each.startswith(_INNER) for each in urls)
+    return None if has_page else "the browser has no page open"

@@ -9,7 +9,7 @@ REPLY_MAX_BYTES: Final = 256 * 1024
 
 
 async def exchange(where: Path | tuple[str, int], request: bytes) -> bytes:
-    """Send a request of HTTP/1.0, and return the body of the reply.
+    """Send a request, and return the body of the reply, which must not be chunked.
 
     Raises OSError (also a timeout) if there is no reply, and ValueError if it is not a complete
     reply with the status 200.
