@@ -268,8 +268,10 @@ class Recorder:
         self._events += [Event(kind, now, detail) for kind, detail in reading.events]
         self._events += filter(None, (throttled,))
         before = self._faults.present(now)
-        is_quiet = self._is_in_quiet_hours()
-        ended = self._faults.end_all(now) if is_quiet else self._faults.observe(now, reading)
+        if self._is_in_quiet_hours():
+            ended = self._faults.end_all(now)
+        else:
+            ended = self._faults.observe(now, reading)
         self._ended += ended
         is_unsure = self._faults.is_suspected or self.local.has_pending
         self._local_due_s = now_s + (CONFIRM_AFTER_S if is_unsure else LOCAL_EVERY_S)
