@@ -24,7 +24,7 @@ from agent.errors import ServiceError
 from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
 from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
-from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder
+from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder, with_uncertain_end
 from agent.rules.connectivity.local_faults import LocalFaults, LocalSensors
 from agent.rules.connectivity.pace import ProbePace
 from agent.rules.connectivity.repeats import GatewayMacs, Throttling
@@ -131,6 +131,8 @@ class Recorder:
                 self._wake.set()
             return
         self._suspicion.note_success(operation)
+        if not self._incidents.is_open:
+            self._suspicion.failed_until = None
         is_due = operation == "heartbeat" and self.clock.monotonic() >= self._names_due_s
         if self._incidents.is_open or is_due:
             self._has_reply = True
@@ -254,7 +256,9 @@ class Recorder:
         began_at = (is_late and self._suspicion.since) or woken_at
         ended = self._incidents.observe(now, diagnosis, began_at)
         if ended:
-            self._suspicion.since = None
+            if (failed_until := self._suspicion.failed_until) is not None:
+                ended = (*ended[:-1], with_uncertain_end(ended[-1], failed_until))
+            self._suspicion.since = self._suspicion.failed_until = None
         self._ended += ended
         self._note_present()
 
