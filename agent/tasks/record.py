@@ -11,7 +11,7 @@ are known.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
@@ -260,7 +260,7 @@ class Recorder:
                 ended = (*ended[:-1], with_uncertain_end(ended[-1], failed_until))
             self._suspicion.since = self._suspicion.failed_until = None
         self._ended += ended
-        self._note_present()
+        self._note_present(ended)
 
     async def _observe_local(self) -> None:
         """Read the print queues, the kiosk and the watched devices."""
@@ -310,16 +310,16 @@ class Recorder:
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
-    def _note_present(self) -> None:
+    def _note_present(self, ended: Sequence[Incident]) -> None:
         """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
         before, self._present = self._present, self._incidents.present(self._now())
         is_new = [each.cause for each in before] != [each.cause for each in self._present]
         for incident in self._present[-1:] if is_new else ():
             log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
-        for incident in self._ended:
+        for incident in ended:
             log.warning("the interruption (%s) ended", incident.cause)
-        is_changed = is_new or bool(self._ended)
-        if is_changed or (self._present and self._until_write_s() <= 0):
+        is_changed = is_new or bool(ended)
+        if is_changed or ((self._present or self._ended) and self._until_write_s() <= 0):
             self._write()
         if is_changed:
             self.on_change()

@@ -1,4 +1,4 @@
-"""Reads the print queues of a real CUPS, and the pages of a real browser."""
+"""Reads the print queues of a real CUPS."""
 
 import subprocess
 import tempfile
@@ -13,7 +13,7 @@ from tests.lab.namespaces import entering
 from tests.lab.spooler import Spooler, queue_command
 from tests.unit.agent.samples import config
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.needs("peers")]
 
 
 @pytest.fixture(scope="module")
