@@ -213,7 +213,7 @@ class App:
         sensors = SystemSensors(self._config.service)
         self._recorder = Recorder(
             sensors=sensors,
-            local=SystemLocalSensors(self._config, sensors.networks),
+            read_local=SystemLocalSensors(self._config, sensors.networks).read,
             record=Record(self._database),
             clock=runtime.clock,
             keep=timedelta(days=config.keep_days),

@@ -11,7 +11,7 @@ are known.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
@@ -25,7 +25,7 @@ from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
 from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder, with_uncertain_end
-from agent.rules.connectivity.local_faults import LocalFaults, LocalSensors
+from agent.rules.connectivity.local_faults import LocalFaults, LocalReading
 from agent.rules.connectivity.pace import ProbePace
 from agent.rules.connectivity.repeats import GatewayMacs, Throttling
 from agent.rules.connectivity.sensors import Sensors
@@ -73,6 +73,8 @@ class Recorder:
         boot_id: identifies the present run of the operating system; None if unknown.
         run_id: identifies this process. A recorder with the same id continues after a reload.
         read_machine: returns the state of memory and disk.
+        read_local: returns the present state of the print queues, the kiosk and the watched
+            devices, within about two seconds. It never raises.
         on_change: is called when an interruption begins or ends.
     """
 
@@ -80,7 +82,7 @@ class Recorder:
     record: Record
     clock: Clock
     keep: timedelta
-    local: LocalSensors | None = None
+    read_local: Callable[[], Awaitable[LocalReading]] | None = None
     quiet_hours: LocalHours | None = None
     boot_id: str | None = None
     run_id: str = ""
@@ -264,9 +266,9 @@ class Recorder:
 
     async def _observe_local(self) -> None:
         """Read the print queues, the kiosk and the watched devices."""
-        if self.local is None:
+        if self.read_local is None:
             return
-        reading = await self.local.read()
+        reading = await self.read_local()
         now, now_s = self._now(), self.clock.monotonic()
         throttled = self._throttling.event(reading.throttles, now, now_s)
         self._events += [Event(kind, now, detail) for kind, detail in reading.events]
@@ -277,7 +279,7 @@ class Recorder:
         else:
             ended = self._faults.observe(now, reading)
         self._ended += ended
-        is_unsure = self._faults.is_suspected or self.local.has_pending
+        is_unsure = self._faults.is_suspected or reading.is_pending
         self._local_due_s = now_s + (CONFIRM_AFTER_S if is_unsure else LOCAL_EVERY_S)
         new = [each for each in self._faults.present(now) if each not in before]
         for each in new:
@@ -288,7 +290,7 @@ class Recorder:
             self._write()
 
     def _is_local_due(self) -> bool:
-        is_due = self.local is not None and self.clock.monotonic() >= self._local_due_s
+        is_due = self.read_local is not None and self.clock.monotonic() >= self._local_due_s
         return is_due and self.clock.monotonic() >= self._excused_until_s
 
     async def _sample(self, link: LinkState) -> Sample:

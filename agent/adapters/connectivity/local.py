@@ -20,7 +20,7 @@ RUNNING: Final = "certs/0"
 
 
 class SystemLocalSensors:
-    """Implements ``agent.rules.connectivity.local_faults.LocalSensors``.
+    """Reads the present state for ``agent.rules.connectivity.local_faults``.
 
     Args:
         networks: returns the networks of this machine.
@@ -46,11 +46,6 @@ class SystemLocalSensors:
                 config.watched_devices, networks, network.exclude, is_silent=is_silent
             )
 
-    @property
-    def has_pending(self) -> bool:
-        """Whether the next reading should follow with the next heartbeat."""
-        return self._devices is not None and self._devices.is_pending
-
     async def read(self) -> LocalReading:
         """Return the present state, within about two seconds. Never raises."""
         states: dict[Key, LocalState] = {}
@@ -65,7 +60,11 @@ class SystemLocalSensors:
             states["page-missing", "kiosk"] = LocalState(await read_page(self._kiosk_url))
         devices = self._devices.step() if self._devices else LocalReading()
         return LocalReading(
-            {**states, **devices.states}, frozenset(complete), devices.events, thermal_throttles()
+            states={**states, **devices.states},
+            complete=frozenset(complete),
+            events=devices.events,
+            throttles=thermal_throttles(),
+            is_pending=self._devices is not None and self._devices.is_pending,
         )
 
     async def _queues(self) -> dict[str, LocalState] | None:

@@ -5,9 +5,9 @@ begins with the first one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from agent.rules.connectivity.cause import Diagnosis
 from agent.rules.connectivity.incidents import IncidentBuilder
@@ -18,8 +18,7 @@ Key = tuple[Cause, str]
 _EARLIER_MAX: Final = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalState:
+class LocalState(NamedTuple):
     """The state of one subject.
 
     Args:
@@ -31,8 +30,7 @@ class LocalState:
     changed_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LocalReading:
+class LocalReading(NamedTuple):
     """The state of the queues, the kiosk and the watched devices.
 
     Args:
@@ -41,23 +39,14 @@ class LocalReading:
         events: what was noticed, with its detail.
         throttles: how often the processor was slowed down because of heat, since the start of the
             machine. None: not known.
+        is_pending: the next reading should follow with the next heartbeat.
     """
 
-    states: Mapping[Key, LocalState] = field(default_factory=dict)
+    states: Mapping[Key, LocalState] = MappingProxyType({})
     complete: frozenset[Cause] = frozenset()
     events: tuple[tuple[EventKind, str], ...] = ()
     throttles: int | None = None
-
-
-class LocalSensors(Protocol):
-    """``agent.adapters.connectivity.local`` implements it."""
-
-    @property
-    def has_pending(self) -> bool:
-        """Whether the next reading should follow with the next heartbeat."""
-
-    async def read(self) -> LocalReading:
-        """Return the present state, within about two seconds. Never raises."""
+    is_pending: bool = False
 
 
 class LocalFaults:

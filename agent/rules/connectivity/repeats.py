@@ -1,7 +1,5 @@
 """Events that would repeat every few minutes: each is reported at most once an hour."""
 
-from collections import deque
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -14,12 +12,12 @@ CHANGES_MIN: Final = 3
 needs two, to the second router and back."""
 
 
-@dataclass(slots=True)
 class Throttling:
     """Reports that the processor was slowed down because of heat."""
 
-    _reported: int | None = None
-    _due_s: float = 0.0
+    def __init__(self) -> None:
+        self._reported: int | None = None
+        self._due_s = 0.0
 
     def event(self, count: int | None, at: datetime, now_s: float) -> Event | None:
         """Return the event for a new value of the kernel's counter; None if there is none.
@@ -37,7 +35,6 @@ class Throttling:
         return Event("processor-throttled", at, f"{times} times")
 
 
-@dataclass(slots=True)
 class GatewayMacs:
     """Detects that two machines use the gateway's address: its MAC changes back and forth.
 
@@ -45,11 +42,10 @@ class GatewayMacs:
     the MAC of the reply that arrived last.
     """
 
-    _gateway: str | None = None
-    _changes: deque[tuple[float, str]] = field(
-        default_factory=lambda: deque(maxlen=CHANGES_MIN + 1)
-    )
-    _due_s: float = 0.0
+    def __init__(self) -> None:
+        self._gateway: str | None = None
+        self._changes: list[tuple[float, str]] = []
+        self._due_s = 0.0
 
     def note(self, link: LinkState, at: datetime, now_s: float) -> Event | None:
         """Note the present MAC of the gateway. Returns an event for a new conflict."""
@@ -59,7 +55,7 @@ class GatewayMacs:
             self._gateway = link.gateway
             self._changes.clear()
         if not self._changes or self._changes[-1][1] != link.gateway_mac:
-            self._changes.append((now_s, link.gateway_mac))
+            self._changes = [*self._changes[-CHANGES_MIN:], (now_s, link.gateway_mac)]
         if not self.has_conflict(now_s) or now_s < self._due_s:
             return None
         self._due_s = now_s + HOUR_S

@@ -25,12 +25,11 @@ Span = tuple[Cause, str, float, float]
 
 @dataclass
 class FakeLocal:
-    """Implements `LocalSensors`: each span is a cause, a subject, and when its fault lasts."""
+    """Returns local faults: each span is a cause, a subject, and when its fault lasts."""
 
     clock: FakeClock
     spans: Sequence[Span] = ()
     throttles: int | None = None
-    has_pending: bool = False
     reads: list[float] = field(default_factory=list)
 
     async def read(self) -> LocalReading:
@@ -58,7 +57,7 @@ async def running(
         record=record,
         clock=path.clock,
         keep=keep,
-        local=local,
+        read_local=local.read,
         **options,  # type: ignore[arg-type]
     )
     task = asyncio.create_task(recorder.run())
