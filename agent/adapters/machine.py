@@ -3,8 +3,12 @@
 import hashlib
 import sys
 from pathlib import Path
+from typing import Final
 
 from agent.wire.vocabulary import Platform
+
+CUPS: Final = Path("/run/cups")
+"""The folder with the socket of CUPS, the print spooler."""
 
 _SALT = b"venue-agent machine fingerprint v1\0"
 _PLATFORMS: dict[str, Platform] = {"linux": "linux", "darwin": "macos", "win32": "windows"}

@@ -11,11 +11,11 @@ are known.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
 from agent.adapters.storage.record import Record
@@ -25,9 +25,8 @@ from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
 from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
 from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder, with_uncertain_end
-from agent.rules.connectivity.local_faults import LocalFaults, LocalReading
 from agent.rules.connectivity.pace import ProbePace
-from agent.rules.connectivity.repeats import GatewayMacs, Throttling
+from agent.rules.connectivity.repeats import GatewayMacs
 from agent.rules.connectivity.sensors import Sensors
 from agent.rules.connectivity.starts import describe_start
 from agent.rules.connectivity.suspicion import Suspicion
@@ -35,17 +34,15 @@ from agent.rules.time_jump import STEP_MIN_S
 from agent.tasks.wakeup import wait_at_most
 from agent.wire.payloads.history import Event, History, Hour, Incident
 
+if TYPE_CHECKING:
+    from agent.tasks.local_faults import LocalFaultRecorder
+
 log = logging.getLogger(__name__)
 
 NAME_SERVERS_EVERY_S: Final = 300.0
 """Interval of the queries to the name servers while the connection works."""
 SILENT_PROBES_MAX: Final = 3
 """Number of probes of a new path whose gateway never answers. More would tell nothing new."""
-LOCAL_EVERY_S: Final = 300.0
-"""Interval at which the print queues, the kiosk and the watched devices are read. They are read
-with the first heartbeat after it, so this needs no timer."""
-CONFIRM_AFTER_S: Final = 20.0
-"""The next reading after one that has to be confirmed follows with the first heartbeat after it."""
 STREAM_SILENT_S: Final = 5.0
 """An idle command stream breaks 3 to 7 seconds after the path was interrupted
 (`adapters.http_client`)."""
@@ -73,8 +70,7 @@ class Recorder:
         boot_id: identifies the present run of the operating system; None if unknown.
         run_id: identifies this process. A recorder with the same id continues after a reload.
         read_machine: returns the state of memory and disk.
-        read_local: returns the present state of the print queues, the kiosk and the watched
-            devices, within about two seconds. It never raises.
+        local: records the print queues, the kiosk and the watched devices; None if there are none.
         on_change: is called when an interruption begins or ends.
     """
 
@@ -82,7 +78,7 @@ class Recorder:
     record: Record
     clock: Clock
     keep: timedelta
-    read_local: Callable[[], Awaitable[LocalReading]] | None = None
+    local: "LocalFaultRecorder | None" = None
     quiet_hours: LocalHours | None = None
     boot_id: str | None = None
     run_id: str = ""
@@ -98,12 +94,9 @@ class Recorder:
     _has_begun: bool = False
     _has_reply: bool = False
     _probed_path: tuple[object, ...] | None = None
-    _faults: LocalFaults = field(default_factory=LocalFaults)
-    _throttling: Throttling = field(default_factory=Throttling)
     _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
     _silent_probes: int = 0
     _names_due_s: float = 0.0
-    _local_due_s: float = 0.0
     _write_due_s: float = 0.0
     _prune_due_s: float = 0.0
     _slept_s: float = 0.0
@@ -189,7 +182,8 @@ class Recorder:
         if is_reload:
             self._present = self._incidents.present(now)
         else:
-            self._ended += (*self._incidents.observe(now, None), *self._faults.end_all(now))
+            self._ended += self._incidents.observe(now, None)
+            self._ended += self.local.end_all(now) if self.local else ()
             self._present = ()
         self._finished += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
@@ -207,7 +201,10 @@ class Recorder:
             self._incidents = IncidentBuilder(recent, broken)
             self._present = self._incidents.present(now)
             faults = (each for each in lasting if not each.is_interruption)
-            self._faults = LocalFaults(recent, faults)
+            if self.local is None:
+                self._ended += faults
+            else:
+                self.local.resume(recent, faults)
         else:
             self._incidents = IncidentBuilder(recent)
             self._events += describe_start(values, self.boot_id, now)
@@ -243,8 +240,8 @@ class Recorder:
         is_suspected = self._suspicion.since is not None
         if is_changed or is_suspected or self._has_reply or self._incidents.is_open:
             await self._observe_path(link, woken_at, woken_s)
-        if self._is_local_due():
-            await self._observe_local()
+        if self.local is not None and self._is_local_due():
+            await self._observe_local(self.local)
 
     async def _observe_path(self, link: LinkState, woken_at: datetime, woken_s: float) -> None:
         sample = await self._sample(link)
@@ -264,34 +261,20 @@ class Recorder:
         self._ended += ended
         self._note_present(ended)
 
-    async def _observe_local(self) -> None:
-        """Read the print queues, the kiosk and the watched devices."""
-        if self.read_local is None:
-            return
-        reading = await self.read_local()
-        now, now_s = self._now(), self.clock.monotonic()
-        throttled = self._throttling.event(reading.throttles, now, now_s)
-        self._events += [Event(kind, now, detail) for kind, detail in reading.events]
-        self._events += filter(None, (throttled,))
-        before = self._faults.present(now)
-        if self._is_in_quiet_hours():
-            ended = self._faults.end_all(now)
-        else:
-            ended = self._faults.observe(now, reading)
+    async def _observe_local(self, local: "LocalFaultRecorder") -> None:
+        ended, events, is_new = await local.observe(
+            self._now, self.clock.monotonic(), is_excused=self._is_in_quiet_hours()
+        )
         self._ended += ended
-        is_unsure = self._faults.is_suspected or reading.is_pending
-        self._local_due_s = now_s + (CONFIRM_AFTER_S if is_unsure else LOCAL_EVERY_S)
-        new = [each for each in self._faults.present(now) if each not in before]
-        for each in new:
-            log.warning("%s (%s)", each.evidence, each.cause)
-        for each in ended:
-            log.warning("the fault of %s (%s) ended", each.subject, each.cause)
-        if new or ended:
+        self._events += events
+        if ended or is_new:
             self._write()
 
     def _is_local_due(self) -> bool:
-        is_due = self.read_local is not None and self.clock.monotonic() >= self._local_due_s
-        return is_due and self.clock.monotonic() >= self._excused_until_s
+        now_s = self.clock.monotonic()
+        return (
+            self.local is not None and now_s >= self._excused_until_s and self.local.is_due(now_s)
+        )
 
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
@@ -365,7 +348,8 @@ class Recorder:
         stepped_s, self._clock_offset_s = offset_s - self._clock_offset_s, offset_s
         if abs(stepped_s) >= STEP_MIN_S:
             self._incidents.shift(timedelta(seconds=stepped_s))
-            self._faults.shift(timedelta(seconds=stepped_s))
+            if self.local is not None:
+                self.local.shift(timedelta(seconds=stepped_s))
             self._suspicion.shift(timedelta(seconds=stepped_s))
         return self.clock.now()
 
@@ -376,7 +360,7 @@ class Recorder:
         """Write what is new. If that fails, it stays in memory and is written later."""
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._notes.update(values)
-        lasting = self._faults.present(self.clock.now())
+        lasting = self.local.present(self.clock.now()) if self.local else ()
         has_more = bool(self._ended or self._present or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:

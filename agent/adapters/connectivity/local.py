@@ -8,13 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from agent.adapters.machine import thermal_throttles
+from agent.adapters.machine import CUPS, thermal_throttles
 from agent.config.model import LocalConfig
 from agent.rules.connectivity.local_faults import Key, LocalReading, LocalState
 from agent.wire.payloads.history import Cause
 from collectors.shared.addresses import Network
 
-CUPS: Final = Path("/run/cups")
 RUNNING: Final = "certs/0"
 """CUPS creates this file when it starts, and removes it when it ends."""
 

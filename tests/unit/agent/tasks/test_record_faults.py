@@ -14,7 +14,8 @@ from agent.config.local_hours import parse_local_hours
 from agent.presentation.connectivity.sentences import connection_sentence
 from agent.rules.connectivity.cause import LinkState, Sample
 from agent.rules.connectivity.local_faults import LocalReading, LocalState
-from agent.tasks.record import LOCAL_EVERY_S, SILENT_PROBES_MAX, Recorder
+from agent.tasks.local_faults import EVERY_S, LocalFaultRecorder
+from agent.tasks.record import SILENT_PROBES_MAX, Recorder
 from agent.wire.payloads.history import Cause
 from tests.fakes.fake_clock import START, FakeClock
 from tests.fakes.fake_path import HEARTBEAT_S, FakePath, Fault
@@ -57,7 +58,7 @@ async def running(
         record=record,
         clock=path.clock,
         keep=keep,
-        read_local=local.read,
+        local=LocalFaultRecorder(local.read),
         **options,  # type: ignore[arg-type]
     )
     task = asyncio.create_task(recorder.run())
@@ -83,11 +84,11 @@ async def test_each_local_fault_is_an_incident_and_no_interruption(record: Recor
     for cause, name, begin_s, end_s in spans:
         (incident,) = (each for each in history.incidents if each.subject == name)
         assert incident.cause == cause
-        assert 0 <= seconds(incident.began_at) - begin_s <= LOCAL_EVERY_S + HEARTBEAT_S
+        assert 0 <= seconds(incident.began_at) - begin_s <= EVERY_S + HEARTBEAT_S
         if end_s > 7200.0:
             assert incident.ended_at is None
         else:
-            assert 0 <= seconds(incident.ended_at) - end_s <= LOCAL_EVERY_S + HEARTBEAT_S
+            assert 0 <= seconds(incident.ended_at) - end_s <= EVERY_S + HEARTBEAT_S
     assert connection_sentence(history, path.clock.now()).startswith("no interruption since")
 
 
@@ -98,10 +99,10 @@ async def test_local_faults_are_read_every_five_minutes_with_a_heartbeat(record:
         await path.play(recorder, 7200.0)
     gaps = [after - before for before, after in zip(local.reads, local.reads[1:], strict=False)]
     assert local.reads[0] >= 60.0  # not in the minute after the start
-    assert all(LOCAL_EVERY_S <= gap <= LOCAL_EVERY_S + HEARTBEAT_S + 1 for gap in gaps)
-    assert len(gaps) >= 7200 // (LOCAL_EVERY_S + HEARTBEAT_S) - 1
+    assert all(EVERY_S <= gap <= EVERY_S + HEARTBEAT_S + 1 for gap in gaps)
+    assert len(gaps) >= 7200 // (EVERY_S + HEARTBEAT_S) - 1
     # The recorder has no timer of its own: its only waits are those of the played path.
-    assert path.clock.slept.count(LOCAL_EVERY_S) == 0
+    assert path.clock.slept.count(EVERY_S) == 0
 
 
 async def test_local_faults_are_read_during_an_interruption(record: Record) -> None:
@@ -155,7 +156,7 @@ async def test_quiet_hours_have_no_local_faults(record: Record) -> None:
     async with running(path, local, record, quiet_hours=hours) as recorder:
         await path.play(recorder, 7000.0)
         (incident,) = recorder.history(START).incidents
-    assert 0 <= seconds(incident.ended_at) - 3600.0 <= LOCAL_EVERY_S + HEARTBEAT_S
+    assert 0 <= seconds(incident.ended_at) - 3600.0 <= EVERY_S + HEARTBEAT_S
 
 
 async def test_heat_is_an_event(record: Record) -> None:
