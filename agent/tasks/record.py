@@ -231,6 +231,8 @@ class Recorder:
         self._note_sleep(woken_at)
         link = self.sensors.read_link()
         is_changed = link.path != self._link.path
+        if is_changed:
+            self._silent_probes = 0
         machine = self.read_machine()
         self._events += filter(None, (self._gateway_macs.note(link, woken_at, woken_s),))
         has_conflict = self._gateway_macs.has_conflict(woken_s)

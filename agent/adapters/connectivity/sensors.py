@@ -70,8 +70,9 @@ class SystemSensors:
         return self._read().state
 
     def networks(self) -> tuple[Network, ...]:
-        """Return the networks of this machine."""
-        return self._read().networks
+        """Return the networks of this machine. Without a link, there are none."""
+        reading = self._read()
+        return () if reading.state.has_link is False else reading.networks
 
     async def probe(self, link: LinkState) -> Sample:
         """Try each part of the path, in parallel, for at most about two seconds.

@@ -29,7 +29,8 @@ class WatchedDevices:
     """Judges each device in two steps: resolve its addresses, and read the result.
 
     Args:
-        networks: returns the networks of this machine. Only addresses in them are resolved.
+        networks: returns the networks of this machine; none if it has no link. Only addresses in
+            them are resolved.
         exclude: addresses and networks that get no packet.
         is_silent: no device gets a packet. Only entries that the kernel confirmed lately count.
     """
@@ -68,7 +69,7 @@ class WatchedDevices:
             table = {each.address: each for each in self._read_table()}
             if self._resolved is not None:
                 resolved, self._resolved = self._resolved, None
-                return self._judge(table, resolved)
+                return self._judge(table, resolved) if self._networks() else LocalReading()
             if self._is_silent:
                 return self._judge(table, set())
             addresses = {each.address or self._last.get(each.name) or "" for each in self._devices}

@@ -205,11 +205,12 @@ class Lan:
         self.table: dict[str, tuple[str | None, NeighbourState]] = {}
         self.resolved: list[set[str]] = []
         self.now_s = 0.0
+        self.networks: tuple[str, ...] = ("10.0.0.7/24",)
 
     def devices(self, *devices: WatchedDevice, **options: Any) -> Callable[[], LocalReading]:
         watched = WatchedDevices(
             devices,
-            lambda: parse_networks(("10.0.0.7/24",)),
+            lambda: parse_networks(self.networks),
             options.pop("exclude", ()),
             read_table=lambda: [LinkNeighbour(2, a, m, s) for a, (m, s) in self.table.items()],
             prime=self.resolved.append,
@@ -267,6 +268,20 @@ def test_another_device_at_the_address_is_named_unless_it_answers_for_several() 
     assert faults(read()) == {"card": f"another device ({OTHER}) answers at 10.0.0.5"}
     lan.table["10.0.0.6"] = (OTHER, "reachable")
     assert faults(read()) == {}
+
+
+def test_a_machine_without_a_link_knows_nothing_about_devices() -> None:
+    lan = Lan()
+    watched = WatchedDevices(
+        (TERMINAL,),
+        lambda: parse_networks(lan.networks),
+        read_table=lambda: [],
+        prime=lan.resolved.append,
+    )
+    watched.step(0.0)
+    lan.networks = ()
+    assert watched.step(SETTLED_AFTER_S) == LocalReading()
+    assert not watched.is_pending
 
 
 def test_excluded_addresses_and_a_silent_agent_resolve_nothing() -> None:
