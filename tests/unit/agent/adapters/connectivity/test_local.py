@@ -275,7 +275,7 @@ def test_a_machine_without_a_link_knows_nothing_about_devices() -> None:
     watched = WatchedDevices(
         (TERMINAL,),
         lambda: parse_networks(lan.networks),
-        read_table=lambda: [],
+        read_table=list,
         prime=lan.resolved.append,
     )
     watched.step(0.0)
