@@ -49,7 +49,8 @@ def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
     if since is None or finished_at is None:
         return None
     since_s, finished_s = seconds_of(since), seconds_of(finished_at)
-    incidents = tuple(_incident(each, finished_s) for each in incidents_of(machine))
+    interruptions = (each for each in incidents_of(machine) if each.is_interruption)
+    incidents = tuple(_incident(each, finished_s) for each in interruptions)
     if len(machine.texts("history.recent")) >= LINES_MAX:  # older incidents are left out
         since_s = max(since_s, min((each.reported_s for each in incidents), default=finished_s))
     is_right = machine.flag("os.clockSynchronised") is True
