@@ -95,6 +95,10 @@ bench-console: $(STAMP) ## measure the lists of the console with 50,000 devices 
 service-doc: $(STAMP) ## write docs/service.md from the replies of a running service
 	@$(BIN)/python -m tests.contract.service
 
+.PHONY: capabilities
+capabilities: $(STAMP) ## write docs/capabilities.md: what a service can make a device do
+	@$(BIN)/python -m tests.unit.trust.capabilities
+
 .PHONY: bench-figures test-figures
 bench-figures: $(STAMP) ## compare figures over 5,000,000 sales with raw SQL (ten minutes, 5 GB)
 	@$(BIN)/python -m tests.bench.figures $(ARGS)
