@@ -72,6 +72,13 @@ include packaging/*.mk
 test-crash: $(STAMP) ## kill the agent at every failpoint, for both kinds of report (some minutes)
 	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/crash/test_crash.py $(ARGS)
 
+CRASH_RESULTS := build/crash-matrix
+.PHONY: crash-matrix
+crash-matrix: $(STAMP) ## kill the agent at every failpoint, and write docs/crash-matrix.md (some minutes)
+	@rm -rf $(CRASH_RESULTS)
+	@CRASH_RESULTS=$(CRASH_RESULTS) $(MAKE) --no-print-directory test-crash ARGS="$(PARALLEL) $(ARGS)"
+	@$(BIN)/python -m tests.scenario.crash.matrix_document $(CRASH_RESULTS)
+
 test-liar: $(STAMP) ## send 50,000 forged mDNS packets to a network with ten printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 

@@ -69,7 +69,7 @@ class HostileReplies(HostileService):
         return keys | {"url": self._trap, "addresses": [self._trap], "host": "127.0.0.1"}
 
     async def _reply(self, x: Exchange, code: int, body: Any) -> None:
-        headers = {}
+        headers: dict[str, Any] = {}
         if self._is_hostile:
             headers = {name: f"{mark(f'header-{name}')}={self._trap}" for name in HEADERS}
             headers["Set-Cookie"] = f"{mark('cookie')}; Path=/".replace(";$(reboot)|", "=")
@@ -114,8 +114,8 @@ class HostileReplies(HostileService):
         is_first = "current" not in self.sent
         self._note(x)
         if is_first:
-            headers = {"Location": f"{self._trap}/{mark('location')}"} if self._is_hostile else {}
-            await x.reply(307, **headers)
+            location = f"{self._trap}/{mark('location')}" if self._is_hostile else "/"
+            await x.reply(307, Location=location)
         else:
             await self._reply(x, 200, None)
 

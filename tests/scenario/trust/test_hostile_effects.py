@@ -150,6 +150,13 @@ def test_the_daemon_connects_only_to_the_configured_service(runs: tuple[Run, Run
     assert hostile.connections == 0
 
 
+def test_the_daemon_listens_on_no_port(runs: tuple[Run, Run]) -> None:
+    for each in runs:
+        bound = {values[0] for event, values in each.events if event == "socket.bind"}
+        # The address of a netlink socket is two numbers (netlink(7)).
+        assert {re.sub(r"\d+", "n", address) for address in bound} == {"(n, n)"}
+
+
 def test_values_reach_only_the_documented_files_and_calls(runs: tuple[Run, Run]) -> None:
     _, hostile = runs
     documented = {
