@@ -79,6 +79,14 @@ crash-matrix: $(STAMP) ## kill the agent at every failpoint, and write docs/cras
 	@CRASH_RESULTS=$(CRASH_RESULTS) $(MAKE) --no-print-directory test-crash ARGS="$(PARALLEL) $(ARGS)"
 	@$(BIN)/python -m tests.scenario.crash.matrix_document $(CRASH_RESULTS)
 
+HARM_RECORDS := $(CURDIR)/build/harm-record
+HARM_LEFT_OUT := test_harm.py test_peers.py connectivity
+.PHONY: harm-record
+harm-record: $(STAMP) ## write docs/harm-record.md: what reports send in every simulated LAN (some minutes, root)
+	@rm -rf $(HARM_RECORDS) && mkdir -p $(HARM_RECORDS)
+	@HARM_RECORD=$(HARM_RECORDS) $(PYTEST) -n0 $(HARM_LEFT_OUT:%=--ignore=tests/lab/%) tests/lab $(ARGS)
+	@$(BIN)/python -m tests.lab.tap.harm_document $(HARM_RECORDS)
+
 test-liar: $(STAMP) ## send 50,000 forged mDNS packets to a network with ten printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 

@@ -22,7 +22,7 @@ from tests.lab.tap.counters import PRINT_PORTS
 
 VARIABLE: Final = "HARM_RECORD"
 PERMITTED: Final = frozenset(
-    {"HTTP GET", "IPP Get-Printer-Attributes", "SNMP get", "SNMP get-next"}
+    {"HTTP GET", "IPP Get-Printer-Attributes", "SNMP get", "TLS handshake"}
 )
 """The requests that a report may send. Others fail the test that sent them."""
 CONTENT: Final = frozenset(
@@ -129,25 +129,25 @@ class Traffic:
 
     def requests(self) -> Counter[tuple[str, str]]:
         """Return the number of requests by kind of device and request."""
-        found = Counter(self._datagrams)
+        counts = Counter(self._datagrams)
         for connection, stream in self._streams.items():
             for request in requests_in(bytes(stream), connection[1]):
-                found[self._kinds[connection], request] += 1
-        return found
+                counts[self._kinds[connection], request] += 1
+        return counts
 
     def forbidden(self) -> dict[str, int]:
         """Return what no report may send, and how often it was sent."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for (kind, request), count in self.requests().items():
             if request not in PERMITTED:
-                found[f"{request} to a {kind}"] += count
+                counts[f"{request} to a {kind}"] += count
         for (kind, protocol), count in self.packets.items():
             size = self.payload[kind, protocol]
             if kind == EXCLUDED or (kind == TERMINAL and protocol not in _TERMINAL_MAY_GET):
-                found[f"packets of {protocol} to a {kind}"] += count
+                counts[f"packets of {protocol} to a {kind}"] += count
             if size and (protocol not in CONTENT or kind == TERMINAL):
-                found[f"bytes of {protocol} to a {kind}"] += size
-        return dict(found)
+                counts[f"bytes of {protocol} to a {kind}"] += size
+        return dict(counts)
 
     def store(self) -> None:
         """Write the record, if `make harm-record` runs this LAN."""
@@ -167,18 +167,18 @@ def requests_in(stream: bytes, port: int) -> list[str]:
         return []
     if stream[0] == _TLS_HANDSHAKE:
         return ["TLS handshake"]
-    found = []
+    requests = []
     while stream:
         method = _METHOD.match(stream)
         head, end, rest = stream.partition(b"\r\n\r\n")
         if method is None or not end:
-            return [*found, f"unknown bytes to port {port}"]
+            return [*requests, f"unknown bytes to port {port}"]
         length = _LENGTH.search(head)
         body = rest[: int(length[1])] if length else b""
         stream = rest[len(body) :]
         name = method[1].decode()
-        found.append(f"IPP {ipp_operation(body)}" if port == _IPP_PORT else f"HTTP {name}")
-    return found
+        requests.append(f"IPP {ipp_operation(body)}" if port == _IPP_PORT else f"HTTP {name}")
+    return requests
 
 
 def ipp_operation(body: bytes) -> str:

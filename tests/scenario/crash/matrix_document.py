@@ -78,24 +78,24 @@ def _table(scene: Scene, results: dict[str, str]) -> Iterator[str]:
             for number in range(1, times + 1):
                 plan = f"{failpoint}:{side}:{number}"
                 ends = " | ".join(results[str(Case(scene, k, plan))] for k in scene.kinds)
-                yield f"| `{failpoint}` | {_moment(side, number, times)} | {ends} |"
+                yield f"| `{failpoint}` | {_kill(side, number, times)} | {ends} |"
 
 
-def _moment(side: str, number: int, times: int) -> str:
+def _kill(side: str, number: int, times: int) -> str:
     return side if times == 1 else f"{side}, pass {number}"
 
 
 def published() -> dict[str, str]:
     """Return the result of each case in the document, by the name of the case."""
-    found = {}
+    results = {}
     parts = DOCUMENT.read_text(encoding="utf-8").split("\n## ")
     for scene in SCENES:
         (part,) = (each for each in parts if each.startswith(f"{TITLES[scene.name]}\n"))
         for failpoint, side, number, ends in ROW.findall(part):
             plan = f"{failpoint}:{side}:{number or 1}"
             for kind, end in zip(scene.kinds, ends.split(" | "), strict=True):
-                found[str(Case(scene, kind, plan))] = end
-    return found
+                results[str(Case(scene, kind, plan))] = end
+    return results
 
 
 def failpoints_of_document() -> set[str]:

@@ -129,8 +129,8 @@ def test_no_text_of_the_service_reaches_a_program_a_path_or_a_job(runs: tuple[Ru
     _, hostile = runs
     arguments = [value for _, values in hostile.events for value in values]
     texts = {value for name, value in hostile.values.items() if name not in CONSTANTS}
-    found = {text for text in (MARK_END, *texts) for value in arguments if text in value}
-    assert found == set()
+    reached = {text for text in (MARK_END, *texts) for value in arguments if text in value}
+    assert reached == set()
 
 
 CONSTANTS = {
@@ -165,7 +165,7 @@ def test_values_reach_only_the_documented_files_and_calls(runs: tuple[Run, Run])
         for field, effect in effects.items()
     }
     assert documented.keys() - CONSTANTS <= hostile.values.keys()
-    found = {
+    reached = {
         name: (
             {path for path, content in hostile.files.items() if _text(value).encode() in content},
             {call for call, sent in hostile.sent.items() if any(_text(value) in s for s in sent)},
@@ -173,7 +173,7 @@ def test_values_reach_only_the_documented_files_and_calls(runs: tuple[Run, Run])
         for name, value in hostile.values.items()
         if name not in CONSTANTS
     }
-    assert found == {name: documented[name] for name in found}
+    assert reached == {name: documented[name] for name in reached}
 
 
 def _text(value: str) -> str:

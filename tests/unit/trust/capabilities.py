@@ -59,12 +59,12 @@ CLASSES: Final = {
 
 def statuses() -> dict[str, list[int]]:
     """Return the statuses from 200 to 599 by the class of their error."""
-    found: dict[str, list[int]] = {}
+    classes: dict[str, list[int]] = {}
     for status in range(200, 600):
-        found.setdefault(class_of(replies.error_of(status, {}, b"", datetime.now(UTC))), []).append(
-            status
-        )
-    return found
+        classes.setdefault(
+            class_of(replies.error_of(status, {}, b"", datetime.now(UTC))), []
+        ).append(status)
+    return classes
 
 
 def class_of(error: ServiceError | None) -> str:
@@ -167,8 +167,8 @@ def _fields(row: ReplyRow) -> str:
 def _rows_of(row: ReplyRow) -> Iterator[tuple[str, ...]]:
     for name, schema in fields_of(row.model).items():
         effect = row.effects[name]
-        places = map(_names, (effect.files, effect.calls))
-        yield (f"`{name}`", accepted_by(schema), *places, effect.text)
+        names = map(_names, (effect.files, effect.calls))
+        yield (f"`{name}`", accepted_by(schema), *names, effect.text)
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -14,7 +14,7 @@ from agent.wire import device_operations as wire
 from agent.wire.base import Tolerant
 
 DEVICE, STATUS, DATABASE, LOG = "device.json", "status.json", "agent.db", "log"
-ENROLL, BEAT, ACKNOWLEDGE, SUBMIT = "enroll", "heartbeat", "acknowledge", "submitResult"
+ENROLL, HEARTBEAT, ACKNOWLEDGE, SUBMIT = "enroll", "heartbeat", "acknowledge", "submitResult"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ REPLIES: Final = (
             "bindingId": Effect(
                 "only requests with this id are accepted",
                 (DATABASE, DEVICE, LOG, STATUS),
-                (ACKNOWLEDGE, BEAT, SUBMIT),
+                (ACKNOWLEDGE, HEARTBEAT, SUBMIT),
             ),
             "organizationId": Effect("shown in status and reports", _REPORTED, (SUBMIT,)),
         },

@@ -1,4 +1,4 @@
-"""The places at which the code could run a program, or run text as code, are few and known."""
+"""Few modules start programs, and no module runs text as code."""
 
 import ast
 import re
@@ -48,9 +48,9 @@ def _code(text: str) -> str:
     return ast.unparse(tree)
 
 
-def test_programs_are_started_at_three_places_only() -> None:
-    found = files_with(STARTERS, "agent", "collectors")
-    assert found == STARTS_PROGRAMS.keys()
+def test_only_three_modules_start_programs() -> None:
+    starting = files_with(STARTERS, "agent", "collectors")
+    assert starting == STARTS_PROGRAMS.keys()
 
 
 def test_no_text_is_run_as_code() -> None:

@@ -22,8 +22,8 @@ TEST: Final = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 def rows() -> list[tuple[str, int, list[str]]]:
     """Return the letter, number and further cells of each row."""
-    found = ROW.findall(THREATS.read_text())
-    return [(letter, int(n), [c.strip() for c in rest.split("|")]) for letter, n, rest in found]
+    lines = ROW.findall(THREATS.read_text())
+    return [(letter, int(n), [c.strip() for c in rest.split("|")]) for letter, n, rest in lines]
 
 
 def test_each_attacker_has_rows_with_consecutive_numbers() -> None:
@@ -65,13 +65,13 @@ def test_each_named_test_is_collected_and_not_skipped(
 
 def collect(collector: pytest.Module | pytest.Class) -> dict[str, list[pytest.Mark]]:
     """Return the tests that pytest collects in a module or class, with their marks."""
-    found: dict[str, list[pytest.Mark]] = {}
+    collected: dict[str, list[pytest.Mark]] = {}
     for name, value in vars(collector.obj).items():
         if collector.istestclass(value, name):
-            found |= collect(pytest.Class.from_parent(collector, name=name, obj=value))
+            collected |= collect(pytest.Class.from_parent(collector, name=name, obj=value))
         elif collector.istestfunction(value, name):
-            found[name] = [*marks_of(collector.obj), *marks_of(value)]
-    return found
+            collected[name] = [*marks_of(collector.obj), *marks_of(value)]
+    return collected
 
 
 def marks_of(value: object) -> list[pytest.Mark]:
@@ -89,11 +89,11 @@ def begins_with_skip(file: Path, name: str) -> bool:
     """Return whether a test skips itself as one of its own statements, without a condition."""
     tree = ast.parse(file.read_text())
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    (found,) = (n for n in ast.walk(tree) if isinstance(n, functions) and n.name == name)
+    (test,) = (n for n in ast.walk(tree) if isinstance(n, functions) and n.name == name)
     return any(
         isinstance(each, ast.Expr)
         and ast.unparse(each).startswith(("pytest.skip(", "pytest.xfail("))
-        for each in found.body
+        for each in test.body
     )
 
 
@@ -109,7 +109,7 @@ def test_a_skipped_or_missing_test_is_detected(
         "def test_d():\n    pytest.skip('x')\n"
         "def no_test(): pass\n"
     )
-    found = collect(pytest.Module.from_parent(request.session, path=file))
-    assert list(found) == ["test_a", "test_b", "test_c", "test_d"]
-    assert [is_skipped(marks) for marks in found.values()] == [True, True, False, False]
+    collected = collect(pytest.Module.from_parent(request.session, path=file))
+    assert list(collected) == ["test_a", "test_b", "test_c", "test_d"]
+    assert [is_skipped(marks) for marks in collected.values()] == [True, True, False, False]
     assert [begins_with_skip(file, name) for name in ("test_c", "test_d")] == [False, True]
