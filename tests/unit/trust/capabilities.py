@@ -49,11 +49,17 @@ CLASSES: Final = {
     "server-error": "the operation is tried again later",
     "timeout": "the operation is tried again later",
     "proxy": "the operation is tried again later",
-    "Refused": "`current` is called. If the binding is gone, the device stops sending and checks"
-    ' again, with growing pauses; with `enrollment.on_revoked = "reenroll"` it enrolls again.'
-    " A refused report is dropped, and a copy of it is kept in the quarantine",
-    "BodyTooLarge": "a smaller version of the report is sent",
-    "BodyRejected": "the report is put into the quarantine, and a failed report is sent instead",
+    "Refused": (
+        "a report is dropped, and a copy is kept in the quarantine; a request is not run; an"
+        " enrollment is tried again later. `current` is called: if the binding is gone, the device"
+        " stops sending and checks again, with growing pauses. With"
+        ' `enrollment.on_revoked = "reenroll"` it enrolls again'
+    ),
+    "BodyTooLarge": "a smaller version of a report is sent. Otherwise as with 400",
+    "BodyRejected": (
+        "a report is put into the quarantine, and a failed report is sent instead; a request is not"
+        " run. Otherwise the status shows it"
+    ),
 }
 
 
