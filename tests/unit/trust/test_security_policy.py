@@ -1,4 +1,4 @@
-"""SECURITY.md has what a reporter needs. The address is a placeholder until the owner fills it in."""
+"""SECURITY.md has what a reporter needs. Its address is a placeholder until the owner sets it."""
 
 import re
 from typing import Final
