@@ -45,10 +45,10 @@ def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
     """Return the record in a snapshot; None if it has none, or if its times are unreadable."""
     machine = facts_of(payload).machine
     since = parse_timestamp(machine.text("history.since"))
-    finished = parse_timestamp(payload.finished_at)
-    if since is None or finished is None:
+    finished_at = parse_timestamp(payload.finished_at)
+    if since is None or finished_at is None:
         return None
-    since_s, finished_s = seconds_of(since), seconds_of(finished)
+    since_s, finished_s = seconds_of(since), seconds_of(finished_at)
     incidents = tuple(_incident(each, finished_s) for each in incidents_of(machine))
     if len(machine.texts("history.recent")) >= LINES_MAX:  # older incidents are left out
         since_s = max(since_s, min((each.reported_s for each in incidents), default=finished_s))
