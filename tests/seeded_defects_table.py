@@ -99,6 +99,24 @@ DEFECTS: Final = (
         "tests/unit/agent/adapters/test_service_client.py",
     ),
     Defect(
+        "hostile service", "the agent keeps the cookies of the service, and sends them back",
+        "agent/adapters/http_client.py",
+        "            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),\n", "",
+        "tests/scenario/trust/test_stored_replies.py",
+    ),
+    Defect(
+        "hostile service", "the agent stores an enrollment that it cannot read at its next start",
+        "agent/adapters/service_client.py",
+        "RECORD_MAX_BYTES: Final = 131_072", "RECORD_MAX_BYTES: Final = 2_097_152",
+        "tests/scenario/trust/test_stored_replies.py",
+    ),
+    Defect(
+        "hostile service", "redirects of the service are followed",
+        "agent/adapters/http_client.py",
+        "follow_redirects=False,", "follow_redirects=True,",
+        "tests/scenario/trust/test_hostile_effects.py",
+    ),
+    Defect(
         "revocation", "the heartbeats of a revoked device are accepted",
         "controlplane/remote_control/heartbeats.py",
         "where(Device.binding_id.in_(binding_ids), Device.revoked_at.is_(None))",
