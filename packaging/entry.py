@@ -1,4 +1,5 @@
-"""The entry point of the packaged executable: the agent, a collector or the Windows service.
+"""The entry point of the packaged executable: the agent, a collector, the Windows service, or an
+action of Windows Installer.
 
 The package contains no separate Python interpreter. To run a collector, the agent starts this
 executable with the argument `collector`. A collector does not import the agent, which saves time.
@@ -12,6 +13,8 @@ import sys
 COLLECTOR = "collector"
 RUN = "run"
 WINDOWS_SERVICE = "windows-service"
+WINDOWS_SETUP = "windows-setup"
+LOG_LINES = 20
 
 
 def main() -> int:
@@ -28,12 +31,41 @@ def main() -> int:
         from agent.cli.windows_service import main as windows_service
 
         return windows_service()
+    if word == WINDOWS_SETUP:
+        return _set_up()
     # Imports create many objects but no garbage. Garbage collection would take a tenth of the time
     # of a short command. Only `run` runs for long, and enables garbage collection again.
     gc.disable()
     from agent.cli.main import main as cli
 
     return cli()
+
+
+def _set_up() -> int:
+    """Run `venue-agent service` with the other arguments, and append its output to setup.log.
+
+    Windows Installer shows no output of the programs that it runs. Other users cannot write to the
+    directory of the program. If the service cannot be installed, the end of its log is appended,
+    because the rollback of a first installation deletes that log.
+    """
+    from contextlib import redirect_stderr, redirect_stdout
+    from pathlib import Path
+
+    from agent.cli.main import main as cli
+
+    sys.argv[1] = "service"
+    with Path(sys.executable).with_name("setup.log").open("a", encoding="utf-8") as log:
+        with redirect_stdout(log), redirect_stderr(log):
+            try:
+                code = cli()
+            except SystemExit as error:  # wrong arguments
+                code = 2 if error.code else 0
+        log.write(f"service {sys.argv[2]}: exit code {code}\n")
+        service_log = Path(os.environ.get("PROGRAMDATA", "")) / "venue-agent/agent.log"
+        if code and sys.argv[2] == "install" and service_log.is_file():
+            lines = service_log.read_text(encoding="utf-8", errors="replace").splitlines()
+            log.writelines(f"agent.log: {line}\n" for line in lines[-LOG_LINES:])
+    return code
 
 
 def _collect() -> None:
