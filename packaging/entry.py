@@ -14,6 +14,7 @@ COLLECTOR = "collector"
 RUN = "run"
 WINDOWS_SERVICE = "windows-service"
 WINDOWS_SETUP = "windows-setup"
+SETUP_LOG = "venue-agent-setup.log"
 LOG_LINES = 20
 
 
@@ -42,29 +43,35 @@ def main() -> int:
 
 
 def _set_up() -> int:
-    """Run `venue-agent service` with the other arguments, and append its output to setup.log.
+    """Run `venue-agent service` with the other arguments, and append its output to a log file.
 
-    Windows Installer shows no output of the programs that it runs. Other users cannot write to the
-    directory of the program. If the service cannot be installed, the end of its log is appended,
-    because the rollback of a first installation deletes that log.
+    Windows Installer shows no output of the programs that it runs. Only administrators can write to
+    the directory of the file. The file is deleted after `uninstall`, and kept after `undo`, which
+    is `uninstall` for a first installation that failed. If the service cannot be installed, the end
+    of its own log is appended, because `undo --purge` deletes that log.
     """
     from contextlib import redirect_stderr, redirect_stdout
     from pathlib import Path
 
     from agent.cli.main import main as cli
 
-    sys.argv[1] = "service"
-    with Path(sys.executable).with_name("setup.log").open("a", encoding="utf-8") as log:
+    action = sys.argv[2]
+    sys.argv[1:3] = "service", "uninstall" if action == "undo" else action
+    setup_log = Path(os.environ["SYSTEMROOT"]) / "Logs" / SETUP_LOG
+    setup_log.parent.mkdir(exist_ok=True)
+    with setup_log.open("a", encoding="utf-8") as log:
         with redirect_stdout(log), redirect_stderr(log):
             try:
                 code = cli()
             except SystemExit as error:  # wrong arguments
                 code = 2 if error.code else 0
-        log.write(f"service {sys.argv[2]}: exit code {code}\n")
-        service_log = Path(os.environ.get("PROGRAMDATA", "")) / "venue-agent/agent.log"
-        if code and sys.argv[2] == "install" and service_log.is_file():
+        log.write(f"{action}: exit code {code}\n")
+        service_log = Path(os.environ["PROGRAMDATA"]) / "venue-agent/agent.log"
+        if code and action == "install" and service_log.is_file():
             lines = service_log.read_text(encoding="utf-8", errors="replace").splitlines()
             log.writelines(f"agent.log: {line}\n" for line in lines[-LOG_LINES:])
+    if action == "uninstall" and not code:
+        setup_log.unlink()
     return code
 
 

@@ -12,13 +12,14 @@ Usage: python packaging/windows/build_msi.py ONEDIR VERSION OUTPUT_DIR
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import uuid
-import xml.etree.ElementTree as ET  # noqa: S405 - only writes XML
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +33,16 @@ FOLDER: Final = "venue-agent"
 ARCHITECTURE: Final = "amd64"
 SETUP: Final = "windows-setup"
 """The first argument with which the actions run the program (packaging/entry.py)."""
+SETUP_LOG: Final = "venue-agent-setup.log"
+"""The file in C:\\Windows\\Logs to which the program writes the output of the actions."""
 UPGRADE_CODE: Final = uuid.UUID("6e1f3f52-5b0e-4c6f-9d7a-2c0a3a0f7b41")
 """Identifies the product in all versions. It must never change."""
 LANGUAGE: Final = "1033"
 FILES: Final = "files"
 """The directory of the program, as wixl sees it."""
 EXE, CONTINUE, ROLLBACK, DEFERRED, AS_SYSTEM, HIDE_TARGET = 18, 0x40, 0x100, 0x400, 0x800, 0x2000
-_SEEN: Final = 'SYSTEM\\CurrentControlSet\\Services\\venue-agent'
+_SERVICE_KEY: Final = r"SYSTEM\CurrentControlSet\Services\venue-agent"
+_OLDEST: Final = 315_532_800  # 1980-01-01, the earliest time that a cabinet can store
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class Action:
         return f"{SETUP} {self.arguments}"
 
 
+PASSED: Final = ("API_KEY_FILE", "BASE_URL", "LOCATION_ID", "PURGE")
+"""The properties that administrators pass."""
 OPTIONS: Final = (
     '--base-url "[BASE_URL]" --location "[LOCATION_ID]" --api-key-file "[API_KEY_FILE]"'
 )
@@ -81,9 +87,9 @@ ACTIONS: Final = (
     # After files are installed. If a first installation fails, the configuration that it wrote is
     # deleted, because the next attempt would keep it.
     Action("UndoStart", 5610, "NOT REMOVE AND SERVICE_EXISTS", "stop", ROLLBACK | CONTINUE),
-    Action("UndoService", 5620, f"{IS_FIRST} AND CONFIG_EXISTS", "uninstall", ROLLBACK | CONTINUE),
+    Action("UndoService", 5620, f"{IS_FIRST} AND CONFIG_EXISTS", "undo", ROLLBACK | CONTINUE),
     Action(
-        "UndoConfiguration", 5630, f"{IS_FIRST} AND NOT CONFIG_EXISTS", "uninstall --purge",
+        "UndoConfiguration", 5630, f"{IS_FIRST} AND NOT CONFIG_EXISTS", "undo --purge",
         ROLLBACK | CONTINUE,
     ),
     Action("Configure", 5640, "BASE_URL AND NOT REMOVE", f"install {OPTIONS}", HIDE_TARGET),
@@ -111,15 +117,13 @@ INTERACTIVE: Final = (
     ("CostFinalize", "", 1000), ("ExecuteAction", "", 1300),
 )  # fmt: skip
 ALL_OR_NONE: Final = (
-    "(BASE_URL AND LOCATION_ID AND API_KEY_FILE)"
-    " OR NOT (BASE_URL OR LOCATION_ID OR API_KEY_FILE)"
+    "(BASE_URL AND LOCATION_ID AND API_KEY_FILE) OR NOT (BASE_URL OR LOCATION_ID OR API_KEY_FILE)"
 )
 CONDITIONS: Final = (
     ("Privileged", "Installing the venue agent needs an administrator. Nothing was changed."),
     (
         f"Installed OR {ALL_OR_NONE}",
-        "BASE_URL, LOCATION_ID and API_KEY_FILE belong together. Pass all of them, or none to"
-        " install the files only.",
+        "Pass BASE_URL, LOCATION_ID and API_KEY_FILE together, or none to install only the files.",
     ),
     ("NOT NEWER_VERSION", "A newer version of the venue agent is already installed."),
 )
@@ -127,8 +131,7 @@ ERRORS: Final = (
     # 1720 to 1722 are the errors of a program that an action runs.
     (
         1722,
-        "The venue agent could not be configured or started. The reason is at the end of"
-        " [INSTALLFOLDER]setup.log. The installation is undone.",
+        f"The venue agent cannot be configured or started. See the end of [LOGFOLDER]{SETUP_LOG}",
     ),
 )
 
@@ -164,8 +167,9 @@ def source(onedir: Path, version: str) -> bytes:
     """Return the input of wixl: product, directories, files and properties."""
     root = ET.Element("Wix", xmlns="http://schemas.microsoft.com/wix/2006/wi")
     product = ET.SubElement(
-        root, "Product", Id=str(product_code(version)), UpgradeCode=str(UPGRADE_CODE), Name=NAME,
-        Version=numeric(version), Manufacturer=PUBLISHER, Language=LANGUAGE, Codepage="1252",
+        root, "Product", Id=str(product_code(version)), UpgradeCode=str(UPGRADE_CODE).upper(),
+        Name=NAME, Version=numeric(version), Manufacturer=PUBLISHER, Language=LANGUAGE,
+        Codepage="1252",
     )  # fmt: skip
     ET.SubElement(
         product, "Package", InstallerVersion="500", Compressed="yes", InstallScope="perMachine"
@@ -177,6 +181,8 @@ def source(onedir: Path, version: str) -> bytes:
         ET.SubElement(product, "Condition", Message=message).text = condition
     target = ET.SubElement(product, "Directory", Id="TARGETDIR", Name="SourceDir")
     programs = ET.SubElement(target, "Directory", Id="ProgramFiles64Folder")
+    system = ET.SubElement(target, "Directory", Id="WindowsFolder")
+    ET.SubElement(system, "Directory", Id="LOGFOLDER", Name="Logs")
     folder = ET.SubElement(programs, "Directory", Id="INSTALLFOLDER", Name=FOLDER)
     feature = ET.SubElement(product, "Feature", Id="Agent", Level="1", Title=NAME)
     for component in _components(onedir, onedir, folder):
@@ -191,7 +197,10 @@ def properties() -> dict[str, str]:
         "ARPCOMMENTS": "Remote control and diagnostics of this machine.",
         "MSIFASTINSTALL": "1",  # no restore point of the system
         "MsiHiddenProperties": "API_KEY_FILE",
-        "SecureCustomProperties": "API_KEY_FILE;BASE_URL;LOCATION_ID;NEWER_VERSION;OLDER_VERSION;PURGE",
+        # Replace every file. The package does not contain the versions of files, without which
+        # Windows Installer would keep existing files that have a version.
+        "REINSTALLMODE": "amus",
+        "SecureCustomProperties": ";".join((*PASSED, "NEWER_VERSION", "OLDER_VERSION")),
     }
     return values | ({"ARPHELPLINK": HELP_URL} if HELP_URL else {})
 
@@ -213,7 +222,8 @@ def _components(onedir: Path, folder: Path, element: ET.Element) -> Iterator[str
         for path in files:
             ET.SubElement(
                 component, "File", Id=file_id(path.relative_to(onedir)), Name=path.name,
-                Source=f"{FILES}/{path.relative_to(onedir).as_posix()}", KeyPath="yes" if path == key else "no",
+                Source=f"{FILES}/{path.relative_to(onedir).as_posix()}",
+                KeyPath="yes" if path == key else "no",
             )  # fmt: skip
         if onedir == folder:
             ET.SubElement(
@@ -227,7 +237,7 @@ def _components(onedir: Path, folder: Path, element: ET.Element) -> Iterator[str
         yield from _components(onedir, child, inner)
 
 
-def tables(version: str, root_component: str) -> dict[str, str]:
+def tables(version: str) -> dict[str, str]:
     """Return the tables that wixl cannot write, in the text format of Windows Installer."""
     sequence = [*STANDARD, *((each.name, each.condition, each.at) for each in ACTIONS)]
     return {
@@ -248,7 +258,7 @@ def tables(version: str, root_component: str) -> dict[str, str]:
             "UpgradeCode s38 VersionMin S20 VersionMax S20 Language S255 Attributes i4 Remove S255"
             " ActionProperty s72", 5,
             [
-                (braced(UPGRADE_CODE), "", numeric(version), "", 0, "", "OLDER_VERSION"),
+                (braced(UPGRADE_CODE), "", numeric(version), "", 0x200, "", "OLDER_VERSION"),
                 (braced(UPGRADE_CODE), numeric(version), "", "", 2, "", "NEWER_VERSION"),
             ],
         ),
@@ -258,7 +268,7 @@ def tables(version: str, root_component: str) -> dict[str, str]:
         ),
         "RegLocator": _table(
             "RegLocator", "Signature_ s72 Root i2 Key s255 Name S255 Type I2", 1,
-            [("service", 2, _SEEN, "ImagePath", 2 | 16)],
+            [("service", 2, _SERVICE_KEY, "ImagePath", 2 | 16)],
         ),
         "DrLocator": _table(
             "DrLocator", "Signature_ s72 Parent S72 Path S255 Depth I2", 3,
@@ -269,10 +279,6 @@ def tables(version: str, root_component: str) -> dict[str, str]:
             "Signature s72 FileName s255 MinVersion S20 MaxVersion S20 MinSize I4 MaxSize I4"
             " MinDate I4 MaxDate I4 Languages S255", 1,
             [("config", "config.toml", "", "", "", "", "", "", "")],
-        ),
-        "RemoveFile": _table(
-            "RemoveFile", "FileKey s72 Component_ s72 FileName L255 DirProperty s72 InstallMode i2",
-            1, [("setup_log", root_component, "setup.log", "INSTALLFOLDER", 3)],
         ),
     }  # fmt: skip
 
@@ -290,9 +296,7 @@ def summary(version: str, package: uuid.UUID, epoch: int) -> str:
     return "\r\n".join((*heads, *lines, ""))
 
 
-def _table(
-    name: str, columns: str, keys: int, rows: Sequence[tuple[str | int, ...]]
-) -> str:
+def _table(name: str, columns: str, keys: int, rows: Sequence[tuple[str | int, ...]]) -> str:
     """Return a table. ``columns`` are names, each with its type; the first ``keys`` are the key."""
     words = columns.split()
     names, types = words[::2], words[1::2]
@@ -302,7 +306,7 @@ def _table(
 
 def build(onedir: Path, version: str, output: Path) -> Path:
     """Build the package, and return its path."""
-    epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
+    epoch = max(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), _OLDEST)
     msi = output.resolve() / f"venue-agent-{version}-{ARCHITECTURE}.msi"
     output.mkdir(parents=True, exist_ok=True)
     msi.unlink(missing_ok=True)
@@ -312,24 +316,32 @@ def build(onedir: Path, version: str, output: Path) -> Path:
         program = work / FILES
         # The cabinet contains the times of the files.
         shutil.copytree(onedir, program, copy_function=shutil.copyfile)
+        sign(program / PROGRAM)
         for path in program.rglob("*"):
             os.utime(path, (epoch, epoch))
-        text = source(program, version)
-        (work / "product.wxs").write_bytes(text)
+        (work / "product.wxs").write_bytes(source(program, version))
         wixl = ("wixl", "--arch", "x64", "--output", str(msi), "product.wxs")
         subprocess.run(wixl, cwd=work, env=environment, check=True)
         package = uuid.uuid5(product_code(version), digest_of(program))
-        (root_component,) = re.findall(
-            rb'<Component Id="(\w+)"[^>]*>(?:(?!</Component>).)*?<ServiceControl ', text, re.DOTALL
-        )
         words: list[str] = []
-        imported = tables(version, root_component.decode())
+        imported = tables(version)
         imported["_SummaryInformation"] = summary(version, package, epoch)
         for name, content in imported.items():
             (work / f"{name}.idt").write_bytes(content.encode("cp1252"))
             words += ("-i", str(work / f"{name}.idt"))
         subprocess.run(("msibuild", str(msi), *words), env=environment, check=True)
+    sign(msi)
     return msi
+
+
+def sign(file: Path) -> None:
+    """Sign a program or a package, if SIGN_OPTIONS contains options for `osslsigncode sign`."""
+    options = shlex.split(os.environ.get("SIGN_OPTIONS", ""))
+    if options:
+        signed = file.with_suffix(".signed")
+        words = ("osslsigncode", "sign", *options, "-h", "sha256", "-n", NAME)
+        subprocess.run((*words, "-in", str(file), "-out", str(signed)), check=True)
+        signed.replace(file)
 
 
 def digest_of(onedir: Path) -> str:
@@ -348,7 +360,10 @@ def main() -> int:
             f"{onedir} has no {PROGRAM}. Build the program on Windows, and pass ONEDIR=DIRECTORY\n"
         )
         return 1
-    for tool, package in (("wixl", "wixl"), ("msibuild", "msitools")):
+    tools = {"wixl": "wixl", "msibuild": "msitools"}
+    if os.environ.get("SIGN_OPTIONS"):
+        tools["osslsigncode"] = "osslsigncode"
+    for tool, package in tools.items():
         if shutil.which(tool) is None:
             sys.stderr.write(f"{tool} is missing: install the package {package}\n")
             return 1
