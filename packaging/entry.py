@@ -32,7 +32,7 @@ def main() -> int:
         from agent.cli.windows_service import main as windows_service
 
         return windows_service()
-    if word == WINDOWS_SETUP:
+    if word == WINDOWS_SETUP and sys.platform == "win32":
         return _set_up()
     # Imports create many objects but no garbage. Garbage collection would take a tenth of the time
     # of a short command. Only `run` runs for long, and enables garbage collection again.

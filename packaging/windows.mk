@@ -6,3 +6,9 @@ windows-msi: $(STAMP) ## build dist/*.msi of a Windows program (wixl msitools; O
 
 test-msi: $(STAMP) ## install the MSI under Wine until the first report; ARGS=--all: also repair, upgrade, signature
 	@$(BIN)/python -m tests.packaging.wine.verify_msi $(ARGS)
+
+winget: $(STAMP) ## write the winget manifests of an MSI to dist/winget (MSI=… URL=…)
+	@$(BIN)/python packaging/windows/winget.py $(VERSION) $(MSI) $(URL) dist/winget
+
+homebrew: $(STAMP) ## write the Homebrew formula of a wheel to dist/homebrew (WHEEL=… URL=…)
+	@$(BIN)/python packaging/macos/homebrew.py $(VERSION) $(WHEEL) $(URL) dist/homebrew

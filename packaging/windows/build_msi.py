@@ -285,11 +285,12 @@ def tables(version: str) -> dict[str, str]:
 
 def summary(version: str, package: uuid.UUID, epoch: int) -> str:
     """Return the summary of the package, with a fixed time instead of that of the build."""
-    stamp = time.strftime("%Y/%m/%d %H:%M:%S", time.gmtime(epoch))
+    saved_at = time.strftime("%Y/%m/%d %H:%M:%S", time.gmtime(epoch))
     rows = [
         (1, 1252), (2, "Installation Database"), (3, f"{NAME} {version}"), (4, PUBLISHER),
         (5, "Installer"), (6, "Installs the venue agent as a service."), (7, f"x64;{LANGUAGE}"),
-        (9, braced(package)), (12, stamp), (13, stamp), (14, 500), (15, 2), (18, "wixl"), (19, 2),
+        (9, braced(package)), (12, saved_at), (13, saved_at), (14, 500), (15, 2),
+        (18, "wixl"), (19, 2),
     ]  # fmt: skip
     lines = [f"{number}\t{value}" for number, value in rows]
     heads = ("PropertyId\tValue", "i2\tl255", "_SummaryInformation\tPropertyId")

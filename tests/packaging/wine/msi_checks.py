@@ -287,7 +287,10 @@ class MsiChecks(PackageChecks):
         entries = self.wine.run("reg", "query", ENTRIES_KEY, "/s", expect=None).stdout
         assert version not in entries, entries
         assert (self.home / "identity.pem").exists()
+        # Wine does not undo the registration of components.
+        self.before = self.registry()
         self.install(self.msi, *self.properties)
+        assert self.ask("application")["outcome"] in ANSWERED
         print_ok("a version that does not start is not installed, and the state stays")
         self.uninstall_and_purge()
 
