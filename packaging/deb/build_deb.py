@@ -56,8 +56,8 @@ PROGRAMS = {
             units=("venue-agent.service", "venue-agent-key.path", "venue-agent-key.service"),
             documents=(
                 "config.example.toml", "docs/cli.md", "docs/configuration.md", "docs/findings.md",
-                "docs/install.md",
-                "docs/privacy.md", "docs/sandbox.md", "docs/troubleshooting.md",
+                "docs/deployment.md", "docs/install.md",
+                "docs/privacy.md", "docs/rollout.md", "docs/sandbox.md", "docs/troubleshooting.md",
             ),
             description="""\
 Description: remote control and diagnostics agent of a venue's machine
