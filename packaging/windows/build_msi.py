@@ -112,7 +112,7 @@ STANDARD: Final = (
     ("PublishProduct", "", 6400), ("InstallFinalize", "", 6600),
 )  # fmt: skip
 INTERACTIVE: Final = (
-    ("FindRelatedProducts", "", 25), ("AppSearch", "", 50), ("LaunchConditions", "", 100),
+    ("FindRelatedProducts", "", 25), ("LaunchConditions", "", 100),
     ("ValidateProductID", "", 700), ("CostInitialize", "", 800), ("FileCost", "", 900),
     ("CostFinalize", "", 1000), ("ExecuteAction", "", 1300),
 )  # fmt: skip
@@ -128,7 +128,7 @@ CONDITIONS: Final = (
     ("NOT NEWER_VERSION", "A newer version of the venue agent is already installed."),
 )
 ERRORS: Final = (
-    # 1720 to 1722 are the errors of a program that an action runs.
+    # The default message for a program that returned an error does not name the reason.
     (
         1722,
         f"The venue agent cannot be configured or started. See the end of [LOGFOLDER]{SETUP_LOG}",
@@ -163,7 +163,7 @@ def file_id(relative: Path) -> str:
     return "f" + hashlib.sha256(relative.as_posix().encode()).hexdigest()[:24]
 
 
-def source(onedir: Path, version: str) -> bytes:
+def source(onedir: Path, version: str) -> str:
     """Return the input of wixl: product, directories, files and properties."""
     root = ET.Element("Wix", xmlns="http://schemas.microsoft.com/wix/2006/wi")
     product = ET.SubElement(
@@ -187,7 +187,7 @@ def source(onedir: Path, version: str) -> bytes:
     feature = ET.SubElement(product, "Feature", Id="Agent", Level="1", Title=NAME)
     for component in _components(onedir, onedir, folder):
         ET.SubElement(feature, "ComponentRef", Id=component)
-    return ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return ET.tostring(root, encoding="unicode")
 
 
 def properties() -> dict[str, str]:
@@ -320,7 +320,7 @@ def build(onedir: Path, version: str, output: Path) -> Path:
         sign(program / PROGRAM)
         for path in program.rglob("*"):
             os.utime(path, (epoch, epoch))
-        (work / "product.wxs").write_bytes(source(program, version))
+        (work / "product.wxs").write_text(source(program, version), encoding="utf-8")
         wixl = ("wixl", "--arch", "x64", "--output", str(msi), "product.wxs")
         subprocess.run(wixl, cwd=work, env=environment, check=True)
         package = uuid.uuid5(product_code(version), digest_of(program))

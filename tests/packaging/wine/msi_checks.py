@@ -27,7 +27,8 @@ from tests.packaging.wine.windows_checks import (
     Step,
     print_ok,
 )
-from tests.packaging.wine.wine_world import ROOT, WORLD, Wine, windows
+from tests.packaging.wine.wine_world import WORLD, Wine, windows
+from tests.paths import ROOT
 
 ONEDIR: Final = WORLD / "onedir/venue-agent"
 SETUP_LOG: Final = r"C:\windows\logs\venue-agent-setup.log"
@@ -118,8 +119,8 @@ class MsiChecks(PackageChecks):
 
     def verify_the_signature(self) -> None:
         extracted = self.work / "extracted"
-        words = ("msiextract", "--directory", str(extracted), str(self.msi))
-        subprocess.run(words, check=True, capture_output=True)
+        extract = ("msiextract", "--directory", str(extracted), str(self.msi))
+        subprocess.run(extract, check=True, capture_output=True)
         (program,) = extracted.rglob("venue-agent.exe")
         for file in (self.msi, program):
             words = ("osslsigncode", "verify", "-CAfile", str(self.certificate), "-in", str(file))

@@ -90,7 +90,7 @@ def started_programs() -> Iterator[str]:
                     first = node.args[0]
                     words = first.elts if isinstance(first, ast.Tuple) else [first]
                     if name in STARTERS and words and isinstance(words[0], ast.Constant):
-                        yield words[0].value
+                        yield str(words[0].value)
             if path.name == "smart.py":
                 yield "smartctl"
 
