@@ -2,10 +2,13 @@
 #   powershell.exe -NoProfile -ExecutionPolicy Bypass -File uninstall.ps1
 param([switch]$Purge)
 $ErrorActionPreference = 'Stop'
-$entries = 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Uninstall\*'
-$agent = Get-ItemProperty $entries | Where-Object { $_.PSObject.Properties['DisplayName'] -and
-  $_.DisplayName -eq 'Venue agent' -and $_.PSChildName -like '{*}' }
-if (-not $agent) { exit 0 }
-$words = @('/x', $agent.PSChildName, '/qn', '/norestart')
+# Intune runs commands as 32-bit processes, which see other registry keys by default.
+$machine = [Microsoft.Win32.RegistryKey]::OpenBaseKey('LocalMachine', 'Registry64')
+$entries = $machine.OpenSubKey('SOFTWARE\Microsoft\Windows\CurrentVersion\Uninstall')
+$code = $entries.GetSubKeyNames() | Where-Object { $_ -like '{*}' } |
+  Where-Object { $entries.OpenSubKey($_).GetValue('DisplayName') -eq 'Venue agent' } |
+  Select-Object -First 1
+if (-not $code) { exit 0 }
+$words = @('/x', $code, '/qn', '/norestart')
 if ($Purge) { $words += 'PURGE=1' }
 exit (Start-Process msiexec.exe -ArgumentList $words -Wait -PassThru).ExitCode

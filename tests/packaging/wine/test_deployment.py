@@ -26,7 +26,7 @@ DOCUMENT = (ROOT / "docs/deployment.md").read_text()
 RECIPES = ROOT / "packaging/recipes"
 STARTERS = {"run_command", "start_command", "run_program", "_output_of", "ask"}
 """The functions that start a program of the system."""
-NAME_IN_SCRIPTS = "DisplayName -eq 'Venue agent'"
+NAME_IN_SCRIPTS = "GetValue('DisplayName') -eq 'Venue agent'"
 
 
 def table(heading: str) -> list[list[str]]:
@@ -129,7 +129,7 @@ def test_scripts_of_intune_name_the_product_and_the_properties_of_the_package() 
         assert f"{name}=" in install, name
     for file in ("detect.ps1", "uninstall.ps1"):
         assert NAME_IN_SCRIPTS in (RECIPES / "intune" / file).read_text()
-    assert f"'{build_msi.NAME}'" in NAME_IN_SCRIPTS
+    assert NAME_IN_SCRIPTS.endswith(f"'{build_msi.NAME}'")
     assert "PURGE=1" in (RECIPES / "intune/uninstall.ps1").read_text()
 
 
