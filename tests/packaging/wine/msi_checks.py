@@ -191,18 +191,21 @@ class MsiChecks(PackageChecks):
     def write_key(self) -> None:
         self.wine.path(KEY_FILE).write_text(self.service.api_key + "\n")
 
-    def install_and_report(self) -> None:
+    def install_and_enroll_anew(self, *words: str) -> None:
+        """Install the package with properties, and wait for a device that was not known before."""
         self.write_key()
         known = {device["instanceId"] for device in self.service.devices()}
-        log = r"C:\install.log"
-        self.install(self.msi, *self.properties, "/l*v", log)
-        assert (self.folder / "venue-agent.exe").exists()
+        self.install(self.msi, *self.properties, *words)
         self.device = until(
             lambda: next(
                 (each for each in self.service.devices() if each["instanceId"] not in known), None
             ),
             WITHIN_S,
         )
+
+    def install_and_report(self) -> None:
+        self.install_and_enroll_anew("/l*v", r"C:\install.log")
+        assert (self.folder / "venue-agent.exe").exists()
         assert self.ask("application")["outcome"] in ANSWERED
         print_ok("installed with properties: enrolled, and the first report has arrived")
 
@@ -281,7 +284,7 @@ class MsiChecks(PackageChecks):
         def change(program: Path) -> None:
             (program / "_internal/base_library.zip").unlink()
 
-        self.install(self.msi, *self.properties)
+        self.install_and_enroll_anew()
         version = next_version(next_version(__version__))
         broken = build_msi(self.changed_program("broken", change), version, self.work / "third")
         self.install(broken, fails=True)
