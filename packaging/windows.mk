@@ -4,7 +4,7 @@
 windows-msi: $(STAMP) ## build dist/*.msi of a Windows program (wixl msitools; ONEDIR=…, SIGN_OPTIONS=…)
 	@$(REPRODUCIBLE) $(BIN)/python packaging/windows/build_msi.py $(ONEDIR) $(VERSION) dist
 
-test-msi: $(STAMP) ## install the MSI under Wine until the first report; ARGS=--all: also repair, upgrade, signature
+test-msi: $(STAMP) ## install and uninstall the MSI under Wine (ARGS=--all: also repair, upgrade, failures, signature)
 	@$(BIN)/python -m tests.packaging.wine.verify_msi $(ARGS)
 
 winget: $(STAMP) ## write the winget manifests of an MSI to dist/winget (MSI=… URL=…)
