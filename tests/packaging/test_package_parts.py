@@ -24,7 +24,7 @@ from tests.paths import ROOT
 from tests.sizes import large_except
 
 PACKAGING = ROOT / "packaging"
-NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md"}
+NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md", "repositories.md"}
 """Documents that only developers and operators of the service need."""
 
 
