@@ -1,4 +1,5 @@
-"""The entry point of the packaged executable: the agent, a collector or the Windows service.
+"""The entry point of the packaged executable: the agent, a collector, the Windows service, or an
+action of Windows Installer.
 
 The package contains no separate Python interpreter. To run a collector, the agent starts this
 executable with the argument `collector`. A collector does not import the agent, which saves time.
@@ -12,6 +13,9 @@ import sys
 COLLECTOR = "collector"
 RUN = "run"
 WINDOWS_SERVICE = "windows-service"
+WINDOWS_SETUP = "windows-setup"
+SETUP_LOG = "venue-agent-setup.log"
+LOG_LINES = 20
 
 
 def main() -> int:
@@ -28,12 +32,47 @@ def main() -> int:
         from agent.cli.windows_service import main as windows_service
 
         return windows_service()
+    if word == WINDOWS_SETUP and sys.platform == "win32":
+        return _set_up()
     # Imports create many objects but no garbage. Garbage collection would take a tenth of the time
     # of a short command. Only `run` runs for long, and enables garbage collection again.
     gc.disable()
     from agent.cli.main import main as cli
 
     return cli()
+
+
+def _set_up() -> int:
+    """Run `venue-agent service` with the other arguments, and append its output to a log file.
+
+    Windows Installer shows no output of the programs that it runs. Only administrators can write to
+    the directory of the file. The file is deleted after `uninstall`, and kept after `undo`, which
+    is `uninstall` for a first installation that failed. If the service cannot be installed, the end
+    of its own log is appended, because `undo --purge` deletes that log.
+    """
+    from contextlib import redirect_stderr, redirect_stdout
+    from pathlib import Path
+
+    from agent.cli.main import main as cli
+
+    action = sys.argv[2]
+    sys.argv[1:3] = "service", "uninstall" if action == "undo" else action
+    setup_log = Path(os.environ["SYSTEMROOT"]) / "Logs" / SETUP_LOG
+    setup_log.parent.mkdir(exist_ok=True)
+    with setup_log.open("a", encoding="utf-8") as log:
+        with redirect_stdout(log), redirect_stderr(log):
+            try:
+                code = cli()
+            except SystemExit as error:  # wrong arguments
+                code = 2 if error.code else 0
+        log.write(f"{action}: exit code {code}\n")
+        service_log = Path(os.environ["PROGRAMDATA"]) / "venue-agent/agent.log"
+        if code and action == "install" and service_log.is_file():
+            lines = service_log.read_text(encoding="utf-8", errors="replace").splitlines()
+            log.writelines(f"agent.log: {line}\n" for line in lines[-LOG_LINES:])
+    if action == "uninstall" and not code:
+        setup_log.unlink()
+    return code
 
 
 def _collect() -> None:

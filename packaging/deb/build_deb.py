@@ -57,8 +57,8 @@ PROGRAMS = {
             documents=(
                 "docs/capabilities.md", "docs/harm-record.md", "docs/threat-model.md",
                 "config.example.toml", "docs/cli.md", "docs/configuration.md", "docs/findings.md",
-                "docs/install.md",
-                "docs/privacy.md", "docs/sandbox.md", "docs/troubleshooting.md",
+                "docs/deployment.md", "docs/install.md",
+                "docs/privacy.md", "docs/rollout.md", "docs/sandbox.md", "docs/troubleshooting.md",
             ),
             description="""\
 Description: remote control and diagnostics agent of a venue's machine

@@ -12,27 +12,22 @@ Usage: python -m tests.packaging.wine.verify_wine [--all] [--keep DIR]
 
 import argparse
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
 
-from tests.lab.namespaces import LOOPBACK
 from tests.packaging.local_service import local_service
-from tests.packaging.wine.windows_checks import PackageChecks, SourceChecks, print_ok
+from tests.packaging.wine.msi_checks import MsiChecks
+from tests.packaging.wine.windows_checks import PROGRAMS, PackageChecks, SourceChecks, print_ok
 from tests.packaging.wine.windows_package import build_package
-from tests.packaging.wine.wine_world import ROOT, WORLD, Wine, fresh_wine, prepare
-
-INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
+from tests.packaging.wine.wine_world import WORLD, Wine, fresh_wine, prepare, run_isolated
 
 
 def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
-    """Run all checks. The checks of the source tree and those of the package each start their own
-    reference service, because both require a service that has only one device.
+    """Run all checks. The checks of the source tree and those of each package start their own
+    reference service, because they require a service that has only one device.
     """
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         SourceChecks(wine, service, keep, is_short=is_short).run()
@@ -40,17 +35,9 @@ def verify(wine: Wine, keep: Path | None, *, is_short: bool) -> None:
     print_ok(f"the package: {package.name}, {package.stat().st_size / 2**20:.1f} MiB")
     with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
         PackageChecks(wine, service, keep, package).run()
-
-
-def run_isolated() -> int:
-    """Run this module again in separate network and process namespaces. When it ends, the kernel
-    ends all its processes.
-    """
-    as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
-    again = (sys.executable, "-m", "tests.packaging.wine.verify_wine", *sys.argv[1:])
-    words = (*own, "--", *LOOPBACK, *again)
-    return subprocess.run(words, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False).returncode
+    shutil.rmtree(wine.path(rf"{PROGRAMS}\venue-agent"))
+    with tempfile.TemporaryDirectory() as folder, local_service(Path(folder)) as service:
+        MsiChecks(wine, service, keep, WORLD / "msi", is_short=True).run()
 
 
 def main() -> int:
@@ -62,9 +49,8 @@ def main() -> int:
     )
     parser.add_argument("--keep", type=Path, help="directory for the collected reports")
     options = parser.parse_args()
-    if INSIDE not in os.environ:
-        prepare()
-        return run_isolated()
+    if (code := run_isolated("tests.packaging.wine.verify_wine", prepare)) is not None:
+        return code
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()

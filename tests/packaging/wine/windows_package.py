@@ -8,7 +8,10 @@ from typing import Final
 from agent import __version__
 from tests.packaging.wine.wine_world import ROOT, WORLD, Wine, windows
 
-SOURCES: Final = ("agent", "collectors", "packaging", "constraints.txt", "pyproject.toml")
+SOURCES: Final = (
+    "agent", "collectors", "packaging/entry.py", "packaging/program.spec",
+    "packaging/windows/build_zip.py", "constraints.txt", "pyproject.toml",
+)  # fmt: skip
 BUILD_WITHIN_S: Final = 3600.0
 
 

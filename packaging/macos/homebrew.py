@@ -1,0 +1,115 @@
+"""Writes the Homebrew formula of a version: the wheel, and its requirements with their hashes.
+
+The formula is for a tap of your own, and for collecting by hand. `service install` refuses a
+program that Homebrew installed, because a user owns its files.
+
+Usage: python packaging/macos/homebrew.py VERSION WHEEL URL OUTPUT_DIR
+"""
+
+import hashlib
+import re
+import sys
+from importlib.metadata import requires
+from pathlib import Path
+from typing import Final
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+REQUIREMENTS: Final = ROOT / "requirements/package.txt"
+PYTHON: Final = "3.13"
+MAC: Final = {
+    "sys_platform": "darwin", "platform_system": "Darwin", "os_name": "posix",
+    "python_version": PYTHON, "python_full_version": f"{PYTHON}.0", "extra": "",
+    "platform_python_implementation": "CPython", "implementation_name": "cpython",
+}  # fmt: skip
+"""The values of environment markers (PEP 508) on a Mac with Homebrew's Python."""
+FORMULA: Final = """\
+# Written by packaging/macos/homebrew.py.
+class VenueAgent < Formula
+  desc "Finds out what is wrong with a machine, its printers and its network"
+  homepage "{homepage}"
+  url "{url}", using: :nounzip
+  version "{version}"
+  sha256 "{sha256}"
+  license "Apache-2.0"
+
+  depends_on arch: :arm64
+  depends_on "python@{python}"
+
+  def install
+    (buildpath/"requirements.txt").write <<~REQUIREMENTS
+{requirements}
+    REQUIREMENTS
+    python = "python{python}"
+    system python, "-m", "venv", libexec
+    pip = [libexec/"bin/python", "-m", "pip", "install", "--quiet", "--no-deps"]
+    system(*pip, "--require-hashes", "--only-binary=:all:", "-r", "requirements.txt")
+    system(*pip, buildpath/"{wheel}")
+    bin.install_symlink libexec/"bin/venue-agent"
+  end
+
+  test do
+    assert_match version.to_s, shell_output("#{{bin}}/venue-agent --version")
+  end
+end
+"""
+
+
+def required_packages() -> set[str]:
+    """Return the names of all packages that the agent needs on a Mac, without its own."""
+    names: set[str] = set()
+    waiting = ["venue-agent"]
+    while waiting:
+        for line in requires(waiting.pop()) or ():
+            requirement = Requirement(line)
+            name = canonicalize_name(requirement.name)
+            is_needed = requirement.marker is None or requirement.marker.evaluate(MAC)
+            if is_needed and name not in names:
+                names.add(name)
+                # netifaces-plus, which Linux does not need, has no requirements of its own.
+                waiting += [name] if _is_installed(name) else []
+    return names
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        requires(name)
+    except ModuleNotFoundError:  # PackageNotFoundError
+        return False
+    return True
+
+
+def pinned(text: str, names: set[str]) -> str:
+    """Return the entries of a requirements file with these names, with their hashes.
+
+    Raises ValueError if one of them is missing.
+    """
+    entries = re.findall(r"^([\w.-]+==(?:.*\\\n)+.*\n?)", text, re.MULTILINE)
+    chosen = {entry.partition("==")[0]: entry for entry in entries}
+    if missing := names - set(chosen):
+        raise ValueError(f"{REQUIREMENTS} has no {', '.join(sorted(missing))}")
+    return "".join(chosen[name] for name in sorted(names))
+
+
+def formula(version: str, wheel: Path, url: str) -> str:
+    """Return the formula. ``url`` is the address of the wheel."""
+    lines = pinned(REQUIREMENTS.read_text(), required_packages()).splitlines()
+    return FORMULA.format(
+        homepage=url.rpartition("/")[0], url=url, version=version, python=PYTHON, wheel=wheel.name,
+        sha256=hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        # A backslash is special in Ruby's text, too.
+        requirements="\n".join(" " * 6 + line.replace("\\", "\\\\") for line in lines),
+    )  # fmt: skip
+
+
+def main() -> int:
+    version, wheel, url, output = sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "venue-agent.rb").write_text(formula(version, wheel, url))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Writes the winget manifests of a version of the MSI package.
+
+Source: the JSON schemas of manifests 1.10.0 in the repository microsoft/winget-cli.
+`winget install --manifest DIRECTORY` uses them without a repository.
+
+Usage: python packaging/windows/winget.py VERSION MSI URL OUTPUT_DIR
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import Final
+
+sys.path.insert(0, str(Path(__file__).parent))
+from build_msi import NAME, PUBLISHER, UPGRADE_CODE, braced, numeric, product_code
+
+IDENTIFIER: Final = "VenueAgent.VenueAgent"
+MANIFEST_VERSION: Final = "1.10.0"
+LOCALE: Final = "en-US"
+LICENSE: Final = "Apache-2.0"
+DESCRIPTION: Final = "Remote control and diagnostics of venue machines"
+
+Manifest = dict[str, object]
+
+
+def manifests(version: str, msi: Path, url: str) -> dict[str, Manifest]:
+    """Return the manifests by file name. ``url`` is the address of the package."""
+    first = {"PackageIdentifier": IDENTIFIER, "PackageVersion": version}
+    code = braced(product_code(version))
+    installer: Manifest = {
+        **first,
+        "InstallerType": "msi",
+        "Scope": "machine",
+        "InstallModes": ["silent", "silentWithProgress"],
+        "UpgradeBehavior": "install",
+        "ElevationRequirement": "elevationRequired",
+        "Installers": [
+            {
+                "Architecture": "x64",
+                "InstallerUrl": url,
+                "InstallerSha256": hashlib.sha256(msi.read_bytes()).hexdigest().upper(),
+                "ProductCode": code,
+                "AppsAndFeaturesEntries": [
+                    {
+                        "DisplayName": NAME,
+                        "Publisher": PUBLISHER,
+                        "DisplayVersion": numeric(version),
+                        "ProductCode": code,
+                        "UpgradeCode": braced(UPGRADE_CODE),
+                        "InstallerType": "msi",
+                    }
+                ],
+            }
+        ],
+    }
+    locale: Manifest = {
+        **first,
+        "PackageLocale": LOCALE,
+        "Publisher": PUBLISHER,
+        "PackageName": NAME,
+        "License": LICENSE,
+        "ShortDescription": DESCRIPTION,
+    }
+    return {
+        f"{IDENTIFIER}.yaml": _ended({**first, "DefaultLocale": LOCALE}, "version"),
+        f"{IDENTIFIER}.installer.yaml": _ended(installer, "installer"),
+        f"{IDENTIFIER}.locale.{LOCALE}.yaml": _ended(locale, "defaultLocale"),
+    }
+
+
+def _ended(manifest: Manifest, kind: str) -> Manifest:
+    return {**manifest, "ManifestType": kind, "ManifestVersion": MANIFEST_VERSION}
+
+
+def main() -> int:
+    version, msi, url, output = sys.argv[1], Path(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+    output.mkdir(parents=True, exist_ok=True)
+    for name, manifest in manifests(version, msi, url).items():
+        # JSON is valid YAML.
+        (output / name).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
