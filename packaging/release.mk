@@ -26,3 +26,19 @@ wheel: ## build the wheel and the source package in dist
 
 containerfile:
 	@install -D --mode=644 packaging/container/Containerfile dist/Containerfile
+
+.PHONY: test-reproducible
+test-reproducible: $(STAMP) ## build the packages in two directories and compare their bytes (five minutes)
+	@$(BIN)/python -m tests.packaging.release.verify_reproducible $(ARGS)
+
+AUDIT_TOOLS := build/audit-tools
+AUDIT_REQUIREMENTS := requirements/audit.txt
+.PHONY: audit
+audit: $(STAMP) ## check the requirements for known vulnerabilities (ADVISORIES=folder: without a network)
+	@test -d $(AUDIT_TOOLS)/pip_audit || $(BIN)/python -m pip install $(HASHED) --target $(AUDIT_TOOLS) -r $(AUDIT_REQUIREMENTS)
+	@PYTHONPATH=packaging:$(AUDIT_TOOLS) $(BIN)/python -m release.audit $(if $(ADVISORIES),--advisories $(ADVISORIES)) $(ARGS)
+
+# The list is in packaging/release/long_checks.py.
+.PHONY: release-checks
+release-checks: $(STAMP) ## run the long checks that CI does not run (hours; root; ARGS="CHECK ..." or --list)
+	@$(RELEASE_ENVIRONMENT) $(BIN)/python -m release.long_checks $(ARGS)

@@ -24,6 +24,7 @@ Bill = dict[str, Any]
 _NAMESPACE: Final = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
 _IMAGE: Final = re.compile(r"^FROM (\S+)", re.MULTILINE)
 _REQUIRED: Final = re.compile(r"([\w.-]+)[^;]*(?:; (.*))?")
+_FOR_DEVELOPERS: Final = re.compile(r"extra == ['\"](?:dev|package)['\"]")
 CONTAINER: Final = "Containerfile"
 
 
@@ -158,7 +159,8 @@ def _requirements(files: Contents) -> list[Bill]:
     for name, content in sorted(files.items()):
         if name.endswith((".dist-info/METADATA", "/PKG-INFO")):
             metadata = email.message_from_bytes(content)
-            return _libraries(metadata.get_all("Requires-Dist") or [])
+            lines = metadata.get_all("Requires-Dist") or []
+            return _libraries([line for line in lines if not _FOR_DEVELOPERS.search(line)])
     return []
 
 

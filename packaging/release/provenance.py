@@ -20,7 +20,7 @@ BUILDER: Final = "urn:venue-agent:clean-debian-root:v1"
 _LIST_ENTRY: Final = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[\w.]+)[^\n]*(?P<hashes>(?: \\\n +--hash=sha256:\w+)+)$", re.M
 )
-_BUNDLED: Final = re.compile(r"'(/usr/[^']+)'")
+_BUNDLED: Final = re.compile(r"'(/(?:usr/)?lib[^']+)'")
 
 
 def statement(
