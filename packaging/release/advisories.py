@@ -90,8 +90,8 @@ def served(by_package: dict[str, list[Advisory]]) -> Iterator[str]:
         def do_POST(self) -> None:
             query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             name = normal(query["package"]["name"])
-            found = affecting(by_package.get(name, []), name, query["version"])
-            body = json.dumps({"vulns": found} if found else {}).encode()
+            advisories = affecting(by_package.get(name, []), name, query["version"])
+            body = json.dumps({"vulns": advisories} if advisories else {}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

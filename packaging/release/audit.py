@@ -73,12 +73,12 @@ def findings_of(report: dict[str, Any], name: str) -> list[Finding]:
         Finding(
             package=normal(each["name"]),
             version=each["version"],
-            names=(found["id"], *found.get("aliases", ())),
-            fixed_in=tuple(found["fix_versions"]),
+            names=(vulnerability["id"], *vulnerability.get("aliases", ())),
+            fixed_in=tuple(vulnerability["fix_versions"]),
             lists=(name,),
         )
         for each in report["dependencies"]
-        for found in each["vulns"]
+        for vulnerability in each["vulns"]
     ]
 
 
@@ -138,7 +138,7 @@ def main() -> int:
                 if not by_package:
                     raise ReleaseError(f"{options.advisories} contains no advisories.")
                 address = stack.enter_context(served(by_package))
-            findings = merge(found for path in lists for found in audit(path, address))
+            findings = merge(finding for path in lists for finding in audit(path, address))
     except ReleaseError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -93,11 +93,11 @@ def changelog_section(text: str, version: str) -> str:
         ReleaseError: The changelog has no such section, or it is empty.
     """
     heading = rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d\n(.*?)(?=^## |\Z)"
-    found = re.search(heading, text, re.MULTILINE | re.DOTALL)
-    if found is None or not found[1].strip():
+    match = re.search(heading, text, re.MULTILINE | re.DOTALL)
+    if match is None or not match[1].strip():
         message = f'CHANGELOG.md has no section "## {version} - YYYY-MM-DD".'
         raise ReleaseError(f"{message}\nRename the section Unreleased, and commit.")
-    return found[1].strip() + "\n"
+    return match[1].strip() + "\n"
 
 
 def git(checkout: Path, *words: str) -> str:

@@ -74,8 +74,8 @@ def finding(package: str, *names: str) -> Finding:
 
 
 def test_a_finding_with_a_statement_does_not_count() -> None:
-    found = [finding("aiohttp", "PYSEC-2022-43059"), finding("h11", "CVE-2022-33124")]
-    lines, count = report_lines(found, vex())
+    findings = [finding("aiohttp", "PYSEC-2022-43059"), finding("h11", "CVE-2022-33124")]
+    lines, count = report_lines(findings, vex())
     assert lines == [
         "aiohttp 1.0: PYSEC-2022-43059: not_affected (component_not_present)",
         "h11 1.0: CVE-2022-33124 (development.txt; fixed in 1.1)",

@@ -46,8 +46,8 @@ def test_each_module_belongs_to_the_program_a_library_or_python(
     (tmp_path / "COLLECT-00.toc").write_text("([],)")
     packages = sbom.bundled_distributions(sbom.bundled_sources(tmp_path))
     bill = sbom.bill(packages, tmp_path / "venue-agent", "1.2.3", sbom.bundled_modules(tmp_path))
-    found = {each["name"]: evidence(each) for each in bill["components"]}
-    assert found == {"h11": ["h11"], "cpython": ["json"]}
+    modules = {each["name"]: evidence(each) for each in bill["components"]}
+    assert modules == {"h11": ["h11"], "cpython": ["json"]}
     assert evidence(bill["metadata"]["component"]) == ["agent"]
 
 

@@ -1,7 +1,9 @@
 """A release is accepted only if every byte of it is what was signed and built."""
 
 import json
+import re
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from tests.packaging.release.tiny_release import (
     make_key,
     make_tiny_release,
 )
+from tests.paths import ROOT
 
 pytestmark = pytest.mark.needs("ssh-keygen")
 
@@ -210,6 +213,26 @@ def test_content_is_not_read_if_the_signature_is_invalid(tiny: TinyRelease) -> N
 def test_contents_of_a_package_include_its_control_files(made: TinyRelease) -> None:
     names = contents(made.directory / DEB).keys()
     assert names == {"DEBIAN/control", "usr/lib/venue-agent/venue-agent"}
+
+
+@pytest.mark.parametrize("damaged", [None, DEB, SUMS])
+def test_the_two_documented_commands_verify_a_download(
+    tiny: TinyRelease, damaged: str | None
+) -> None:
+    page = (ROOT / "docs/release.md").read_text()
+    block = re.search(r"^## Verify a download\n.*?```sh\n(.*?)```", page, re.M | re.S)
+    assert block is not None
+    commands = block[1].splitlines()
+    assert len(commands) == 2
+    shutil.copy(tiny.signers, tiny.directory.parent / "allowed_signers")
+    (tiny.directory / "Containerfile").unlink()  # not downloaded
+    if damaged is not None:
+        with (tiny.directory / damaged).open("ab") as file:
+            file.write(b"\n")
+    run = ("sh", "-c", " && ".join(commands))
+    done = subprocess.run(run, cwd=tiny.directory, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == (damaged is None)
+    assert ('Good "venue-agent-release" signature' in done.stdout) == (damaged != SUMS)
 
 
 def test_the_command_prints_one_line_per_difference(

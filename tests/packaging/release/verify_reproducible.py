@@ -18,7 +18,7 @@ from tests.paths import ROOT
 TARGETS: Final = ("test-deb", "test-service-deb", "wheel")
 """They build everything that a release contains, with a faster compression."""
 RESULTS: Final = ("dist", "build/test-debs")
-PLACES: Final = ("a", "longer/path/of-another-build")
+DIRECTORIES: Final = ("a", "longer/path/of-another-build")
 BUILD_ROOT: Final = ROOT / "build/reproducible"
 
 
@@ -44,7 +44,7 @@ def main() -> int:
     options = parser.parse_args()
     BUILD_ROOT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=BUILD_ROOT) as place:
-        first, second = (build(Path(place) / name, [*options.targets]) for name in PLACES)
+        first, second = (build(Path(place) / name, [*options.targets]) for name in DIRECTORIES)
     different = sorted(name for name in first | second if first.get(name) != second.get(name))
     sys.stdout.write("".join(f"different bytes: {name}\n" for name in different))
     sys.stdout.write(f"{len(first) - len(different)} of {len(first)} files are the same\n")
