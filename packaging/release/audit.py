@@ -9,8 +9,10 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,13 +43,26 @@ class Finding:
 
 
 def audit(requirements: Path, address: str) -> list[Finding]:
-    """Run pip-audit on a list of requirements.
+    """Run pip-audit on a list of requirements, including those for other platforms.
 
     Raises:
         ReleaseError: The advisories cannot be fetched, or a package was not audited.
     """
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as everywhere:
+        everywhere.write(without_markers(requirements.read_text()))
+        everywhere.flush()
+        output = _pip_audit(everywhere.name, address)
+    return findings_of(output, requirements.name)
+
+
+def without_markers(text: str) -> str:
+    """Remove the environment markers, because pip-audit leaves out what other platforms need."""
+    return re.sub(r"^([\w.-]+==[\w.]+) ; [^\\\n]+ \\$", r"\1 \\", text, flags=re.MULTILINE)
+
+
+def _pip_audit(requirements: str, address: str) -> dict[str, Any]:
     words = (
-        sys.executable, "-m", "pip_audit", "--requirement", str(requirements), "--require-hashes",
+        sys.executable, "-m", "pip_audit", "--requirement", requirements, "--require-hashes",
         "--disable-pip", "--vulnerability-service", "osv", "--osv-url", address, "--format", "json",
         "--progress-spinner", "off", "--cache-dir", str(ROOT / "build/audit-cache"),
     )  # fmt: skip
@@ -55,13 +70,12 @@ def audit(requirements: Path, address: str) -> list[Finding]:
         words, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
     )
     try:
-        report = json.loads(done.stdout)
+        return dict(json.loads(done.stdout))
     except ValueError as error:
         reason = (done.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]
         message = f"{address} cannot be queried for advisories ({reason.partition(':')[0]})."
         hint = "Set ADVISORIES to a folder of advisories in the OSV format."
         raise ReleaseError(f"{message}\n{hint}") from error
-    return findings_of(report, requirements.name)
 
 
 def findings_of(report: dict[str, Any], name: str) -> list[Finding]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from release import ReleaseError
 from release.advisories import affecting, read_advisories, served
-from release.audit import VEX, Finding, audit, findings_of, merge, report_lines
+from release.audit import VEX, Finding, audit, findings_of, merge, report_lines, without_markers
 
 from tests.paths import ROOT
 
@@ -102,6 +102,12 @@ def test_a_finding_in_two_lists_is_reported_once() -> None:
     }
     (only,) = merge([*findings_of(report, "a.txt"), *findings_of(report, "b.txt")])
     assert only == Finding("some-package", "1.0", ("PYSEC-1", "CVE-1"), (), ("a.txt", "b.txt"))
+
+
+def test_packages_for_other_platforms_are_audited() -> None:
+    text = without_markers((ROOT / "requirements/package.txt").read_text())
+    assert re.search(r"^pywin32==\S+ \\$", text, re.MULTILINE)
+    assert " ; " not in text
 
 
 def test_a_skipped_package_is_an_error() -> None:

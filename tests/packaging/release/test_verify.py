@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from release import NOTES, PROVENANCE, SIGNATURE, SUMS
 from release.checksums import NAMESPACE, PRINCIPAL, public_key_is_listed
+from release.clean_root import Root
 from release.contents import contents
-from release.verify import differences, main
+from release.source import Source
+from release.verify import differences, differences_from_rebuild, main
 
 from tests.packaging.release.tiny_release import (
     TinyRelease,
@@ -233,6 +235,30 @@ def test_the_two_documented_commands_verify_a_download(
     done = subprocess.run(run, cwd=tiny.directory, capture_output=True, text=True, check=False)
     assert (done.returncode == 0) == (damaged is None)
     assert ('Good "venue-agent-release" signature' in done.stdout) == (damaged != SUMS)
+
+
+def test_a_rebuild_with_different_bytes_or_tools_is_refused(
+    tiny: TinyRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bash = {"name": "bash", "version": "5", "architecture": "amd64", "sha256": "0" * 64}
+    root = Root(tmp_path, {"packages": [bash]})
+
+    def build(source: Source, _: Root, target: Path, targets: list[str], more: list[str]) -> None:
+        assert (source.commit, targets, more) == (tiny.source.commit, ["deb"], [])
+        shutil.copytree(tiny.directory, target)
+        (target / DEB).write_bytes(deb("intruder"))
+        (target / "Containerfile").unlink()
+
+    monkeypatch.setattr("release.verify.prepare_root", lambda *_: root)
+    monkeypatch.setattr("release.verify.build_release", build)
+    lines, _ = differences_from_rebuild(tiny.directory, tiny.checkout, tmp_path, "mirror")
+    snapshot = "http://snapshot.debian.org/archive/debian/20261123T000000Z"
+    assert lines[:2] == [
+        "Debian: the release was built without pkg:deb/debian/bash@5?arch=amd64",
+        f"Debian: to build with the same packages, set MIRROR={snapshot}",
+    ]
+    assert f"{DEB}: the rebuild has different bytes" in lines
+    assert "Containerfile: not built by the rebuild" in lines
 
 
 def test_the_command_prints_one_line_per_difference(
