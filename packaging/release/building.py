@@ -39,7 +39,7 @@ def build_release(
         rebuildable = {path.name for path in collect(tree / "dist", target, source)}
         bundled = bundled_packages(root, tree)
         if more:
-            _build_here(source, more, place / "machine")
+            build_here(source, more, place / "machine")
             collect(place / "machine/dist", target, source)
         (target / NOTES).write_text(source.notes)
         rebuildable |= {each + BILL_SUFFIX for each in rebuildable} | {NOTES}
@@ -87,7 +87,7 @@ def _bill_of_program(package: Path) -> Bill | None:
     return None
 
 
-def _build_here(source: Source, targets: Iterable[str], tree: Path) -> None:
+def build_here(source: Source, targets: Iterable[str], tree: Path) -> None:
     """Run make targets that need programs of this machine, in a new copy of the source."""
     source.export(tree)
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(source.epoch)}

@@ -94,11 +94,12 @@ def main() -> int:
     rest: list[str] = []
     try:
         lines = differences(directory, options.signers, ROOT)
+        if not lines:
+            _print_ok(directory)
         if not lines and not options.no_rebuild:
             if os.geteuid() != 0:
                 message = "Only root can build the release again. Use sudo, or ARGS=--no-rebuild"
                 raise ReleaseError(message)
-            _print_ok(directory)
             lines, rest = differences_from_rebuild(
                 directory, ROOT, options.cache.absolute(), options.mirror
             )
@@ -107,9 +108,7 @@ def main() -> int:
     if lines:
         sys.stdout.write("".join(f"{line}\n" for line in lines))
         return 1
-    if options.no_rebuild:
-        _print_ok(directory)
-    else:
+    if not options.no_rebuild:
         sys.stdout.write("ok  a build of the commit has the same bytes\n")
         sys.stdout.write("".join(f"    not built again: {name}\n" for name in rest))
     return 0

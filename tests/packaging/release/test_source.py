@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from release import ReleaseError
-from release.building import collect
+from release.building import build_here, collect
 from release.make import check_key
 from release.source import Source, changelog_section, read_source, source_to_release
 
@@ -103,6 +103,20 @@ def test_targets_must_write_packages_with_different_names(tmp_path: Path, checko
     (tmp_path / "dist/arm64/a.msi").write_text("2")
     with pytest.raises(ReleaseError, match=r"Two targets write a file with the name a\.msi"):
         collect(tmp_path / "dist", tmp_path / "release", source)
+
+
+def test_targets_of_the_machine_run_in_a_copy_with_the_time_of_the_commit(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    makefile = "msi:\n\t@mkdir dist; echo $$SOURCE_DATE_EPOCH > dist/a.msi\nbroken:\n\t@false\n"
+    make_repository(checkout, {**FILES, "Makefile": makefile})
+    source = read_source(checkout, "HEAD")
+    build_here(source, ["msi"], tmp_path / "copy")
+    (package,) = collect(tmp_path / "copy/dist", tmp_path / "release", source)
+    assert package.read_text() == f"{source.epoch}\n"
+    assert package.with_name("a.msi.cdx.json").exists()
+    with pytest.raises(ReleaseError, match="make broken ended with 2"):
+        build_here(source, ["broken"], tmp_path / "copy2")
 
 
 def test_the_commands_need_only_the_standard_library() -> None:
