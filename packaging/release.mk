@@ -29,7 +29,7 @@ containerfile:
 
 .PHONY: test-reproducible
 test-reproducible: $(STAMP) ## build the packages in two directories and compare their bytes (five minutes)
-	@$(BIN)/python -m tests.packaging.release.verify_reproducible $(ARGS)
+	@$(RELEASE_ENVIRONMENT) $(BIN)/python -m tests.packaging.release.verify_reproducible $(ARGS)
 
 AUDIT_TOOLS := build/audit-tools
 AUDIT_REQUIREMENTS := requirements/audit.txt

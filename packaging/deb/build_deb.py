@@ -182,9 +182,7 @@ def build(
             ),
             check=True,
             stdout=subprocess.DEVNULL,
-            # Several threads would divide the data into blocks, so the bytes would depend on their
-            # number.
-            env={**os.environ, "DPKG_DEB_THREADS_MAX": "1"},
+            env={**os.environ, "XZ_DEFAULTS": "--threads=1"},
         )  # fmt: skip
     return package
 

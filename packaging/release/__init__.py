@@ -1,7 +1,7 @@
 """Makes releases and verifies them. docs/release.md describes both.
 
-Only the standard library is used, so that a release can be verified without an installation. `make
-release` and `make verify-release` set PYTHONPATH to the folder `packaging`.
+The verification needs only the standard library, so that a release can be verified without an
+installation. The targets of packaging/release.mk set PYTHONPATH to the folder `packaging`.
 """
 
 from pathlib import Path
