@@ -72,6 +72,21 @@ include packaging/*.mk
 test-crash: $(STAMP) ## kill the agent at every failpoint, for both kinds of report (some minutes)
 	@CRASH_MATRIX=full $(BIN)/python -m pytest tests/scenario/crash/test_crash.py $(ARGS)
 
+CRASH_RESULTS := build/crash-matrix
+.PHONY: crash-matrix
+crash-matrix: $(STAMP) ## kill the agent at every failpoint, and write docs/crash-matrix.md (some minutes)
+	@rm -rf $(CRASH_RESULTS)
+	@CRASH_RESULTS=$(CRASH_RESULTS) $(MAKE) --no-print-directory test-crash ARGS="$(PARALLEL) $(ARGS)"
+	@$(BIN)/python -m tests.scenario.crash.matrix_document $(CRASH_RESULTS)
+
+HARM_RECORDS := $(CURDIR)/build/harm-record
+HARM_LEFT_OUT := test_harm.py test_peers.py connectivity
+.PHONY: harm-record
+harm-record: $(STAMP) ## write docs/harm-record.md: what reports send in every simulated LAN (some minutes, root)
+	@rm -rf $(HARM_RECORDS) && mkdir -p $(HARM_RECORDS)
+	@HARM_RECORD=$(HARM_RECORDS) $(PYTEST) -n0 $(HARM_LEFT_OUT:%=--ignore=tests/lab/%) tests/lab $(ARGS)
+	@$(BIN)/python -m tests.lab.tap.harm_document $(HARM_RECORDS)
+
 test-liar: $(STAMP) ## send 50,000 forged mDNS packets to a network with ten printers (a minute)
 	@LIES=50000 $(BIN)/python -m pytest -n0 -s tests/lab/test_lying_neighbour.py $(ARGS)
 
@@ -94,6 +109,10 @@ bench-console: $(STAMP) ## measure the lists of the console with 50,000 devices 
 .PHONY: service-doc
 service-doc: $(STAMP) ## write docs/service.md from the replies of a running service
 	@$(BIN)/python -m tests.contract.service
+
+.PHONY: capabilities
+capabilities: $(STAMP) ## write docs/capabilities.md: what a service can make a device do
+	@$(BIN)/python -m tests.unit.trust.capabilities
 
 .PHONY: bench-figures test-figures
 bench-figures: $(STAMP) ## compare figures over 5,000,000 sales with raw SQL (ten minutes, 5 GB)

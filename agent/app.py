@@ -5,6 +5,7 @@ import hashlib
 import logging
 import os
 import sqlite3
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from agent.adapters import memory
 from agent.adapters.clock import Clock
 from agent.adapters.connectivity.sensors import SystemSensors
 from agent.adapters.identity import Identity
-from agent.adapters.machine import boot_id, memory_kills
+from agent.adapters.machine import CUPS, boot_id, memory_kills, thermal_throttles
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
 from agent.adapters.storage.database import Database, quarantine_database
@@ -58,6 +59,7 @@ from agent.wire.sd_notify import Notifier
 
 if TYPE_CHECKING:
     from agent.tasks.collection import Collection
+    from agent.tasks.local_faults import LocalFaultRecorder
     from collectors.contract import Field
 
 log = logging.getLogger(__name__)
@@ -209,8 +211,10 @@ class App:
         config, runtime = self._config.recorder, self._runtime
         if not config.enabled:
             return
+        sensors = SystemSensors(self._config.service)
         self._recorder = Recorder(
-            sensors=SystemSensors(self._config.service),
+            sensors=sensors,
+            local=_local_faults(self._config, sensors),
             record=Record(self._database),
             clock=runtime.clock,
             keep=timedelta(days=config.keep_days),
@@ -397,6 +401,20 @@ class App:
             },
             problems=self.health.problems(),
         )
+
+
+def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRecorder | None":
+    """Return what records the print queues, the kiosk and the watched devices; None if there are
+    none. Its modules need 100 KiB, so they are only imported where there is something to read.
+    """
+    has_queues = sys.platform == "win32" or CUPS.exists()
+    has_kiosk = bool(config.application.kiosk_debug_url)
+    if not (has_queues or has_kiosk or config.watched_devices or thermal_throttles() is not None):
+        return None
+    from agent.adapters.connectivity.local import SystemLocalSensors
+    from agent.tasks.local_faults import LocalFaultRecorder
+
+    return LocalFaultRecorder(SystemLocalSensors(config, sensors.networks).read)
 
 
 def _last_exit_in(state: StateDirectory) -> LastExit | None:

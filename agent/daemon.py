@@ -220,8 +220,8 @@ async def _while_all_run(
     """
     await asyncio.wait((signal_task, *loops), return_when=asyncio.FIRST_COMPLETED)
     if not signal_task.done():
-        gone = ", ".join(task.get_name() for task in loops if task.done())
-        raise AgentError(f"the agent cannot continue without: {gone}")
+        ended_names = ", ".join(task.get_name() for task in loops if task.done())
+        raise AgentError(f"the agent cannot continue without: {ended_names}")
     return signal_task.result()
 
 
@@ -231,7 +231,7 @@ async def _keep_running(
     """Run a loop, and restart it when it ends or fails. The wait grows with each failure."""
     attempt = 0
     while True:
-        began = time.monotonic()
+        start_s = time.monotonic()
         try:
             await loop()
             _note_failure(name, "it ended", app)
@@ -251,7 +251,7 @@ async def _keep_running(
         except Exception as error:
             log.exception("%s failed", name)
             app.health.set("internal-error", f"{name}: {type(error).__name__}: {error}")
-        attempt = 1 if time.monotonic() - began > RESET_AFTER_S else attempt + 1
+        attempt = 1 if time.monotonic() - start_s > RESET_AFTER_S else attempt + 1
         await asyncio.sleep(RESTART.delay_s(attempt, SystemRandom()))
         app.health.clear({"state-failing"})
 
@@ -264,10 +264,10 @@ def _note_failure(name: str, why: str, app: App) -> None:
 async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
-    done, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
+    done_tasks, late = await asyncio.wait(tasks, timeout=STOP_WITHIN_S)
     for task in late:
         log.error("%s did not end in %.0f s and is abandoned", task.get_name(), STOP_WITHIN_S)
-    for task in done:
+    for task in done_tasks:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s ended with %s: %s", task.get_name(), type(error).__name__, error)
 

@@ -37,26 +37,28 @@ def device_at_start(
         StateError: the record cannot be read or written.
     """
     fingerprint = fingerprint or machine.fingerprint()
-    stored = file.load()
-    fingerprints = {fingerprint, None if stored is None else stored.fingerprint} - {None}
+    stored_record = file.load()
+    fingerprints = {fingerprint, None if stored_record is None else stored_record.fingerprint} - {
+        None
+    }
     is_clone = len(fingerprints) > 1
     copied_name = None
-    if stored is not None and is_clone:
-        copied_name = stored.legacy_install_id
+    if stored_record is not None and is_clone:
+        copied_name = stored_record.legacy_install_id
         log.warning("this disk was copied from another machine: creating a new identity")
         leave_journal()
         if identity.exists():
             identity.quarantine_file()
-        stored = None
-    elif stored is not None and _belongs_to_another_service(stored, config):
+        stored_record = None
+    elif stored_record is not None and _belongs_to_another_service(stored_record, config):
         leave_journal()
-    record = stored or DeviceRecord(
-        legacy_install_id=install_id_for(platform.node(), uuid4(), taken=copied_name)
+    record = stored_record or DeviceRecord(
+        legacy_install_id=install_id_for(platform.node(), uuid4(), taken_id=copied_name)
     )
     record = _as_configured(record, config).model_copy(
         update={"fingerprint": fingerprint or record.fingerprint}
     )
-    if record != stored:
+    if record != stored_record:
         file.save(record)
     return record, is_clone
 

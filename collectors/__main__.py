@@ -97,11 +97,11 @@ def job_from_json(kind: str, line: bytes) -> Job:
 
     Raises ValueError or TypeError if the line is not a job of this kind.
     """
-    given = json.loads(line) if line.strip() else {}
-    if given.pop("kind", kind) != kind:
+    arguments = json.loads(line) if line.strip() else {}
+    if arguments.pop("kind", kind) != kind:
         raise ValueError(f"the job is not of the kind {kind}")
     values: dict[str, Any] = {
-        name: tuple(v) if isinstance(v, list) else v for name, v in given.items()
+        name: tuple(v) if isinstance(v, list) else v for name, v in arguments.items()
     }
     values["learned"] = tuple(LearnedPrinter(**p) for p in values.get("learned", ()))
     values["devices"] = tuple(WatchedDevice(**d) for d in values.get("devices", ()))

@@ -68,19 +68,19 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
     room = most_bytes - len(_encoded(Result(bare)))
     if room < 0:
         return _without_lists(facts)
-    kept: set[int] = set()
+    kept_ids: set[int] = set()
     for item in _in_turns(facts):
         room -= len(_json(asdict(item))) + 1
         if room < 0:
             break
-        kept.add(id(item))
+        kept_ids.add(id(item))
     shorter = replace(
         facts,
         hosts=tuple(
-            replace(host, services=tuple(each for each in host.services if id(each) in kept))
+            replace(host, services=tuple(each for each in host.services if id(each) in kept_ids))
             for host in facts.hosts
         ),
-        endpoints=tuple(e for e in facts.endpoints if id(e) in kept or e.matched_printer_ids),
+        endpoints=tuple(e for e in facts.endpoints if id(e) in kept_ids or e.matched_printer_ids),
     )
     limitations = (*shorter.limitations, *_describe_cut(facts, shorter))
     return replace(shorter, limitations=limitations, truncated=True)
@@ -88,12 +88,12 @@ def _cut_network(facts: NetworkFacts, most_bytes: int) -> NetworkFacts:
 
 def _in_turns(facts: NetworkFacts) -> list[Service | Endpoint]:
     """Return every device's first service and endpoint, then every device's second, and so on."""
-    owned: list[tuple[tuple[str, type], Service | Endpoint]] = [
+    items_by_owner: list[tuple[tuple[str, type], Service | Endpoint]] = [
         ((_device(host), Service), service) for host in facts.hosts for service in host.services
     ]
     endpoints = (each for each in facts.endpoints if not each.matched_printer_ids)
-    owned += (((_device(each), Endpoint), each) for each in endpoints)
-    return in_turns(owned)
+    items_by_owner += (((_device(each), Endpoint), each) for each in endpoints)
+    return in_turns(items_by_owner)
 
 
 def _with_few_lines(facts: NetworkFacts) -> NetworkFacts:
@@ -114,12 +114,12 @@ def _device(each: Host | Endpoint) -> str:
     return each.mac_address or each.address
 
 
-def _describe_cut(whole: NetworkFacts, kept: NetworkFacts) -> list[str]:
+def _describe_cut(all_facts: NetworkFacts, kept_facts: NetworkFacts) -> list[str]:
     """Return a line for each device that lost services or endpoints, the largest loss first."""
-    before, after = _counts(whole), _counts(kept)
+    before, after = _counts(all_facts), _counts(kept_facts)
     cut = sorted(before - after, key=lambda each: after[each] - before[each])
-    names = {e.mac_address: f"{e.address} (MAC {e.mac_address})" for e in whole.endpoints}
-    names |= {h.mac_address: f"{h.address} (MAC {h.mac_address})" for h in whole.hosts}
+    names = {e.mac_address: f"{e.address} (MAC {e.mac_address})" for e in all_facts.endpoints}
+    names |= {h.mac_address: f"{h.address} (MAC {h.mac_address})" for h in all_facts.hosts}
     lines = [
         f"{names.get(device, device)}: {after[device]:,} of {before[device]:,} services and ports"
         " are listed, because there are too many"

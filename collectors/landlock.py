@@ -99,9 +99,9 @@ def restrict_this_thread(rules: Iterable[Rule]) -> None:
     with a readable reason if the kernel cannot confine the thread; then nothing is refused.
     """
     abi = abi_version()
-    handled = next(rights for since, rights in _HANDLED_SINCE if abi >= since)
+    handled_rights = next(rights for since, rights in _HANDLED_SINCE if abi >= since)
     attributes = _Ruleset(
-        handled,
+        handled_rights,
         _BIND_TCP if abi >= _NETWORK_SINCE else 0,
         _ABSTRACT_UNIX_SOCKETS | _SIGNALS if abi >= _SCOPES_SINCE else 0,
     )
@@ -112,7 +112,7 @@ def restrict_this_thread(rules: Iterable[Rule]) -> None:
         for rule in rules:
             # A path that is missing, or that this account cannot open, needs no rule.
             with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-                _allow(ruleset, rule, handled)
+                _allow(ruleset, rule, handled_rights)
         forbid_new_privileges()
         _call(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     finally:
@@ -130,10 +130,10 @@ def forbid_new_privileges() -> None:
         raise _error()
 
 
-def _allow(ruleset: int, rule: Rule, handled: int) -> None:
+def _allow(ruleset: int, rule: Rule, handled_rights: int) -> None:
     descriptor = os.open(rule.path, os.O_PATH | os.O_CLOEXEC)
     try:
-        access = rule.access & handled
+        access = rule.access & handled_rights
         if not Path(f"/proc/self/fd/{descriptor}").is_dir():
             access &= _OF_FILES
         beneath = _PathBeneath(access, descriptor)

@@ -116,15 +116,15 @@ def bounded_connections(settings: Settings, files: int) -> Settings:
     if files < 0 or settings.streams_max <= room:  # RLIM_INFINITY is -1
         return settings
     beside = files - room
-    awaited = min(settings.awaited_max, max(beside - FILES_FOR_CALLS, beside // 2))
+    awaited_max = min(settings.awaited_max, max(beside - FILES_FOR_CALLS, beside // 2))
     return replace(
         settings,
         streams_max=room,
         organization_streams_max=int(
             room * settings.organization_streams_max / settings.streams_max
         ),
-        awaited_max=awaited,
-        network_awaited_max=int(awaited * settings.network_awaited_max / settings.awaited_max),
+        awaited_max=awaited_max,
+        network_awaited_max=int(awaited_max * settings.network_awaited_max / settings.awaited_max),
     )
 
 

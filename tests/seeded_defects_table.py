@@ -60,7 +60,8 @@ DEFECTS: Final = (
     Defect(
         "lifecycle", "a collection that died with the agent is tried one time too many",
         "agent/rules/lifecycle.py",
-        "again = attempt < MAX_ATTEMPTS and", "again = attempt <= MAX_ATTEMPTS and",
+        "is_retry_allowed = attempt < MAX_ATTEMPTS and",
+        "is_retry_allowed = attempt <= MAX_ATTEMPTS and",
         "tests/unit/agent/rules/test_lifecycle.py",
     ),
     Defect(
@@ -98,6 +99,24 @@ DEFECTS: Final = (
         "tests/unit/agent/adapters/test_service_client.py",
     ),
     Defect(
+        "hostile service", "the agent keeps the cookies of the service, and sends them back",
+        "agent/adapters/http_client.py",
+        "            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),\n", "",
+        "tests/scenario/trust/test_stored_replies.py",
+    ),
+    Defect(
+        "hostile service", "the agent stores an enrollment that it cannot read at its next start",
+        "agent/adapters/service_client.py",
+        "RECORD_MAX_BYTES: Final = 131_072", "RECORD_MAX_BYTES: Final = 2_097_152",
+        "tests/scenario/trust/test_stored_replies.py",
+    ),
+    Defect(
+        "hostile service", "redirects of the service are followed",
+        "agent/adapters/http_client.py",
+        "follow_redirects=False,", "follow_redirects=True,",
+        "tests/scenario/trust/test_hostile_effects.py",
+    ),
+    Defect(
         "revocation", "the heartbeats of a revoked device are accepted",
         "controlplane/remote_control/heartbeats.py",
         "where(Device.binding_id.in_(binding_ids), Device.revoked_at.is_(None))",
@@ -120,7 +139,7 @@ DEFECTS: Final = (
     Defect(
         "limit", "a list that was cut is one item longer than the limit",
         "agent/rules/reports/fit.py",
-        "kept = everything[: maximum - 1]", "kept = everything[:maximum]",
+        "kept_items = everything[: maximum - 1]", "kept_items = everything[:maximum]",
         "tests/unit/agent/rules/reports/test_fit.py",
     ),
     Defect(
@@ -133,9 +152,9 @@ DEFECTS: Final = (
     Defect(
         "rate limit", "a successful sign-in clears the failures of its address as well",
         "controlplane/accounts/throttle.py",
-        "delete(SignInFailure).where(SignInFailure.subject == tried.account)",
+        "delete(SignInFailure).where(SignInFailure.subject == attempt.account)",
         "delete(SignInFailure).where("
-        "SignInFailure.subject.in_((tried.account, tried.address)))",
+        "SignInFailure.subject.in_((attempt.account, attempt.address)))",
         "tests/unit/controlplane/accounts/test_sign_in.py",
     ),
     # ------------------------------------------------------------------ untrusted text
@@ -148,10 +167,10 @@ DEFECTS: Final = (
     Defect(
         "escape", "control characters reach the terminal if all of the text is ASCII",
         "agent/presentation/plain_text.py",
-        '    cleaned = without_controls(" ".join(',
+        '    clean_text = without_controls(" ".join(',
         '    if text.isascii() and "\\n" not in text:\n'
         "        return text.strip()\n"
-        '    cleaned = without_controls(" ".join(',
+        '    clean_text = without_controls(" ".join(',
         "tests/unit/agent/presentation/test_plain_text.py",
     ),
     Defect(
@@ -239,7 +258,8 @@ DEFECTS: Final = (
     Defect(
         "permission", "a key whose locations the member has lost sees every location",
         "controlplane/operation/caller.py",
-        "return wanted & permitted or NOWHERE", "return wanted & permitted",
+        "return chosen_locations & permitted_locations or NOWHERE",
+        "return chosen_locations & permitted_locations",
         "tests/unit/controlplane/accounts/test_live_permissions.py",
     ),
     Defect(
@@ -259,8 +279,8 @@ DEFECTS: Final = (
     Defect(
         "idempotency", "a repeated report with a different outcome counts as the same report",
         "controlplane/remote_control/submission.py",
-        "if known.body_hash != submission.body_hash:",
-        "if known.payload_hash != submission.payload_hash:",
+        "if known_report.body_hash != submission.body_hash:",
+        "if known_report.payload_hash != submission.payload_hash:",
         "tests/unit/controlplane/remote_control/test_submission.py",
     ),
     Defect(
@@ -299,8 +319,8 @@ DEFECTS: Final = (
     Defect(
         "money", "the smallest remainders of a discount get the cents that are left over",
         "controlplane/figures/money.py",
-        "key=lambda at: (-(amount * weights[at] % whole), at)",
-        "key=lambda at: (amount * weights[at] % whole, at)",
+        "key=lambda at: (-(amount * weights[at] % weight_sum), at)",
+        "key=lambda at: (amount * weights[at] % weight_sum, at)",
         "tests/unit/controlplane/figures/test_money.py",
     ),
     Defect(

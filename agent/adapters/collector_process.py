@@ -107,22 +107,22 @@ class CollectorProcess:
         """
         process = await self._start(job)
         reader = _EventReader(process, on_progress)
-        read = asyncio.create_task(reader.read())
+        reading = asyncio.create_task(reader.read())
         complaints = bytearray()
         stderr = asyncio.create_task(_keep_the_tail(process.stderr, complaints))
         try:
-            error = await self._supervise(process, job, read, cancel)
+            error = await self._supervise(process, job, reading, cancel)
         finally:
             with passing(Failpoint.CHILD_ENDED):
                 await _end(process, self.timeouts.gone_s)
-            read.cancel()
+            reading.cancel()
             # A process that the child left behind can keep stderr open.
-            await asyncio.wait((read, stderr), timeout=self.timeouts.gone_s)
+            await asyncio.wait((reading, stderr), timeout=self.timeouts.gone_s)
             if not stderr.done():
                 stderr.cancel()
                 _leave_alone(process)
-            if not read.cancelled():
-                read.exception()  # marks the exception as retrieved; `_supervise` has handled it
+            if not reading.cancelled():
+                reading.exception()  # marks the exception as retrieved; `_supervise` has handled it
         complaint = complaints.decode("utf-8", "replace").strip()
         if complaint:
             log.warning("collector %s: %s", job.kind, complaint[-500:])
@@ -135,7 +135,7 @@ class CollectorProcess:
 
     async def _start(self, job: Job) -> Process:
         line = json.dumps(asdict(job)).encode() + b"\n"
-        known = {k: v for k, v in self.environment.items() if k in _PASSED_VARIABLES}
+        passed_variables = {k: v for k, v in self.environment.items() if k in _PASSED_VARIABLES}
         with passing(Failpoint.CHILD_STARTED):
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -144,7 +144,7 @@ class CollectorProcess:
                     stdout=PIPE,
                     stderr=PIPE,
                     limit=EVENT_MAX_BYTES,
-                    env=without_secrets(inherited(self.environment) | known),
+                    env=without_secrets(inherited(self.environment) | passed_variables),
                     cwd=neutral_directory(),
                     start_new_session=True,
                     creationflags=_windows_flags(),
@@ -157,24 +157,24 @@ class CollectorProcess:
         return process
 
     async def _supervise(
-        self, process: Process, job: Job, read: asyncio.Task[None], cancel: asyncio.Event | None
+        self, process: Process, job: Job, reading: asyncio.Task[None], cancel: asyncio.Event | None
     ) -> str | None:
         """Wait for the child's last event. Return an error if its facts are incomplete."""
-        cancelled = asyncio.create_task((cancel or asyncio.Event()).wait())
+        cancelling = asyncio.create_task((cancel or asyncio.Event()).wait())
         bound_s = job.max_duration_s + self.timeouts.ask_s
         try:
             await asyncio.wait(
-                (read, cancelled), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
+                (reading, cancelling), timeout=bound_s, return_when=asyncio.FIRST_COMPLETED
             )
-            if read.done():
-                error = read.exception()
+            if reading.done():
+                error = reading.exception()
                 return None if error is None else str(error)
             _ask_for_the_facts(process)
-            await asyncio.wait((read,), timeout=self.timeouts.cancel_s)
+            await asyncio.wait((reading,), timeout=self.timeouts.cancel_s)
         finally:
-            cancelled.cancel()
-        if cancelled.done() and not cancelled.cancelled():
-            return None if read.done() else "it was cancelled, but did not end in time"
+            cancelling.cancel()
+        if cancelling.done() and not cancelling.cancelled():
+            return None if reading.done() else "it was cancelled, but did not end in time"
         return f"it was stopped at its deadline of {job.max_duration_s:g} s"
 
 
@@ -272,11 +272,11 @@ def _ask_for_the_facts(process: Process) -> None:
         process.stdin.write(CANCEL_LINE)
 
 
-async def _keep_the_tail(stream: asyncio.StreamReader | None, kept: bytearray) -> None:
+async def _keep_the_tail(stream: asyncio.StreamReader | None, tail: bytearray) -> None:
     """Read a stream to its end, and store its last STDERR_KEPT bytes in ``kept``."""
     while stream is not None and (chunk := await stream.read(STDERR_KEPT)):
-        kept += chunk
-        del kept[:-STDERR_KEPT]
+        tail += chunk
+        del tail[:-STDERR_KEPT]
 
 
 async def _end(process: Process, within_s: float) -> None:

@@ -1,7 +1,7 @@
 """The HTTP client for the service. Every network error becomes a ServiceUnavailable.
 
-Only this module imports httpx2. The size of a reply is limited. Replies are never decompressed, and
-redirects are not followed.
+Only this module imports httpx2. The size of a reply is limited. Replies are never decompressed,
+redirects are not followed, and cookies are not kept.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterable, Iterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Final
 
 import httpx2
@@ -68,6 +69,8 @@ def client_for(service: Service, *, watch: bool = False) -> httpx2.AsyncClient:
             limits=httpx2.Limits(max_connections=8, max_keepalive_connections=2),
             headers={"User-Agent": f"venue-agent/{__version__}", "Accept-Encoding": "identity"},
             event_hooks={"response": [_keep_alive]} if watch else None,
+            # By default, the library keeps any number of cookies and sends them back.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
     except (ValueError, ImportError, httpx2.InvalidURL):
         # The reason is omitted, because it contains the URL, which can contain a password.

@@ -3,8 +3,12 @@
 import hashlib
 import sys
 from pathlib import Path
+from typing import Final
 
 from agent.wire.vocabulary import Platform
+
+CUPS: Final = Path("/run/cups")
+"""The folder with the socket of CUPS, the print spooler."""
 
 _SALT = b"venue-agent machine fingerprint v1\0"
 _PLATFORMS: dict[str, Platform] = {"linux": "linux", "darwin": "macos", "win32": "windows"}
@@ -42,6 +46,17 @@ def memory_kills(file: Path = Path("/proc/vmstat")) -> int | None:
     lines = (_read(file) or "").splitlines()
     counts = (line.split()[1] for line in lines if line.startswith("oom_kill "))
     return next((int(count) for count in counts if count.isdecimal()), None)
+
+
+def thermal_throttles(folder: Path = Path("/sys/devices/system/cpu")) -> int | None:
+    """Return how often the processor was slowed down because of heat, since the system's start.
+
+    This is the highest counter of a core or package. Returns None if the kernel has none: only
+    those of x86 processors from Intel have them.
+    """
+    counters = folder.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")
+    values = (_read(each) or "" for each in counters)
+    return max((int(value) for value in values if value.isdecimal()), default=None)
 
 
 def _read(path: Path) -> str | None:

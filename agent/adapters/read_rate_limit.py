@@ -25,8 +25,8 @@ class ReadRateLimit:
     async def acquire(self, size_bytes: int) -> None:
         """Wait until the limit allows the agent to process ``size_bytes``."""
         now_s = self._clock.monotonic()
-        filled = self._left_bytes + max(0.0, now_s - self._refilled_at_s) * RATE_BYTES_S
-        self._left_bytes = min(float(BURST_BYTES), filled) - size_bytes
+        available_bytes = self._left_bytes + max(0.0, now_s - self._refilled_at_s) * RATE_BYTES_S
+        self._left_bytes = min(float(BURST_BYTES), available_bytes) - size_bytes
         self._refilled_at_s = now_s
         if self._left_bytes < 0:
             await self._clock.sleep(-self._left_bytes / RATE_BYTES_S)

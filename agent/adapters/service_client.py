@@ -49,6 +49,9 @@ from agent.wire.validation import ValidationError
 
 ACCEPT_STREAM: Final = "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8"
 NDJSON_TYPES: Final = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+RECORD_MAX_BYTES: Final = 131_072
+"""Maximum size of an enrollment, which is stored on disk. The contract limits not all its strings.
+"""
 
 _PATHS: Final = {
     Failpoint.CHALLENGE_CALLED: routes.CHALLENGE,
@@ -106,14 +109,14 @@ class ServiceClient:
         return await self._ask(Failpoint.CHALLENGE_CALLED, request, ChallengeReply)
 
     async def enroll(self, request: EnrollRequest) -> EnrollmentRecord:
-        return await self._ask(Failpoint.ENROLL_CALLED, request, EnrollmentRecord)
+        return _read_record(await self._post(Failpoint.ENROLL_CALLED, encode(request)))
 
     async def current(self) -> EnrollmentRecord | None:
         body = await self._post(Failpoint.CURRENT_CALLED, encode(EmptyRequest()))
         # Only null means that there is no binding. An empty reply is an error.
         if body.strip() == b"null":
             return None
-        return _read(EnrollmentRecord, body)
+        return _read_record(body)
 
     async def heartbeat(self, request: HeartbeatRequest) -> HeartbeatReply:
         return await self._ask(Failpoint.HEARTBEAT_CALLED, request, HeartbeatReply)
@@ -201,6 +204,13 @@ class ServiceClient:
             async with asyncio.timeout(self._timeout_s):
                 body = await body_of(response)
         yield parse_frame(body)
+
+
+def _read_record(body: bytes) -> EnrollmentRecord:
+    if len(body) > RECORD_MAX_BYTES:
+        reason = f"the enrollment is larger than {RECORD_MAX_BYTES} bytes"
+        raise ServiceUnavailable("bad-reply", reason)
+    return _read(EnrollmentRecord, body)
 
 
 def _read(model: type[Reply], body: bytes) -> Reply:

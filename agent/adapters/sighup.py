@@ -27,8 +27,8 @@ def is_service(environment: Mapping[str, str] = os.environ) -> bool:
 
     INVOCATION_ID is not used, because a terminal that runs as a service passes it to every shell.
     """
-    started = environment.get("SYSTEMD_EXEC_PID") == str(os.getpid())
-    return started or "NOTIFY_SOCKET" in environment
+    is_main_process = environment.get("SYSTEMD_EXEC_PID") == str(os.getpid())
+    return is_main_process or "NOTIFY_SOCKET" in environment
 
 
 def _is_own(stream: int) -> bool:

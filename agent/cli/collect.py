@@ -137,19 +137,19 @@ async def run_job(
     identity = _identity(config, state)
     memory = PrinterMemory(state)
     job, limitation = with_memory(job, memory.peek, SystemClock().now())
-    interrupted = asyncio.Event()
+    interruption = asyncio.Event()
     if sys.platform != "win32":
         asyncio.get_running_loop().add_signal_handler(
-            signal.SIGINT, _interrupt, interrupted, asyncio.current_task()
+            signal.SIGINT, _interrupt, interruption, asyncio.current_task()
         )
     if show is not None:
-        collected = await CollectorProcess().collect(job, show, interrupted)
+        result = await CollectorProcess().collect(job, show, interruption)
     else:
         from agent.presentation.progress import RunProgress  # slow to import
 
         with RunProgress(what=what) as bars:
-            collected = await CollectorProcess().collect(
-                job, lambda p: bars.update(p.step, p.done, p.total), interrupted
+            result = await CollectorProcess().collect(
+                job, lambda p: bars.update(p.step, p.done, p.total), interruption
             )
     context = ReportContext(
         report_id=str(uuid4()),
@@ -158,7 +158,7 @@ async def run_job(
         environment=environment_here(config),
     )
     fields = _history_fields(config, state) if isinstance(job, ApplicationJob) else ()
-    return job, with_limitation(collected.facts, limitation), fields, context
+    return job, with_limitation(result.facts, limitation), fields, context
 
 
 def _history_fields(config: LocalConfig, state: StateDirectory) -> tuple[Field, ...]:
@@ -203,21 +203,21 @@ def write_page(
     sys.stderr.write(f"written to {path}\n")
 
 
-def _interrupt(interrupted: asyncio.Event, task: asyncio.Task[ReportPayload] | None) -> None:
-    if interrupted.is_set() and task is not None:
+def _interrupt(interruption: asyncio.Event, task: asyncio.Task[ReportPayload] | None) -> None:
+    if interruption.is_set() and task is not None:
         task.cancel()
-    interrupted.set()
+    interruption.set()
 
 
 def _identity(config: LocalConfig, state: StateDirectory) -> Identity:
     """Return the machine's identity. Parts that cannot be read are "unenrolled"."""
     record = DeviceRecordFile(state).peek()
     binding = None if record is None or record.binding is None else record.binding.record
-    named = config.device.legacy_install_id
+    install_id = config.device.legacy_install_id
     return identity_of(
         organization_id=None if binding is None else binding.organization_id,
         location_id=None if binding is None else binding.location_id,
-        install_id=named or (None if record is None else record.legacy_install_id),
+        install_id=install_id or (None if record is None else record.legacy_install_id),
     )
 
 

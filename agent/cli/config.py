@@ -106,19 +106,19 @@ def _checked(path: Path | None) -> Path | None:
         raise
     except ConfigError as error:
         raise ConfigError(review(path) or error.problems) from None
-    problems, closed = list(review(path)), list[str]()
+    problems, closed_files = list(review(path)), list[str]()
     for key, check in _external_checks(loaded):
         try:
             check()
         except ConfigNotVisible as error:
-            closed += error.problems
+            closed_files += error.problems
         except ConfigError as error:
             place = place_of(key, path)
             problems += [f"{place}: {problem}" if place else problem for problem in error.problems]
     if problems:
-        raise ConfigError((*problems, *closed))
-    if closed:
-        raise ConfigNotVisible(tuple(closed))
+        raise ConfigError((*problems, *closed_files))
+    if closed_files:
+        raise ConfigNotVisible(tuple(closed_files))
     return loaded.path
 
 

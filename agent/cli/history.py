@@ -70,15 +70,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace) -> int:
     limit = options.limit or (LIMIT if options.json else DEFAULT_ROWS)
-    here = resolve_state(options.config)
-    here.require_visible()
-    rows = read_history(here.state, limit + 1)
-    if not rows and isinstance(here.guessed_because, ConfigMissing):
-        raise here.guessed_because
+    resolved = resolve_state(options.config)
+    resolved.require_visible()
+    rows = read_history(resolved.state, limit + 1)
+    if not rows and isinstance(resolved.guessed_because, ConfigMissing):
+        raise resolved.guessed_because
     if options.json:
         sys.stdout.write(json.dumps([asdict(row) for row in rows[:limit]], indent=2) + "\n")
     elif rows:
-        headlines = headlines_of(here.state, rows[:limit])
+        headlines = headlines_of(resolved.state, rows[:limit])
         _show(Screen(), rows[:limit], headlines, has_more=len(rows) > limit)
     else:
         sys.stdout.write("no requests yet\n")
@@ -120,9 +120,9 @@ def _show_again(
     from agent.cli.collect import show_report, write_page  # slow to import
     from agent.rules.reports.sealing import report_of
 
-    here = resolve_state(options.config)
-    here.require_visible()
-    report = _find(here.state, options.id)
+    resolved = resolve_state(options.config)
+    resolved.require_visible()
+    report = _find(resolved.state, options.id)
     try:
         payload, sealed = parse_json(report.body)["report"], report_of(report.body)
     except ValidationError as error:

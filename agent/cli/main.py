@@ -77,20 +77,20 @@ def in_order(words: Sequence[str]) -> list[str]:
 
     `--config` may be anywhere. The other options of a verb may precede the verb.
     """
-    ordered: list[str] = []
-    moved: list[str] = []
-    rest = iter(words)
-    for word in rest:
+    ordered_words: list[str] = []
+    moved_words: list[str] = []
+    remaining_words = iter(words)
+    for word in remaining_words:
         is_config = word == "--config" or word.startswith("--config=")
-        (moved if is_config else ordered).append(word)
-        if word == "--config" and (path := next(rest, None)) is not None:
-            moved.append(path)
-    if not ordered:
+        (moved_words if is_config else ordered_words).append(word)
+        if word == "--config" and (path := next(remaining_words, None)) is not None:
+            moved_words.append(path)
+    if not ordered_words:
         return []
-    verb = next((number for number, word in enumerate(ordered) if word in VERBS), 0)
-    first = [word for word in ordered[:verb] if word in _OPTIONS]
-    moved = [word for word in ordered[:verb] if word not in _OPTIONS] + moved
-    return [*first, *ordered[verb:], *moved]
+    verb = next((number for number, word in enumerate(ordered_words) if word in VERBS), 0)
+    first = [word for word in ordered_words[:verb] if word in _OPTIONS]
+    moved_words = [word for word in ordered_words[:verb] if word not in _OPTIONS] + moved_words
+    return [*first, *ordered_words[verb:], *moved_words]
 
 
 def run_command(act: Callable[[], int], *, debug: bool = False, words: str = "") -> int:
@@ -147,8 +147,8 @@ class _Parser(SuggestingParser):
     version = f"venue-agent {__version__}"
 
     def error(self, message: str) -> NoReturn:
-        moved = "; the demo is `venue-control demo` now" if "choice: 'demo'" in message else ""
-        super().error(redact(message) + moved)
+        hint = "; the demo is `venue-control demo` now" if "choice: 'demo'" in message else ""
+        super().error(redact(message) + hint)
 
 
 def _prevent_encoding_errors() -> None:
@@ -177,13 +177,13 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(
         title="verbs", dest="verb", required=True, metavar="VERB", prog="venue-agent"
     )
-    wanted = next((word for word in words if word in VERBS), None)
+    verb = next((word for word in words if word in VERBS), None)
     for name, summary in VERBS.items():
         sub = verbs.add_parser(name, help=summary, description=summary)
         sub.add_argument(
             "--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks"
         )
         # Only the verb that runs is imported for its options.
-        if name == wanted:
+        if name == verb:
             importlib.import_module(f"agent.cli.{name}").add_arguments(sub)
     return parser

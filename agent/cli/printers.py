@@ -42,55 +42,55 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "list" and options.printer:
         advice = f"`venue-agent check {shlex.quote(options.printer)}` shows one printer"
         raise ConfigError((f"`printers list` shows all printers; {advice}",))
-    here = resolve_state(options.config)
+    resolved = resolve_state(options.config)
     if options.action == "forget":
-        file, memory = _read_memory(here)
-        if memory == Memory() and isinstance(here.guessed_because, ConfigMissing):
-            raise here.guessed_because
+        file, memory = _read_memory(resolved)
+        if memory == Memory() and isinstance(resolved.guessed_because, ConfigMissing):
+            raise resolved.guessed_because
         _forget(file, memory, options.printer)
     elif options.json:
-        _, memory = _read_memory(here)
-        payload = _check(here)
+        _, memory = _read_memory(resolved)
+        payload = _check(resolved)
         states = None if payload is None else list(map(to_plain, payload.printers or ()))
         document = {**asdict(memory), "states": states}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         screen = Screen()
-        if payload := _check(here):
+        if payload := _check(resolved):
             show_printers(screen, payload)
             screen.blank()
-        _show(screen, _read_memory(here)[1])
+        _show(screen, _read_memory(resolved)[1])
     return 0
 
 
-def _check(here: ResolvedState) -> NetworkPayload | None:
+def _check(resolved: ResolvedState) -> NetworkPayload | None:
     """Contact the printers. Return None if the configuration cannot be read.
 
     Without the configuration, it is unknown which devices must not be contacted.
     """
-    if here.config is None:
+    if resolved.config is None:
         return None
-    payload, _ = asyncio.run(check_printers(here.config, here.state))
+    payload, _ = asyncio.run(check_printers(resolved.config, resolved.state))
     return payload
 
 
-def _read_memory(here: ResolvedState) -> tuple[PrinterMemory, Memory]:
+def _read_memory(resolved: ResolvedState) -> tuple[PrinterMemory, Memory]:
     """Return what the agent remembers. Raises NotVisible, StateError."""
-    here.require_visible()
-    file = PrinterMemory(here.state)
+    resolved.require_visible()
+    file = PrinterMemory(resolved.state)
     memory, reason = file.peek()
     if reason is not None:
         raise StateError(reason)
     return file, memory
 
 
-def _forget(file: PrinterMemory, memory: Memory, wanted: str | None) -> None:
+def _forget(file: PrinterMemory, memory: Memory, printer_id: str | None) -> None:
     """Forget a printer, so that the next report accepts the device at its address."""
     ids = [each.id for each in memory.printers]
-    matches = [id_ for id_ in ids if wanted in (id_, id_.partition(":")[2])]
+    matches = [id_ for id_ in ids if printer_id in (id_, id_.partition(":")[2])]
     if len(matches) != 1:
-        known = ", ".join(ids) or "none"
-        raise AgentError(f"name one printer to forget. Known printers: {known}")
+        known_ids = ", ".join(ids) or "none"
+        raise AgentError(f"name one printer to forget. Known printers: {known_ids}")
     if not file.write(memory.without(matches[0])):
         raise StateError(f"{matches[0]} could not be forgotten")
     sys.stdout.write(

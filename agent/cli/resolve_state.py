@@ -45,11 +45,11 @@ def resolve_state(config: Path | None) -> ResolvedState:
     Raises:
         StateError: Other users could change the directory's content.
     """
-    here = _configured_state(config)
-    if not here.is_closed:
-        step_down(here.state.path)
-        here.state.require_closed()
-    return here
+    resolved = _configured_state(config)
+    if not resolved.is_closed:
+        step_down(resolved.state.path)
+        resolved.state.require_closed()
+    return resolved
 
 
 def _configured_state(config: Path | None) -> ResolvedState:

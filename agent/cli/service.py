@@ -78,9 +78,9 @@ def install(manager: ServiceManager, install_options: InstallOptions) -> int:
     paths = manager.paths
     had_config = paths.config.exists()
     manager.prepare()
-    written = write_first_config(install_options, paths)
+    written_files = write_first_config(install_options, paths)
     manager.install()
-    for file in written:
+    for file in written_files:
         manager.protect(file)
         _print(f"wrote {file}")
     _print("installed: the service starts at boot")
@@ -95,7 +95,7 @@ def install(manager: ServiceManager, install_options: InstallOptions) -> int:
             " --location and --api-key-file, or write the file and run `venue-agent service start`"
         )
         return 0
-    if written:
+    if written_files:
         manager.restart()
     else:
         manager.start()
@@ -114,14 +114,16 @@ def uninstall(manager: ServiceManager, *, purge: bool) -> int:
     shutil.rmtree(paths.state, ignore_errors=True)
     for file in (paths.config, paths.api_key):
         file.unlink(missing_ok=True)
-    left = [str(path) for path in (paths.state, paths.config, paths.api_key) if path.exists()]
-    if left:
-        _print(f"could not be deleted: {', '.join(left)}")
+    remaining_paths = [
+        str(path) for path in (paths.state, paths.config, paths.api_key) if path.exists()
+    ]
+    if remaining_paths:
+        _print(f"could not be deleted: {', '.join(remaining_paths)}")
         return 1
     with contextlib.suppress(OSError):  # the directory may contain other files
         paths.config.parent.rmdir()
-    deleted = ("identity", "state", "configuration", "API key", *manager.purge())
-    _print(f"deleted: {', '.join(deleted[:-1])} and {deleted[-1]}")
+    deleted_items = ("identity", "state", "configuration", "API key", *manager.purge())
+    _print(f"deleted: {', '.join(deleted_items[:-1])} and {deleted_items[-1]}")
     return 0
 
 

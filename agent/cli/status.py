@@ -105,6 +105,7 @@ def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
         "pid": snapshot.pid,
         "state_dir": str(state.path),
         "machine": snapshot.install_id,
+        "connection": _connection(state) or None,
         "daemon": None if snapshot.status is None else to_plain(snapshot.status),
     }, snapshot.verdict
 
@@ -123,6 +124,7 @@ def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
         "pid": status.pids[0] if len(status.pids) == 1 else None,
         "state_dir": None if here.guessed_because else str(here.state.path),
         "machine": None,
+        "connection": None,
         "daemon": None,
     }, NOT_VISIBLE
 
@@ -200,7 +202,7 @@ def _advice(here: ResolvedState, config: Path | None) -> Iterator[str]:
 
 def _connection(state: StateDirectory) -> str:
     """Return the last incident of the record; "" if nothing was recorded."""
-    from agent.adapters.storage.record import read_record  # not needed for --json
+    from agent.adapters.storage.record import read_record  # rarely needed
     from agent.presentation.connectivity.sentences import connection_sentence, is_empty
 
     now = datetime.now(UTC)

@@ -35,21 +35,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    here = resolve_state(options.config)
-    here.require_visible()
+    resolved = resolve_state(options.config)
+    resolved.require_visible()
     now = datetime.now(UTC)
-    history = read_record(here.state, now - (options.hours or options.days or _week()), now)
+    history = read_record(resolved.state, now - (options.hours or options.days or _week()), now)
     has_record = not is_empty(history, now)
-    if not has_record and isinstance(here.guessed_because, ConfigMissing):
-        raise here.guessed_because
-    is_enabled = None if here.config is None else here.config.recorder.enabled
+    if not has_record and isinstance(resolved.guessed_because, ConfigMissing):
+        raise resolved.guessed_because
+    is_enabled = None if resolved.config is None else resolved.config.recorder.enabled
     if options.json:
         document = record_document(history, now, is_enabled=is_enabled)
         document = redactor().redact_value("", document)
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
         return 0
     screen = Screen()
-    is_running = here.state.holder() is not None
+    is_running = resolved.state.holder() is not None
     if is_enabled is False:
         screen.paragraph(OFF, "warn")
     elif not has_record:

@@ -74,8 +74,8 @@ class ApiKeySource:
             return self.read()
         except CredentialRefused as error:
             if self.is_closed():
-                closed = f"the API key in {self.describe()} is closed to this user"
-                raise ConfigNotVisible((closed,)) from None
+                problem = f"the API key in {self.describe()} is closed to this user"
+                raise ConfigNotVisible((problem,)) from None
             raise ConfigError((str(error),)) from None
 
     def read(self) -> str:

@@ -89,16 +89,16 @@ def load(
     A missing file is an error only if ``path`` names it, or if ``model`` requires a value that no
     variable sets. Raises ConfigError.
     """
-    read = _read(model, path, environment)
+    result = _read(model, path, environment)
     try:
-        config = validate(read.tree, model)
+        config = validate(result.tree, model)
     except ValidationError as error:
-        if read.path is None and issubclass(model, Config) and "service" not in read.tree:
+        if result.path is None and issubclass(model, Config) and "service" not in result.tree:
             from agent.config.rights import no_configuration  # rarely needed
 
             raise ConfigMissing((no_configuration(),)) from None
-        raise ConfigError(read.problems(error.issues)) from None
-    return LoadedConfig(config, read.path, read.origins)
+        raise ConfigError(result.problems(error.issues)) from None
+    return LoadedConfig(config, result.path, result.origins)
 
 
 def review(
@@ -110,21 +110,21 @@ def review(
     """
     from agent.config.review import review_of  # rarely needed
 
-    read = _read(Config, path, environment)
-    issues = review_of(read.tree)
+    result = _read(Config, path, environment)
+    issues = review_of(result.tree)
     try:
-        validate(read.tree, Config)
+        validate(result.tree, Config)
     except ValidationError as error:
         issues = chain(error.issues, issues)
-    return read.problems(issues)
+    return result.problems(issues)
 
 
 def place_of(
     key: str, path: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> str | None:
     """Return where ``section.key`` is set: file:line:column or a variable; None if it is not."""
-    read = _read(Config, path, environment)
-    return read.source().place_of(tuple(key.split(".")))[1] if key in read.origins else None
+    result = _read(Config, path, environment)
+    return result.source().place_of(tuple(key.split(".")))[1] if key in result.origins else None
 
 
 def _read(

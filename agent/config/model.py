@@ -495,8 +495,8 @@ def config_paths() -> tuple[Path, ...]:
 
     Without a configuration of their own, users get the configuration of the machine's agent.
     """
-    if named := os.environ.get("VENUE_AGENT_CONFIG"):
-        return (Path(named),)
+    if variable := os.environ.get("VENUE_AGENT_CONFIG"):
+        return (Path(variable),)
     if is_privileged():
         return (system_config(),)
     base = os.environ.get("XDG_CONFIG_HOME") or str(_home() / ".config")

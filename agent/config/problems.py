@@ -79,8 +79,8 @@ def _meant(model: type[Section], issues: Sequence[Issue]) -> set[Path]:
         if not above:
             sections = sections_of(model).items()
             meant.update((name,) for name, each in sections if key in each.model_fields)
-        here = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
-        nearest = _nearest(str(key), here)
+        missing_keys = [str(m[-1]) for m in missing if m[:-1] == tuple(above) and m not in meant]
+        nearest = _nearest(str(key), missing_keys)
         if nearest and _nearest(str(key), keys_below(model, tuple(above))) == nearest:
             meant.add((*above, nearest))
     return meant
@@ -98,8 +98,8 @@ def keys_below(model: type[Section], path: Path) -> list[str]:
     return list(model.model_fields)
 
 
-def _nearest(word: str, known: list[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=_NEAR)), None)
+def _nearest(word: str, known_words: list[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(word, known_words, n=1, cutoff=_NEAR)), None)
 
 
 def positions_of(text: str) -> dict[Path, tuple[int, int]]:

@@ -154,14 +154,16 @@ def _is_host(text: str) -> bool:
 
 def _duplicates(items: list[Any]) -> str | None:
     plain = [item for item in items if isinstance(item, str | int)]
-    twice = sorted({item for item in plain if plain.count(item) > 1}, key=str)
-    return f"names {', '.join(map(str, twice))} twice" if twice else None
+    repeated_items = sorted({item for item in plain if plain.count(item) > 1}, key=str)
+    return f"names {', '.join(map(str, repeated_items))} twice" if repeated_items else None
 
 
 def _service_types(items: list[Any]) -> str | None:
     texts = (item for item in items if isinstance(item, str))
-    wrong = ", ".join(text for text in texts if not _SERVICE_TYPE.fullmatch(text))
-    return f"must contain service types such as _till._tcp, not {wrong}" if wrong else None
+    wrong_texts = ", ".join(text for text in texts if not _SERVICE_TYPE.fullmatch(text))
+    return (
+        f"must contain service types such as _till._tcp, not {wrong_texts}" if wrong_texts else None
+    )
 
 
 def _example_address(url: str) -> str | None:
@@ -255,9 +257,9 @@ _LISTS: Final[Mapping[tuple[str, str], Callable[[list[Any]], str | None]]] = {
 
 def _exclusions(tree: Tree) -> Iterator[Issue]:
     network = _section(tree, "network")
-    excluded = _networks(network.get("exclude"))
+    excluded_networks = _networks(network.get("exclude"))
     subnets = _networks(network.get("subnets")) or [ipaddress.IPv4Network("0.0.0.0/0")]
-    if excluded and all(_is_covered(each, excluded) for each in subnets):
+    if excluded_networks and all(_is_covered(each, excluded_networks) for each in subnets):
         problem = "leaves no subnet to scan: set device_only = true instead"
         yield Issue(("network", "exclude"), problem, value=network["exclude"])
 

@@ -109,8 +109,8 @@ def _members(context: Context, doctor: dict[str, Any], redactor: Redactor) -> It
     yield "config.toml", redact_configuration(config, redactor)
     if (state := context.state) is not None:
         files = ("status.json", _status), ("history.json", _history), ("timeline.json", _timeline)
-        for name, read in files:
-            yield name, _json(redactor.redact_value("", _read(read, state)))
+        for name, read_content in files:
+            yield name, _json(redactor.redact_value("", _read(read_content, state)))
         for name, body in (*_reports_kept(state), *_reports_waiting(state)):
             yield name, _without_secrets(body, redactor)
     yield "log.txt", redactor.redact(context.log_text or read_logs())
@@ -131,10 +131,10 @@ def _fresh(report: FreshReport, redactor: Redactor) -> Iterator[Member]:
         yield f"{name}.html", report_page(validate(document, PAYLOADS[report.kind]))
 
 
-def _read(read: Callable[[StateDirectory], Any], state: StateDirectory) -> Any:
+def _read(read_content: Callable[[StateDirectory], Any], state: StateDirectory) -> Any:
     """Return what ``read`` returns, or a document with its error."""
     try:
-        return read(state)
+        return read_content(state)
     except StateError as error:
         return {"error": str(error)}
 

@@ -56,8 +56,8 @@ def connect_to_service(route: Route, tls: ssl.SSLContext) -> Iterator[socket.soc
             return
         if route.proxy is not None:
             open_tunnel(sock, route.proxy, route)
-        with tls.wrap_socket(sock, server_hostname=route.host) as secured:
-            yield secured
+        with tls.wrap_socket(sock, server_hostname=route.host) as tls_socket:
+            yield tls_socket
 
 
 def open_tunnel(sock: socket.socket, proxy: Proxy, route: Route) -> None:

@@ -22,8 +22,8 @@ def other_agents(holder: int | None) -> tuple[int, ...] | None:
         ]
     except (psutil.Error, OSError):
         return None
-    others = ((pid, tuple(words or ())) for pid, words in processes if pid not in mine)
-    return tuple(pid for pid, words in others if is_agent(words))
+    other_processes = ((pid, tuple(words or ())) for pid, words in processes if pid not in mine)
+    return tuple(pid for pid, words in other_processes if is_agent(words))
 
 
 def is_agent(words: tuple[str, ...]) -> bool:

@@ -26,13 +26,13 @@ def run_checks(
     context: Context,
     *,
     total_s: float = TOTAL_S,
-    known: Sequence[CheckResult] = (),
+    known_results: Sequence[CheckResult] = (),
 ) -> tuple[CheckResult, ...]:
     """Return the result of each check, in the order of ``checks``, within ``total_s``.
 
     Checks with a ``known`` result from an earlier call are not run again.
     """
-    results = _Runner(checks, context, total_s, known).run()
+    results = _Runner(checks, context, total_s, known_results).run()
     return explained(tuple(results[check.name] for check in checks))
 
 
@@ -42,9 +42,9 @@ class _Runner:
         checks: Sequence[Check],
         context: Context,
         total_s: float,
-        known: Sequence[CheckResult],
+        known_results: Sequence[CheckResult],
     ) -> None:
-        self._done: dict[str, CheckResult] = {result.name: result for result in known}
+        self._done: dict[str, CheckResult] = {result.name: result for result in known_results}
         self._waiting = [check for check in checks if check.name not in self._done]
         self._running: dict[str, tuple[Check, float]] = {}
         self._context = context
@@ -63,10 +63,10 @@ class _Runner:
             if any(name not in self._done for name in (*check.depends_on, *check.after)):
                 continue
             self._waiting.remove(check)
-            needed = [self._done[name] for name in check.depends_on]
-            if cause := cause_of(needed):
+            prerequisites = [self._done[name] for name in check.depends_on]
+            if cause := cause_of(prerequisites):
                 self._end(check, Outcome("skipped", f"because of {cause}"), 0.0, because=cause)
-            elif not check.uses_public_facts and (cause := hidden_by(needed)):
+            elif not check.uses_public_facts and (cause := hidden_by(prerequisites)):
                 self._end(check, unseen(f"because of {cause}"), 0.0, because=cause)
             else:
                 self._running[check.name] = (check, time.monotonic())
@@ -90,22 +90,22 @@ class _Runner:
         """Take one outcome, or fail the checks that exceeded their deadline."""
         now = time.monotonic()
         limits = {
-            name: min(began + check.deadline_s, self._ends_at)
-            for name, (check, began) in self._running.items()
+            name: min(start_s + check.deadline_s, self._ends_at)
+            for name, (check, start_s) in self._running.items()
         }
         try:
             name, outcome = self._outcomes.get(timeout=max(0.0, min(limits.values()) - now))
         except queue.Empty:
             now = time.monotonic()
             for late in [name for name, limit in limits.items() if limit <= now]:
-                check, began = self._running.pop(late)
+                check, start_s = self._running.pop(late)
                 self._end(
-                    check, fail(f"no result after {now - began:.1f} s", check.fix), now - began
+                    check, fail(f"no result after {now - start_s:.1f} s", check.fix), now - start_s
                 )
             return
         if name in self._running:  # a check that exceeded its deadline has ended already
-            check, began = self._running.pop(name)
-            self._end(check, outcome, time.monotonic() - began)
+            check, start_s = self._running.pop(name)
+            self._end(check, outcome, time.monotonic() - start_s)
 
     def _end(
         self, check: Check, outcome: Outcome, duration_s: float, because: str | None = None

@@ -109,24 +109,24 @@ class RepeatFilter(logging.Filter):
     def _count(
         self, record: logging.LogRecord, key: tuple[str, str], allowed: int, now: float
     ) -> bool:
-        seen = self._seen.setdefault(key, _Repetitions(now))
-        seen.count += 1
-        if seen.count <= allowed:
+        repetitions = self._seen.setdefault(key, _Repetitions(now))
+        repetitions.count += 1
+        if repetitions.count <= allowed:
             return True
-        seen.suppressed += 1
-        seen.last = record
+        repetitions.suppressed += 1
+        repetitions.last = record
         return False
 
     def _expire(self, now: float) -> list[logging.LogRecord]:
         """Drop old entries. Return a record for each dropped entry that suppressed messages."""
         counts = []
         while self._seen:
-            seen = next(iter(self._seen.values()))
-            if now - seen.began_s < WINDOW_S and len(self._seen) <= REMEMBERED_MAX:
+            oldest = next(iter(self._seen.values()))
+            if now - oldest.began_s < WINDOW_S and len(self._seen) <= REMEMBERED_MAX:
                 break
             self._seen.popitem(last=False)
-            if seen.last is not None:
-                counts.append(_with_count(seen.last, seen.suppressed, now - seen.began_s))
+            if oldest.last is not None:
+                counts.append(_with_count(oldest.last, oldest.suppressed, now - oldest.began_s))
         return counts
 
 

@@ -127,10 +127,10 @@ def _by_prefix(keys: list[str]) -> tuple[str, ...]:
     for key in keys:
         by_beginning.setdefault(key.rpartition(".")[0], []).append(key)
     return tuple(
-        known[0]
-        if len(known) == 1
-        else f"{beginning}: " + ", ".join(key.rpartition(".")[2] for key in known)
-        for beginning, known in by_beginning.items()
+        names[0]
+        if len(names) == 1
+        else f"{beginning}: " + ", ".join(key.rpartition(".")[2] for key in names)
+        for beginning, names in by_beginning.items()
     )
 
 

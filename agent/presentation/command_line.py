@@ -53,9 +53,9 @@ def readable(message: str) -> str:
         return f"{no_value[1]} needs a value"
     if choice := _CHOICE.search(message):
         what = message.partition(":")[0].removeprefix("argument ")
-        known = ", ".join(re.findall(r"[\w-]+", choice[2]))
-        rest = message[choice.end() :]
-        return f"{choice[1]!r} is not a valid {what}: choose from {known}{rest}"
+        choices = ", ".join(re.findall(r"[\w-]+", choice[2]))
+        ending = message[choice.end() :]
+        return f"{choice[1]!r} is not a valid {what}: choose from {choices}{ending}"
     return message
 
 

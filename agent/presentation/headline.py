@@ -88,8 +88,8 @@ def _summary(counts: Counter[FieldStatus]) -> str:
         (counts["permission-denied"], "denied"),
         (counts["unsupported"] + counts["not-applicable"], "do not apply"),
     )
-    rest = (f"{count} {what}" for count, what in parts if count)
-    return ", ".join((f"{counts['available']} read", *rest))
+    parts_text = (f"{count} {what}" for count, what in parts if count)
+    return ", ".join((f"{counts['available']} read", *parts_text))
 
 
 def _outcome(payload: Payload) -> tuple[str, Severity]:

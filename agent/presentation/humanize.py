@@ -40,15 +40,15 @@ def format_bytes(count: float) -> str:
 
 def format_seconds(seconds: float, units: int = 2) -> str:
     """Return a duration in its largest units: ``3 d 4 h``, ``4 min 10 s``, ``0.35 s``."""
-    sign, rest = ("-" if seconds < 0 else ""), abs(seconds)
-    if 0 < rest < 0.1:
+    sign, magnitude_s = ("-" if seconds < 0 else ""), abs(seconds)
+    if 0 < magnitude_s < 0.1:
         return f"{_number(seconds * 1000, 2)} ms"
-    if rest < 60 or rest > _LONGEST_S:  # a minute
-        return f"{sign}{_number(rest, 2 if rest < 10 else 1)} s"
+    if magnitude_s < 60 or magnitude_s > _LONGEST_S:  # a minute
+        return f"{sign}{_number(magnitude_s, 2 if magnitude_s < 10 else 1)} s"
     parts: list[str] = []
-    whole = round(rest)
+    whole_seconds = round(magnitude_s)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
-        amount, whole = divmod(whole, length)
+        amount, whole_seconds = divmod(whole_seconds, length)
         if amount or parts:
             parts.append(f"{amount} {unit}" if amount else "")
     return sign + " ".join(part for part in parts[:units] if part)
@@ -71,16 +71,18 @@ def percent(fraction: float) -> str:
 def parse_timestamp(text: str) -> datetime | None:
     """Parse an ISO 8601 date-time; None if it is invalid. Without an offset, it is in UTC."""
     try:
-        read = datetime.fromisoformat(text)
-        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+        timestamp = datetime.fromisoformat(text)
+        return (
+            timestamp.replace(tzinfo=UTC) if timestamp.tzinfo is None else timestamp.astimezone(UTC)
+        )
     except (ValueError, OverflowError):
         return None
 
 
 def age_s(text: str, now: datetime | None = None) -> float | None:
     """Return the seconds since an ISO 8601 date-time; None if it is invalid."""
-    read = parse_timestamp(text)
-    return None if read is None else ((now or datetime.now(UTC)) - read).total_seconds()
+    timestamp = parse_timestamp(text)
+    return None if timestamp is None else ((now or datetime.now(UTC)) - timestamp).total_seconds()
 
 
 def ago(text: str | None, now: datetime | None = None) -> str:
@@ -100,13 +102,13 @@ def ago(text: str | None, now: datetime | None = None) -> str:
 
 def format_timestamp(text: str) -> str:
     """Return an ISO 8601 time as ``2026-11-20 19:04:12 UTC``. Any other text is only made plain."""
-    read = parse_timestamp(text)
-    return plain(text) if read is None else read.strftime("%Y-%m-%d %H:%M:%S UTC")
+    timestamp = parse_timestamp(text)
+    return plain(text) if timestamp is None else timestamp.strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def duration_between(started: str, finished: str) -> str | None:
+def duration_between(started_at: str, finished_at: str) -> str | None:
     """Return the duration between two ISO 8601 times; None if one is invalid."""
-    first, last = parse_timestamp(started), parse_timestamp(finished)
+    first, last = parse_timestamp(started_at), parse_timestamp(finished_at)
     if first is None or last is None:
         return None
     return format_seconds((last - first).total_seconds())

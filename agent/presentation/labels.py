@@ -84,6 +84,7 @@ LABELS: Final[Mapping[str, str]] = {
     "history.events": "Last events",
     "history.roundTripP95Ms24h": "Slow replies (24 hours)",
     "history.signalMinDbm24h": "Weakest Wi-Fi (24 hours)",
+    "history.roams24h": "Wi-Fi roams (24 hours)",
     "history.hours": "Hours of 7 days",
     "peripherals.usbCount": "USB devices",
     "peripherals.bluetoothCount": "Paired Bluetooth devices",

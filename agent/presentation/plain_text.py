@@ -29,16 +29,16 @@ def plain(text: str) -> str:
     White space becomes one space. A run of other unprintable characters becomes one U+FFFD, so that
     readers see that something was there. Making plain text plain again does not change it.
     """
-    cleaned = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
-    if cleaned.isascii():
-        return cleaned
-    kept: list[str] = []
+    clean_text = without_controls(" ".join(text.translate(_DROPPED).split()), REPLACEMENT)
+    if clean_text.isascii():
+        return clean_text
+    kept_parts: list[str] = []
     marks = 0
-    for character in cleaned:
+    for character in clean_text:
         marks = marks + 1 if unicodedata.category(character) in _MARKS else 0
         if marks <= MARKS_IN_A_ROW_MAX:
-            kept.append(character)
-    return "".join(kept)
+            kept_parts.append(character)
+    return "".join(kept_parts)
 
 
 def shorten(text: str, length: int) -> str:
@@ -46,7 +46,7 @@ def shorten(text: str, length: int) -> str:
 
     If it was cut, the number of removed characters is appended: ``… (+12 characters)``.
     """
-    cleaned = plain(text)
-    if len(cleaned) <= length:
-        return cleaned
-    return f"{cleaned[:length].rstrip()}… (+{len(cleaned) - length} characters)"
+    clean_text = plain(text)
+    if len(clean_text) <= length:
+        return clean_text
+    return f"{clean_text[:length].rstrip()}… (+{len(clean_text) - length} characters)"

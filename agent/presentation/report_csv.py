@@ -105,8 +105,8 @@ def _endpoints(payload: NetworkPayload) -> Iterator[Row]:
 
 def _hosts(payload: NetworkPayload) -> Iterator[Row]:
     """Yield the hosts in the order of ``host_rows``: hosts of the network map come first."""
-    mapped = payload.network_map.hosts if payload.network_map else ()
-    for row, host in zip_longest(host_rows(payload), mapped):
+    mapped_hosts = payload.network_map.hosts if payload.network_map else ()
+    for row, host in zip_longest(host_rows(payload), mapped_hosts):
         yield (
             row.address, row.name, row.kind_label, row.model, row.maker, row.hostname,
             row.mac_address, row.interface, "reachable" if row.is_reachable else "unknown",

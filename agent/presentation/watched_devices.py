@@ -55,8 +55,8 @@ def watched_rows(payload: NetworkPayload) -> tuple[WatchedRow, ...]:
 
 def located_devices(payload: NetworkPayload) -> dict[str, WatchedLine]:
     """Return the watched devices that answered, by their addresses."""
-    there = (each for each in watched_devices(payload) if each.state in ("present", "moved"))
-    return {each.address: each for each in there if each.address}
+    located = (each for each in watched_devices(payload) if each.state in ("present", "moved"))
+    return {each.address: each for each in located if each.address}
 
 
 def _details(device: WatchedLine) -> Iterator[str]:

@@ -36,13 +36,13 @@ def forms_of(secrets: Iterable[str]) -> tuple[str, ...]:
 def _notations(secret: str) -> Iterator[str]:
     yield secret
     yield unquote(secret)
-    for quoted in (
+    for form in (
         quote(secret, safe="", errors="surrogatepass"),
         quote(secret, safe="/", errors="surrogatepass"),
         quote_plus(secret, errors="surrogatepass"),
     ):
-        yield quoted
-        yield _with_lower_case_escapes(quoted)
+        yield form
+        yield _with_lower_case_escapes(form)
     as_json = json.dumps(secret)[1:-1]
     yield as_json
     yield json.dumps(as_json)[1:-1]  # JSON inside of JSON
@@ -52,8 +52,8 @@ def _notations(secret: str) -> Iterator[str]:
     yield secret.replace('"', '\\"')
 
 
-def _with_lower_case_escapes(quoted: str) -> str:
-    first, *others = quoted.split("%")
+def _with_lower_case_escapes(text: str) -> str:
+    first, *others = text.split("%")
     return "%".join((first, *(other[:2].lower() + other[2:] for other in others)))
 
 
@@ -68,7 +68,7 @@ def _base64_forms(secret: str) -> Iterator[str]:
         return
     yield content.hex()
     for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + content).decode()
-        whole = encoded[(before * 8 + 5) // 6 : (before + len(content)) * 8 // 6]
-        yield whole
-        yield whole.replace("+", "-").replace("/", "_")
+        encoded_text = base64.b64encode(b"\0" * before + content).decode()
+        certain_part = encoded_text[(before * 8 + 5) // 6 : (before + len(content)) * 8 // 6]
+        yield certain_part
+        yield certain_part.replace("+", "-").replace("/", "_")

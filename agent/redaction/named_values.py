@@ -88,11 +88,11 @@ def names_a_secret(key: str) -> bool:
 
 
 def _without_assigned(text: str) -> str:
-    parts, done = [], 0
+    parts, done_until = [], 0
     for begin, end in _spans(text):
-        parts += [text[done:begin], MASK]
-        done = end
-    return "".join((*parts, text[done:]))
+        parts += [text[done_until:begin], MASK]
+        done_until = end
+    return "".join((*parts, text[done_until:]))
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
@@ -176,8 +176,8 @@ def _end_of_list(text: str, at: int) -> int:
 
 def _ends_well(text: str, at: int, quote: str) -> bool:
     """Return whether a value can end at ``at``: the text after ``at`` must not belong to it."""
-    rest = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
-    return _GOES_ON.match(text, at) is not None and not rest.count(quote) % 2
+    rest_of_line = text[at : at + _REST_OF_LINE_MAX].partition("\n")[0]
+    return _GOES_ON.match(text, at) is not None and not rest_of_line.count(quote) % 2
 
 
 def _begins_a_line(text: str, at: int) -> bool:

@@ -81,12 +81,12 @@ def _masked(word: str) -> str:
     head = word[: scheme.end()]
     if "@" in head:
         head = _without_scheme(head)
-    authority, at, rest = word[scheme.end() :].rpartition("@")
+    authority, at, tail = word[scheme.end() :].rpartition("@")
     if not at:
-        return head + rest
+        return head + tail
     if _HOST_AND_PATH.fullmatch(authority):
-        return f"{head}{authority}@{rest}"
-    return f"{head}{MASK}@{rest}"
+        return f"{head}{authority}@{tail}"
+    return f"{head}{MASK}@{tail}"
 
 
 def _without_scheme(word: str) -> str:
@@ -112,9 +112,9 @@ def _without_scheme(word: str) -> str:
 
 def _mask_passwords_with_blanks(text: str) -> str:
     """Mask user and password of each URL whose password contains blanks."""
-    parts, done = [], 0
+    parts, done_until = [], 0
     for match in _WITH_BLANKS.finditer(text):
-        if match.start() < done:
+        if match.start() < done_until:
             continue
         window = text[match.end() : match.end() + _BLANKS_WINDOW].partition("\n")[0]
         if quote := re.search(_CLOSING_QUOTE, window):
@@ -122,9 +122,9 @@ def _mask_passwords_with_blanks(text: str) -> str:
         at = window.rfind("@")
         if at < 0:
             continue
-        parts += [text[done : match.end(1)], MASK]
-        done = match.end() + at
-    return "".join((*parts, text[done:]))
+        parts += [text[done_until : match.end(1)], MASK]
+        done_until = match.end() + at
+    return "".join((*parts, text[done_until:]))
 
 
 def _mask_percent_encoded(text: str) -> str:

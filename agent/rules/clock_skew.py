@@ -43,6 +43,6 @@ class ServiceClock:
 
     def skew(self, *, local_time: datetime, monotonic_s: float) -> ClockSkew:
         """Return the present difference between the service's clock and the local clock."""
-        passed = timedelta(seconds=monotonic_s - self.read_at_s)
+        elapsed = timedelta(seconds=monotonic_s - self.read_at_s)
         # Only differences of timestamps are computed, as in `is_past`.
-        return ClockSkew.of(self.service_time - local_time + passed)
+        return ClockSkew.of(self.service_time - local_time + elapsed)

@@ -39,13 +39,13 @@ def parse_frame(data: str | bytes) -> Frame:
     content = data.encode("utf-8", "replace") if isinstance(data, str) else data
     if len(content) > FRAME_MAX_BYTES:
         return Frame(rejected=(f"a frame of {len(content)} bytes is too long",))
-    stripped = content.strip()
-    if not stripped:
+    text = content.strip()
+    if not text:
         return Frame()
     try:
-        return _frame_of(decode(stripped, object))
+        return _frame_of(decode(text, object))
     except ValidationError:
-        return _parse_lines(stripped)
+        return _parse_lines(text)
 
 
 def _parse_lines(content: bytes) -> Frame:
@@ -68,16 +68,16 @@ def _parse_lines(content: bytes) -> Frame:
 
 
 def _frame_of(document: Any) -> Frame:
-    commands, rejected = [], []
+    commands, rejected_frames = [], []
     for index, entry in enumerate(_entries(document)):
         if index >= COMMANDS_MAX:
-            rejected.append(f"more than {COMMANDS_MAX} entries in one frame")
+            rejected_frames.append(f"more than {COMMANDS_MAX} entries in one frame")
             break
         try:
             commands.append(validate(entry, Command))
         except ValidationError as error:
-            rejected.append(f"{error.where or 'entry'}: {error.reason}")
-    return Frame(tuple(commands), tuple(rejected))
+            rejected_frames.append(f"{error.where or 'entry'}: {error.reason}")
+    return Frame(tuple(commands), tuple(rejected_frames))
 
 
 def _entries(document: Any) -> Iterator[Any] | Sequence[Any]:

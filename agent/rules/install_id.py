@@ -13,7 +13,7 @@ _DEFAULT_NAMES: Final = re.compile(r"(localhost\d?|\(none\))?", re.IGNORECASE)
 _MARK_LENGTH: Final = 5
 
 
-def install_id_for(host_name: str, unique: UUID, *, taken: str | None = None) -> str:
+def install_id_for(host_name: str, unique: UUID, *, taken_id: str | None = None) -> str:
     """Return the host name, or a name made from ``unique`` if the host has none.
 
     ``taken`` is the install id of the machine from which this machine's disk was copied, if any. If
@@ -24,7 +24,7 @@ def install_id_for(host_name: str, unique: UUID, *, taken: str | None = None) ->
         name = name.removesuffix(domain)
     if _DEFAULT_NAMES.fullmatch(name):
         return f"install-{unique}"
-    if name == taken:
+    if name == taken_id:
         room = limits.LEGACY_INSTALL_ID_MAX - _MARK_LENGTH
         return f"{clip(name, room)}-{unique.hex[: _MARK_LENGTH - 1]}"
     return name

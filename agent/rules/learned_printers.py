@@ -59,12 +59,12 @@ NOTHING_LEARNED: Final = Memory()
 
 def still_known(learned: LearnedPrinters, now: datetime) -> LearnedPrinters:
     """Return the printers whose details are not too old."""
-    known = [each for each in learned if _is_within(KEPT, each.seen_at, now)]
+    recent = [each for each in learned if _is_within(KEPT, each.seen_at, now)]
     return tuple(
         each
         if _is_within(REPLACEMENT_REPORTED, each.replaced_at or "", now)
         else replace(each, replaced_at=None)
-        for each in known[:PRINTERS_MAX]
+        for each in recent[:PRINTERS_MAX]
     )
 
 
@@ -76,10 +76,10 @@ def updated(memory: Memory, facts: Facts, now: datetime) -> Memory:
     """
     if facts.cancelled:
         return memory
-    known = still_known(memory.printers, now)
-    before = {each.id: each for each in known if _is_there(each.id, facts)}
-    seen = _by_id(facts.learned)
-    new = {id_: _merged(before.get(id_), each) for id_, each in seen.items()}
+    known_printers = still_known(memory.printers, now)
+    before = {each.id: each for each in known_printers if _is_there(each.id, facts)}
+    seen_by_id = _by_id(facts.learned)
+    new = {id_: _merged(before.get(id_), each) for id_, each in seen_by_id.items()}
     replacements = _replacements(memory, facts, now)
     for each in facts.strangers:
         replacement = replacements.get(each.id)
@@ -137,8 +137,10 @@ def _merged(before: LearnedPrinter | None, now: LearnedPrinter) -> LearnedPrinte
 def _is_there(printer_id: str, facts: Facts) -> bool:
     if not isinstance(facts, NetworkFacts) or facts.printers is None or facts.failures:
         return True
-    there = {each.id for each in facts.printers}
-    return printer_id in there or _source(printer_id) not in {_source(each) for each in there}
+    present_ids = {each.id for each in facts.printers}
+    return printer_id in present_ids or _source(printer_id) not in {
+        _source(each) for each in present_ids
+    }
 
 
 def _source(printer_id: str) -> str:

@@ -103,14 +103,16 @@ def boot_action(state: State, *, attempt: int, is_expired: bool) -> BootAction:
     if state is State.REPORTED:
         return BootAction.RESEND
     if state is State.RUNNING:
-        again = attempt < MAX_ATTEMPTS and not is_expired
-        return BootAction.RUN_AGAIN if again else BootAction.REPORT_INTERRUPTED
+        is_retry_allowed = attempt < MAX_ATTEMPTS and not is_expired
+        return BootAction.RUN_AGAIN if is_retry_allowed else BootAction.REPORT_INTERRUPTED
     if is_expired:
         return BootAction.EXPIRE
     return BootAction.ACKNOWLEDGE if state is State.RECEIVED else BootAction.RUN
 
 
-def acknowledgement_owed(state: State, delivered: RequestStatus) -> AcknowledgedStatus | None:
+def acknowledgement_owed(
+    state: State, delivered_status: RequestStatus
+) -> AcknowledgedStatus | None:
     """Return the acknowledgement to repeat for a request that is delivered again, or None.
 
     ``delivered`` is its status at the service. If this status is behind ``state``, the service has
@@ -118,7 +120,7 @@ def acknowledgement_owed(state: State, delivered: RequestStatus) -> Acknowledged
     service does not wait for a report.
     """
     if state is State.ACKNOWLEDGED:
-        return "received" if delivered == "queued" else None
+        return "received" if delivered_status == "queued" else None
     if state in {State.RUNNING, State.REPORTED, State.SUBMITTED}:
-        return "running" if delivered in {"queued", "received"} else None
+        return "running" if delivered_status in {"queued", "received"} else None
     return None

@@ -77,16 +77,16 @@ class Collection:
         job, limitation = with_memory(job, self.memory.load, self.clock.now())
         self.on_activity(f"collecting {kind}")
         try:
-            collected = await self.collectors.collect(job, self._show_progress)
+            result = await self.collectors.collect(job, self._show_progress)
         except CollectorError as error:
             self.health.set("collector-failed", f"{kind}: {error}")
             return CollectionResult(kind, "failed", failure_reason="collection-failed")
-        if collected.error is not None:
-            self.health.set("collector-failed", f"{kind}: {collected.error}")
+        if result.error is not None:
+            self.health.set("collector-failed", f"{kind}: {result.error}")
         else:
             self.health.clear({"collector-failed"})
-            self._remember(collected.facts)
-        facts = with_limitation(collected.facts, limitation)
+            self._remember(result.facts)
+        facts = with_limitation(result.facts, limitation)
         payload = payload_of(job, facts, self.agent_fields(), self._context())
         return CollectionResult(kind, outcome_of(payload.completeness), payload)
 
@@ -116,24 +116,24 @@ class Collection:
             failure_reason=result.failure_reason,
         )
         most = self.config.limits.max_report_bytes
-        sealed = seal(request, most)
-        if payload is not None and sealed.tier == LAST_TIER:
+        report = seal(request, most)
+        if payload is not None and report.tier == LAST_TIER:
             log.warning(
                 "the %s report is larger than limits.max_report_bytes (%d) even without most of its"
                 " content: a failed report is sent instead; raise this limit",
                 result.kind,
                 most,
             )
-        return sealed
+        return report
 
     def _remember(self, facts: Facts) -> None:
         """Store the details of printers and devices that a complete collection has found."""
         if isinstance(facts, NetworkFacts) or facts.learned or facts.strangers:
             # Loaded again, because a user might have removed a printer since.
-            known, _ = self.memory.load()
-            learned = updated(known, facts, self.clock.now())
-            if learned != known:
-                self.memory.write(learned)
+            memory, _ = self.memory.load()
+            updated_memory = updated(memory, facts, self.clock.now())
+            if updated_memory != memory:
+                self.memory.write(updated_memory)
 
     def _show_progress(self, progress: Progress) -> None:
         of = "" if progress.total is None else f" of {progress.total}"
@@ -154,7 +154,7 @@ class Collection:
 
 
 def with_memory(
-    job: Job, read: Callable[[], tuple[Memory, str | None]], now: datetime
+    job: Job, read_memory: Callable[[], tuple[Memory, str | None]], now: datetime
 ) -> tuple[Job, str | None]:
     """Add the details of printers and devices from earlier reports to a job.
 
@@ -162,7 +162,7 @@ def with_memory(
     """
     if not isinstance(job, NetworkJob) and not job.devices:
         return job, None
-    memory, limitation = read()
+    memory, limitation = read_memory()
     return replace(job, learned=still_known(memory.printers, now)), limitation
 
 

@@ -122,31 +122,33 @@ class Executor:
         """
         if (ended_at := self._ended_at.get(kind)) is None:
             return 0.0
-        left = ended_at + self.limits.min_collection_interval_seconds - self.clock.monotonic()
+        remaining_s = (
+            ended_at + self.limits.min_collection_interval_seconds - self.clock.monotonic()
+        )
         if (
-            left <= 0
+            remaining_s <= 0
             and self.limits.min_collection_interval_seconds
             and kind in self.ledger.journal.kinds_in(State.RECEIVED)
         ):
-            return left + ACKNOWLEDGED_WITHIN_S
-        return left
+            return remaining_s + ACKNOWLEDGED_WITHIN_S
+        return remaining_s
 
     def _recover(self) -> None:
         """For each unfinished request, run the boot action of its state (rules.lifecycle)."""
         now = self.clock.now()
-        again, expired = [], []
+        retries, expired_entries = [], []
         for entry in self.ledger.journal.unfinished():
             is_expired = self.session.is_past(entry.expires_at)
             action = boot_action(entry.state, attempt=entry.attempt, is_expired=is_expired)
             log.info("request %s is %s after a restart: %s", entry.request_id, entry.state, action)
             if action is BootAction.RUN_AGAIN:
-                again.append(entry)
+                retries.append(entry)
             elif action is BootAction.REPORT_INTERRUPTED:
                 self._hand_over(entry, self.collection().interrupted(entry))
             elif action is BootAction.EXPIRE:
-                expired.append(entry)
-        self.ledger.journal.move_all(again, Event.RETRIED, now)
-        self._expire(expired)
+                expired_entries.append(entry)
+        self.ledger.journal.move_all(retries, Event.RETRIED, now)
+        self._expire(expired_entries)
         self.wake_submitter()
 
     # ------------------------------------------------------------------ one collection
@@ -166,9 +168,9 @@ class Executor:
             self._answers = _Answers(result, waiting)
             await self._hand_over_all()
         except asyncio.CancelledError:
-            left = running if self._answers is None else self._answers.waiting
+            remaining = running if self._answers is None else self._answers.waiting
             self._answers = None
-            self._stop(entry for entry in left if entry is not None)
+            self._stop(entry for entry in remaining if entry is not None)
             raise
 
     async def _mark_running(self, kind: Kind) -> tuple[Entry, ...]:
@@ -179,17 +181,19 @@ class Executor:
         waiting = [e for e in self.ledger.journal.in_state(State.ACKNOWLEDGED) if e.kind == kind]
         is_past = {entry: self.session.is_past(entry.expires_at) for entry in waiting}
         self._expire([entry for entry in waiting if is_past[entry]])
-        fresh = [entry for entry in waiting if not is_past[entry]]
-        running = self.ledger.journal.move_all(fresh, Event.STARTED, self.clock.now())
-        refused: set[Entry] = set()
+        fresh_entries = [entry for entry in waiting if not is_past[entry]]
+        running = self.ledger.journal.move_all(fresh_entries, Event.STARTED, self.clock.now())
+        refused_entries: set[Entry] = set()
         try:
-            await self._acknowledge_start(running, refused)
+            await self._acknowledge_start(running, refused_entries)
         except asyncio.CancelledError:
-            self._stop(entry for entry in running if entry not in refused)
+            self._stop(entry for entry in running if entry not in refused_entries)
             raise
-        return tuple(entry for entry in running if entry not in refused)
+        return tuple(entry for entry in running if entry not in refused_entries)
 
-    async def _acknowledge_start(self, entries: Iterable[Entry], refused: set[Entry]) -> None:
+    async def _acknowledge_start(
+        self, entries: Iterable[Entry], refused_entries: set[Entry]
+    ) -> None:
         """Acknowledge the start of ``entries`` within a time limit.
 
         Entries that the service refuses are added to ``refused``. Entries that are not
@@ -203,7 +207,7 @@ class Executor:
                         self.ledger.journal.note_running_acknowledged(entry.request_id)
                         continue
                     log.info("request %s was refused: %s", entry.request_id, refusal)
-                    refused.add(entry)
+                    refused_entries.add(entry)
                     self.ledger.journal.move(entry, Event.REFUSED, self.clock.now(), detail=refusal)
 
     def _stop(self, entries: Iterable[Entry]) -> None:

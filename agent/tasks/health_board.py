@@ -31,10 +31,10 @@ class HealthBoard:
         """Note that the condition ``code`` (rules.health) is present."""
         condition = CONDITIONS[code]
         detail = clip(redact(detail))  # the detail can contain text from the service
-        known = self._present.get(code)
-        if known is not None and known.detail == detail:
+        present = self._present.get(code)
+        if present is not None and present.detail == detail:
             return
-        since = known.since if known else self.clock.now().isoformat(timespec="seconds")
+        since = present.since if present else self.clock.now().isoformat(timespec="seconds")
         self._present[code] = Problem(
             code=code,
             severity=condition.severity,
@@ -43,7 +43,7 @@ class HealthBoard:
             fix=condition.fix,
             since=since,
         )
-        if known is None:
+        if present is None:
             level = logging.ERROR if condition.severity == "error" else logging.WARNING
             log.log(level, "%s: %s (%s)", condition.title, detail, condition.fix)
         else:
@@ -52,8 +52,8 @@ class HealthBoard:
 
     def clear(self, codes: Collection[str]) -> None:
         """Note that these conditions are no longer present."""
-        gone = [code for code in codes if self._present.pop(code, None) is not None]
-        for code in gone:
+        resolved_codes = [code for code in codes if self._present.pop(code, None) is not None]
+        for code in resolved_codes:
             log.info("resolved: %s", CONDITIONS[code].title)
-        if gone:
+        if resolved_codes:
             self.on_change()

@@ -106,7 +106,7 @@ class Receiver:
         """Receive commands, forever."""
         while True:
             await self.session.binding_state.wait_until_bound()
-            began = self.clock.monotonic()
+            start_s = self.clock.monotonic()
             way = self._way()
             is_lasting = False
             try:
@@ -122,7 +122,7 @@ class Receiver:
                     self._note_stream_refused(error)
             if way == "stream" and self._way() == "poll":
                 continue  # the stream was just refused: poll at once
-            await self._pause(is_lasting, self.clock.monotonic() - began)
+            await self._pause(is_lasting, self.clock.monotonic() - start_s)
 
     def reconnect(self) -> None:
         """Replace the present stream. Its connection might be lost without an error."""
@@ -254,9 +254,9 @@ class Receiver:
             self.for_others += 1
             log.debug("request %s is for binding %s", command.request_id, command.binding_id)
             return
-        known = self.journal.get(command.request_id)
-        if known is not None:
-            self._take_again(known, command)
+        known_entry = self.journal.get(command.request_id)
+        if known_entry is not None:
+            self._take_again(known_entry, command)
         elif self.session.is_past(command.expires_at):
             self.expired += 1
             log.debug("request %s had expired before it arrived", command.request_id)

@@ -1,7 +1,8 @@
 """The recorder: detects interruptions of the connection, and records them with their cause.
 
 A healthy connection costs no timer and no packet, except a query to each name server every five
-minutes, and one probe of each new path. The recorder runs when the system reports a changed link,
+minutes, and one probe of each new path. At the same interval, it reads the print queues, the kiosk
+and the watched devices. The recorder runs when the system reports a changed link,
 address or route, when a call to the service fails, and with heartbeats. While an interruption
 lasts, it probes the path to the service every few seconds, so that the begin, the end and the cause
 are known.
@@ -10,11 +11,11 @@ are known.
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from agent.adapters.clock import Clock
 from agent.adapters.storage.record import Record
@@ -23,8 +24,9 @@ from agent.errors import ServiceError
 from agent.rules.connectivity.cause import LinkState, Sample, diagnose
 from agent.rules.connectivity.changes import MachineState, link_events, machine_events
 from agent.rules.connectivity.hours import HourBuilder, begin_of_hour, joined_hours
-from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder
+from agent.rules.connectivity.incidents import FLAPPING_WITHIN, IncidentBuilder, with_uncertain_end
 from agent.rules.connectivity.pace import ProbePace
+from agent.rules.connectivity.repeats import GatewayMacs
 from agent.rules.connectivity.sensors import Sensors
 from agent.rules.connectivity.starts import describe_start
 from agent.rules.connectivity.suspicion import Suspicion
@@ -32,10 +34,15 @@ from agent.rules.time_jump import STEP_MIN_S
 from agent.tasks.wakeup import wait_at_most
 from agent.wire.payloads.history import Event, History, Hour, Incident
 
+if TYPE_CHECKING:
+    from agent.tasks.local_faults import LocalFaultRecorder
+
 log = logging.getLogger(__name__)
 
 NAME_SERVERS_EVERY_S: Final = 300.0
 """Interval of the queries to the name servers while the connection works."""
+SILENT_PROBES_MAX: Final = 3
+"""Number of probes of a new path whose gateway never answers. More would tell nothing new."""
 STREAM_SILENT_S: Final = 5.0
 """An idle command stream breaks 3 to 7 seconds after the path was interrupted
 (`adapters.http_client`)."""
@@ -63,6 +70,7 @@ class Recorder:
         boot_id: identifies the present run of the operating system; None if unknown.
         run_id: identifies this process. A recorder with the same id continues after a reload.
         read_machine: returns the state of memory and disk.
+        local: records the print queues, the kiosk and the watched devices; None if there are none.
         on_change: is called when an interruption begins or ends.
     """
 
@@ -70,6 +78,7 @@ class Recorder:
     record: Record
     clock: Clock
     keep: timedelta
+    local: "LocalFaultRecorder | None" = None
     quiet_hours: LocalHours | None = None
     boot_id: str | None = None
     run_id: str = ""
@@ -85,6 +94,8 @@ class Recorder:
     _has_begun: bool = False
     _has_reply: bool = False
     _probed_path: tuple[object, ...] | None = None
+    _gateway_macs: GatewayMacs = field(default_factory=GatewayMacs)
+    _silent_probes: int = 0
     _names_due_s: float = 0.0
     _write_due_s: float = 0.0
     _prune_due_s: float = 0.0
@@ -107,12 +118,16 @@ class Recorder:
         """Note a call to the service, which failed with ``error`` or succeeded."""
         if operation == "heartbeat":
             self._note_heartbeat(None if error else took_s * 1000)
+            if self._is_local_due():
+                self._wake.set()
         if error is not None:
             began_at = self._now() - timedelta(seconds=took_s)
             if self._suspicion.note_failure(operation, error, began_at):
                 self._wake.set()
             return
         self._suspicion.note_success(operation)
+        if not self._incidents.is_open:
+            self._suspicion.failed_until = None
         is_due = operation == "heartbeat" and self.clock.monotonic() >= self._names_due_s
         if self._incidents.is_open or is_due:
             self._has_reply = True
@@ -168,6 +183,7 @@ class Recorder:
             self._present = self._incidents.present(now)
         else:
             self._ended += self._incidents.observe(now, None)
+            self._ended += self.local.end_all(now) if self.local else ()
             self._present = ()
         self._finished += filter(None, (self._hours.hour(),))
         self._write(("stopped", self.run_id if is_reload else "cleanly"))
@@ -178,11 +194,17 @@ class Recorder:
         self.record.quarantine_unreadable()
         values, lasting = self.record.values(), self.record.open_incidents()
         recent = self.record.history(now - FLAPPING_WITHIN, now).incidents
+        broken = [each for each in lasting if each.is_interruption]
         self._link, self._machine = self.sensors.read_link(), self.read_machine()
         self._slept_s = self.clock.slept_s()
         if self.run_id and values.get("stopped") == self.run_id:
-            self._incidents = IncidentBuilder(recent, lasting)
+            self._incidents = IncidentBuilder(recent, broken)
             self._present = self._incidents.present(now)
+            faults = (each for each in lasting if not each.is_interruption)
+            if self.local is None:
+                self._ended += faults
+            else:
+                self.local.resume(recent, faults)
         else:
             self._incidents = IncidentBuilder(recent)
             self._events += describe_start(values, self.boot_id, now)
@@ -209,13 +231,21 @@ class Recorder:
         self._note_sleep(woken_at)
         link = self.sensors.read_link()
         is_changed = link.path != self._link.path
+        if is_changed:
+            self._silent_probes = 0
         machine = self.read_machine()
-        self._events += link_events(self._link, link, woken_at)
+        self._events += filter(None, (self._gateway_macs.note(link, woken_at, woken_s),))
+        has_conflict = self._gateway_macs.has_conflict(woken_s)
+        self._events += link_events(self._link, link, woken_at, has_conflict=has_conflict)
         self._events += machine_events(self._machine, machine, woken_at)
         self._link, self._machine = link, machine
         is_suspected = self._suspicion.since is not None
-        if not (is_changed or is_suspected or self._has_reply or self._incidents.is_open):
-            return
+        if is_changed or is_suspected or self._has_reply or self._incidents.is_open:
+            await self._observe_path(link, woken_at, woken_s)
+        if self.local is not None and self._is_local_due():
+            await self._observe_local(self.local)
+
+    async def _observe_path(self, link: LinkState, woken_at: datetime, woken_s: float) -> None:
         sample = await self._sample(link)
         if self._is_in_quiet_hours():
             self._suspicion = Suspicion()
@@ -227,35 +257,56 @@ class Recorder:
         began_at = (is_late and self._suspicion.since) or woken_at
         ended = self._incidents.observe(now, diagnosis, began_at)
         if ended:
-            self._suspicion.since = None
+            if (failed_until := self._suspicion.failed_until) is not None:
+                ended = (*ended[:-1], with_uncertain_end(ended[-1], failed_until))
+            self._suspicion.since = self._suspicion.failed_until = None
         self._ended += ended
-        self._note_present()
+        self._note_present(ended)
+
+    async def _observe_local(self, local: "LocalFaultRecorder") -> None:
+        ended, events, is_new = await local.observe(
+            self._now, self.clock.monotonic(), is_excused=self._is_in_quiet_hours()
+        )
+        self._ended += ended
+        self._events += events
+        if ended or is_new:
+            self._write()
+
+    def _is_local_due(self) -> bool:
+        now_s = self.clock.monotonic()
+        return (
+            self.local is not None and now_s >= self._excused_until_s and self.local.is_due(now_s)
+        )
 
     async def _sample(self, link: LinkState) -> Sample:
         """Return a sample. The path is probed unless a call has just succeeded."""
         has_reply, self._has_reply = self._has_reply, False
         sample = await (self._after_reply(link) if has_reply else self.sensors.probe(link))
+        if sample.conflict is None and self._gateway_macs.has_conflict(self.clock.monotonic()):
+            sample = replace(sample, conflict=link.gateway)
         return self._suspicion.completed(sample, self._now())
 
     async def _after_reply(self, link: LinkState) -> Sample:
         if self._probed_path != link.path:
             # The sensors compare later probes with one of the working connection.
             sample = await self.sensors.probe(link)
-            if sample.gateway_answers or sample.is_service_local or link.gateway is None:
-                self._probed_path = link.path
+            is_known = sample.gateway_answers or sample.is_service_local or link.gateway is None
+            self._silent_probes = 0 if is_known else self._silent_probes + 1
+            if is_known or self._silent_probes >= SILENT_PROBES_MAX:
+                self._probed_path, self._silent_probes = link.path, 0
         self._names_due_s = self.clock.monotonic() + NAME_SERVERS_EVERY_S
         return Sample(link, name_servers=await self.sensors.query_name_servers(), service="reply")
 
-    def _note_present(self) -> None:
+    def _note_present(self, ended: Sequence[Incident]) -> None:
         """Write ended incidents, the begin of a new one, and regularly how long it has lasted."""
         before, self._present = self._present, self._incidents.present(self._now())
         is_new = [each.cause for each in before] != [each.cause for each in self._present]
         for incident in self._present[-1:] if is_new else ():
             log.warning("interrupted: %s (%s)", incident.evidence, incident.cause)
-        for incident in self._ended:
+        for incident in ended:
             log.warning("the interruption (%s) ended", incident.cause)
-        is_changed = is_new or bool(self._ended)
-        if is_changed or (self._present and self._until_write_s() <= 0):
+        is_changed = is_new or bool(ended)
+        if is_changed or ((self._present or self._ended) and self._until_write_s() <= 0):
             self._write()
         if is_changed:
             self.on_change()
@@ -299,6 +350,8 @@ class Recorder:
         stepped_s, self._clock_offset_s = offset_s - self._clock_offset_s, offset_s
         if abs(stepped_s) >= STEP_MIN_S:
             self._incidents.shift(timedelta(seconds=stepped_s))
+            if self.local is not None:
+                self.local.shift(timedelta(seconds=stepped_s))
             self._suspicion.shift(timedelta(seconds=stepped_s))
         return self.clock.now()
 
@@ -309,11 +362,12 @@ class Recorder:
         """Write what is new. If that fails, it stays in memory and is written later."""
         self._write_due_s = self.clock.monotonic() + WRITE_EVERY_S
         self._notes.update(values)
+        lasting = self.local.present(self.clock.now()) if self.local else ()
         has_more = bool(self._ended or self._present or self._events)
         is_pruned = has_more or self.clock.monotonic() >= self._prune_due_s
         try:
             self.record.write(
-                incidents=(*self._ended, *self._present),
+                incidents=(*self._ended, *self._present, *lasting),
                 events=self._events,
                 hours=self._finished,
                 values=self._notes.items(),

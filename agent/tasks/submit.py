@@ -63,12 +63,12 @@ class Submitter:
             self.keep_bounds()
             while (item := self._next()) is not None:
                 await self.session.binding_state.wait_until_bound()
-                began = self.clock.monotonic()
+                start_s = self.clock.monotonic()
                 is_accepted = await self._send(item)
                 self._failures = 0 if is_accepted else self._failures + 1
                 self.on_room()
                 if self._next() is not None:
-                    await self.clock.sleep(self._pause_s(item, self.clock.monotonic() - began))
+                    await self.clock.sleep(self._pause_s(item, self.clock.monotonic() - start_s))
             self.health.clear({"reports-waiting"})
             await self._work.wait()
 
@@ -96,14 +96,14 @@ class Submitter:
 
     def keep_bounds(self) -> None:
         """Drop reports that exceed the outbox's limits, and set the conditions of the outbox."""
-        dropped = self.ledger.drop_over_bounds(
+        dropped_reports = self.ledger.drop_over_bounds(
             self.limits.outbox_max_bytes,
             timedelta(days=self.limits.outbox_max_age_days),
             self.clock.now(),
         )
-        if dropped:
+        if dropped_reports:
             self.health.set(
-                "reports-dropped", f"{len(dropped)} reports: too old, or the outbox is full"
+                "reports-dropped", f"{len(dropped_reports)} reports: too old, or the outbox is full"
             )
         depth = self.ledger.outbox.depth()
         if depth.reports > 1:

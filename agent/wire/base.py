@@ -83,11 +83,11 @@ def _refuse_null(value: Any, info: ValidationInfo) -> Any:
 def _without_null(schema: dict[str, Any]) -> None:
     """Remove null from the JSON Schema of a field, because `_refuse_null` refuses null."""
     schema.pop("default", None)
-    others = [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]
-    if len(others) == 1:
-        schema.update(others[0])
-    elif others:
-        schema["anyOf"] = others
+    alternatives = [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]
+    if len(alternatives) == 1:
+        schema.update(alternatives[0])
+    elif alternatives:
+        schema["anyOf"] = alternatives
 
 
 Absent = Annotated[

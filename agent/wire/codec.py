@@ -55,8 +55,8 @@ def read_row(row: Mapping[str, Any], kind: type[T]) -> T:
     """
     key: Any = kind
     with _as_issues():
-        made: T = _adapter(key).validate_python(row)
-    return made
+        value: T = _adapter(key).validate_python(row)
+    return value
 
 
 def encode(record: BaseModel | None) -> bytes:

@@ -100,9 +100,9 @@ def _issue(details: ErrorDetails, value: Any) -> Issue:
     path = _path(details["loc"], value, is_missing=kind == "missing")
     if kind.startswith("union_tag"):
         path = (*path, str(context["discriminator"]).strip("'"))
-    given = {name: _format_bound(bound) for name, bound in context.items()}
+    bounds = {name: _format_bound(bound) for name, bound in context.items()}
     template = _REASONS.get(kind)
-    reason = details["msg"] if template is None else template.format(**given)
+    reason = details["msg"] if template is None else template.format(**bounds)
     return Issue(
         path,
         reason[:MESSAGE_MAX],

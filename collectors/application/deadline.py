@@ -24,7 +24,7 @@ class Deadline:
 
     def require_s(self) -> float:
         """Return the seconds left. Raises TimeoutError if there are none."""
-        left = self.remaining_s()
-        if left <= 0:
+        remaining_s = self.remaining_s()
+        if remaining_s <= 0:
             raise TimeoutError("no answer within the time limit")
-        return left
+        return remaining_s

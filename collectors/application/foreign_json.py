@@ -13,12 +13,12 @@ Object = dict[str, Any]
 def load_object(data: bytes | str, program: str) -> Object:
     """Parse a JSON object. Raises ValueError for other data, without quoting the data."""
     try:
-        loaded = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
         raise ValueError(f"{program} did not write JSON") from None
-    if not isinstance(loaded, dict):
+    if not isinstance(value, dict):
         raise ValueError(f"{program} did not write a JSON object")
-    return loaded
+    return value
 
 
 def objects(value: object) -> Iterator[Object]:
@@ -51,10 +51,10 @@ def flag(entry: Object, name: str) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def hexadecimal(written: str | None) -> int | None:
+def hexadecimal(text: str | None) -> int | None:
     """Return the hexadecimal number at the beginning of a text, or None if there is none.
 
     For example, ``0x04b8  (Seiko Epson Corp.)`` returns 1208.
     """
-    match = re.match(r"\s*0x([0-9a-fA-F]{1,8})\b", written or "")
+    match = re.match(r"\s*0x([0-9a-fA-F]{1,8})\b", text or "")
     return int(match[1], 16) if match else None

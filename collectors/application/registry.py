@@ -51,11 +51,13 @@ def sources_for(
     a drive; only Linux uses it.
     """
     linux = linux_sources(job, ask_drive=ask_drive)
-    others = {"darwin": macos_sources(job), "win32": windows_sources(job)}
-    own = others.get(platform, linux)
-    known = {key for source in own for key in source.keys}
-    every = (source for sources in (linux, *others.values()) for source in sources)
-    foreign = dict.fromkeys(key for source in every for key in source.keys if key not in known)
+    other_sources = {"darwin": macos_sources(job), "win32": windows_sources(job)}
+    own = other_sources.get(platform, linux)
+    own_keys = {key for source in own for key in source.keys}
+    all_sources = (source for sources in (linux, *other_sources.values()) for source in sources)
+    foreign = dict.fromkeys(
+        key for source in all_sources for key in source.keys if key not in own_keys
+    )
     reason = "this operating system does not provide it"
     return (*own, unsupported_source("other systems", tuple(foreign), reason)) if foreign else own
 

@@ -46,12 +46,14 @@ def read_all(
     while waiting and not cancelled():
         nearest_s = min(own.remaining_s() for _, own in waiting.values())
         timeout_s = min(POLL_S, nearest_s + GRACE_S)
-        done, _ = wait(waiting, timeout=timeout_s, return_when=FIRST_COMPLETED)
+        done_futures, _ = wait(waiting, timeout=timeout_s, return_when=FIRST_COMPLETED)
         now = time.monotonic()
-        ended = [f for f, (_, own) in waiting.items() if f in done or own.at + GRACE_S <= now]
-        for future in ended:
+        ended_futures = [
+            f for f, (_, own) in waiting.items() if f in done_futures or own.at + GRACE_S <= now
+        ]
+        for future in ended_futures:
             outcomes[waiting.pop(future)[0]] = _outcome(future)
-        if ended:
+        if ended_futures:
             report(dict(outcomes))
     return outcomes
 

@@ -54,11 +54,11 @@ def all_properties(service: str, path: str, interface: str, deadline: Deadline) 
 
 def unit_object(unit: str) -> str:
     """Return the object path of a systemd unit (org.freedesktop.systemd1(5), unit objects)."""
-    escaped = "".join(
+    escaped_text = "".join(
         char if char.isascii() and char.isalnum() else "".join(f"_{b:02x}" for b in char.encode())
         for char in unit
     )
-    return f"/org/freedesktop/systemd1/unit/{escaped}"
+    return f"/org/freedesktop/systemd1/unit/{escaped_text}"
 
 
 def unit_states(units: Sequence[str], deadline: Deadline) -> dict[str, UnitState]:
@@ -73,11 +73,11 @@ def parse_unit_states(data: bytes) -> dict[str, UnitState]:
     rows = _argument(data)
     if not isinstance(rows, list):
         raise ValueError("the reply of busctl has an unexpected form")
-    whole = [row for row in rows if isinstance(row, list) and len(row) >= 5]
+    complete_rows = [row for row in rows if isinstance(row, list) and len(row) >= 5]
     return {
         str(name): UnitState(str(active), str(sub))
-        for name, _, loaded, active, sub, *_ in whole
-        if loaded != "not-found"
+        for name, _, load_state, active, sub, *_ in complete_rows
+        if load_state != "not-found"
     }
 
 

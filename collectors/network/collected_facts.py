@@ -40,9 +40,9 @@ class CollectedFacts:
 
     def add_silent(self, targets: Sequence[Target]) -> None:
         """Add the ports of ``targets`` whose address did not answer at all."""
-        answered = {host.address for host in self.scan.hosts}
+        answering_hosts = {host.address for host in self.scan.hosts}
         for target in targets:
-            for port in () if target.address in answered else target.ports or ():
+            for port in () if target.address in answering_hosts else target.ports or ():
                 self.attempts[target.address, port] = ("no-answer",)
 
     def add_attempt(

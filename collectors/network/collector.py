@@ -148,13 +148,13 @@ class _Collection:
         local, job = self._collected.local, self._job
         devices = (each.address for each in self._expected)
         printer_hosts = (ipv4_host(entry.address) for entry in job.printers)
-        known = (*filter(None, (*devices, *printer_hosts)), *self._neighbours())
+        known_hosts = (*filter(None, (*devices, *printer_hosts)), *self._neighbours())
         return select_targets(
             local.in_use,
             subnets=job.subnets,
             exclude=job.exclude,
             max_hosts=job.max_hosts,
-            first=(*local.gateways, *known),
+            first=(*local.gateways, *known_hosts),
         )
 
     def _discover(self) -> None:
@@ -258,13 +258,17 @@ class _Collection:
             return
         from collectors.network.progress import destinations_in
 
-        tried = {(h.address, port) for h in collected.scan.hosts for port in h.tried_ports}
+        tried_endpoints = {
+            (h.address, port) for h in collected.scan.hosts for port in h.tried_ports
+        }
         if job.printers_only:
             ports = (*USUAL_PORTS, *(printer.port for printer in collected.known if printer.port))
-            tried |= {(t.address, port) for t in collected.scan.unanswered for port in ports}
+            tried_endpoints |= {
+                (t.address, port) for t in collected.scan.unanswered for port in ports
+            }
         targets, limitations = printer_targets(
             destinations_in(collected),
-            tried=tried,
+            tried=tried_endpoints,
             own=collected.local.own_addresses,
             exclude=job.exclude,
             networks=[network_of(a) for i in self._interfaces for a in i.addresses],
@@ -359,28 +363,30 @@ class _Collection:
         from collectors.network.matching.learned import with_learned
         from collectors.network.mdns.announced import wanted_by
 
-        known = self._sources.read_known_printers(self._job.printers, self._deadline_s)
-        known = replace(known, printers=with_learned(known.printers, self._job.learned))
+        known_printers = self._sources.read_known_printers(self._job.printers, self._deadline_s)
+        known_printers = replace(
+            known_printers, printers=with_learned(known_printers.printers, self._job.learned)
+        )
         if self._job.printer:
-            known = self._choose(known)
-        self._wanted = wanted_by(known.printers)
+            known_printers = self._choose(known_printers)
+        self._wanted = wanted_by(known_printers.printers)
         if not self._may_leave_machine:
-            return known
+            return known_printers
         names_end_s = min(self._discovery_ends_s, time.monotonic() + NAMES_MAX_S)
-        printers = self._sources.resolve_hosts(known.printers, names_end_s)
+        printers = self._sources.resolve_hosts(known_printers.printers, names_end_s)
         self._wanted = wanted_by(printers)
-        return replace(known, printers=printers)
+        return replace(known_printers, printers=printers)
 
-    def _choose(self, known: KnownPrinters) -> KnownPrinters:
+    def _choose(self, known_printers: KnownPrinters) -> KnownPrinters:
         """Return only the printer that the job names. Without such a printer, add a failure."""
         from collectors.network.printers.naming import named, unknown_name
 
-        chosen = named(known.printers, self._job.printer)
-        if chosen:
-            return replace(known, printers=chosen)
-        reason = unknown_name(known.printers, self._job.printer)
-        failures = (*known.failures, Failure(PRINTER_STEP, reason))
-        return replace(known, printers=(), failures=failures)
+        chosen_printers = named(known_printers.printers, self._job.printer)
+        if chosen_printers:
+            return replace(known_printers, printers=chosen_printers)
+        reason = unknown_name(known_printers.printers, self._job.printer)
+        failures = (*known_printers.failures, Failure(PRINTER_STEP, reason))
+        return replace(known_printers, printers=(), failures=failures)
 
     def _query(self, discoveries: Discoveries) -> Enrichment:
         if not self._job.enrich:

@@ -69,8 +69,8 @@ def announced_addresses(service: MdnsService) -> tuple[str, ...]:
     """
     if ipv4 := tuple(address for address in service.addresses if ":" not in address):
         return ipv4
-    ranked = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
-    return tuple(ranked[:1])
+    ranked_addresses = sorted(service.addresses, key=lambda address: address.startswith("fe80:"))
+    return tuple(ranked_addresses[:1])
 
 
 def _without_borrowed_uuids(
@@ -81,10 +81,12 @@ def _without_borrowed_uuids(
     Hearsay is a service that a host announces at the address of another host. If the UUID of the
     service belongs to a third device, the service is no evidence of the device at that address.
     """
-    given = {each.uuid for each in evidence if each.address not in own}
-    given |= {_uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)}
-    given.discard(None)
-    return tuple(s for s in services if not (s.is_hearsay and _uuid(s) in given))
+    given_uuids = {each.uuid for each in evidence if each.address not in own}
+    given_uuids |= {
+        _uuid(s) for s in services if not s.is_hearsay and not own.issuperset(s.addresses)
+    }
+    given_uuids.discard(None)
+    return tuple(s for s in services if not (s.is_hearsay and _uuid(s) in given_uuids))
 
 
 def _uuid(service: MdnsService) -> str | None:
@@ -143,8 +145,10 @@ class _Join:
         return {address: self._host(address) for address in addresses}
 
     def ports(self) -> dict[Key, PortObservation]:
-        opened = ((host.address, n) for host in self._scanned.values() for n in host.open_ports)
-        keys = dict.fromkeys((*opened, *self._services_at, *self._answers))
+        open_endpoints = (
+            (host.address, n) for host in self._scanned.values() for n in host.open_ports
+        )
+        keys = dict.fromkeys((*open_endpoints, *self._services_at, *self._answers))
         return {key: self._port(*key) for key in keys}
 
     def _host(self, address: str) -> HostObservation:
@@ -189,8 +193,8 @@ class _Join:
         txts = [(service.type, dict(service.txt)) for service in services]
         instances = [service.instance for service in services]
         uuids = _distinct(*map(_uuid, services), *(each.uuid for each in answers))
-        announced = (_announced_state(address, port, service) for service in services)
-        queues = (*announced, *(each for each in answers if not each.server))
+        announced_states = (_announced_state(address, port, service) for service in services)
+        queues = (*announced_states, *(each for each in answers if not each.server))
         states = [each for each in queues if each.state is not None or each.state_reasons]
         if len(uuids) > 1 or (not uuids and len({each.queue for each in queues}) > 1):
             states = []  # there are several printers behind the port, so it has no single state

@@ -119,14 +119,15 @@ class Discoveries:
     def take_ports(self) -> tuple[OpenPort, ...]:
         """Return the ports that were added since the last call."""
         with self._lock:
-            taken, self._ports = self._ports, []
-            known = self._queues or {}
+            new_ports, self._ports = self._ports, []
+            known_queues = self._queues or {}
         return tuple(
-            replace(each, queues=known.get((each.address, each.port), NO_QUEUES)) for each in taken
+            replace(each, queues=known_queues.get((each.address, each.port), NO_QUEUES))
+            for each in new_ports
         )
 
     def take_waiting(self) -> tuple[OpenPort, ...]:
         """Return the ports whose queues are still unknown."""
         with self._lock:
-            taken, self._waiting = self._waiting, []
-        return tuple(taken)
+            new_results, self._waiting = self._waiting, []
+        return tuple(new_results)

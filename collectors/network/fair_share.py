@@ -27,10 +27,10 @@ class Pool:
         return self._size - self._left
 
     def take(self, holder: str, amount: int) -> bool:
-        held = self._held[holder] + amount
-        if held > self._left - amount:
+        held_amount = self._held[holder] + amount
+        if held_amount > self._left - amount:
             return False
-        self._held[holder] = held
+        self._held[holder] = held_amount
         self._left -= amount
         return True
 
@@ -38,11 +38,11 @@ class Pool:
         self._held[holder] -= amount
         self._left += amount
 
-    def hand_over(self, holder: str, other: str, amount: int | None = None) -> None:
+    def hand_over(self, holder: str, new_holder: str, amount: int | None = None) -> None:
         """Move ``amount`` (None: all) to ``other``, because both holders are one device."""
-        moved = self._held[holder] if amount is None else amount
-        self._held[holder] -= moved
-        self._held[other] += moved
+        moved_amount = self._held[holder] if amount is None else amount
+        self._held[holder] -= moved_amount
+        self._held[new_holder] += moved_amount
 
     def refill(self) -> None:
         """Make the whole amount available again. The amounts of the holders stay as they are, so
@@ -101,11 +101,11 @@ class FairQueue:
         return packet
 
 
-def in_turns(owned: Iterable[tuple[Hashable, Item]]) -> list[Item]:
+def in_turns(owner_items: Iterable[tuple[Hashable, Item]]) -> list[Item]:
     """Return the first item of each owner, then the second item of each owner, and so on."""
     turns: defaultdict[int, list[Item]] = defaultdict(list)
     counts: Counter[Hashable] = Counter()
-    for owner, item in owned:
+    for owner, item in owner_items:
         turns[counts[owner]].append(item)
         counts[owner] += 1
     return [item for turn in sorted(turns) for item in turns[turn]]

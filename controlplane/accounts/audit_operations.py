@@ -23,8 +23,8 @@ def audit(context: RequestContext, body: AuditRequest) -> AuditReply:
     size = body.size or PAGE_DEFAULT
     listing = (context.organization_id, "audit")
     before = None if body.cursor is None else context.cursors.read(listing, body.cursor).position
-    wanted = AuditFilters(by=body.by, area=body.area, before=before)
-    rows = entries(context.session, context.caller.organization_id, wanted, size + 1)
+    filters = AuditFilters(by=body.by, area=body.area, before=before)
+    rows = entries(context.session, context.caller.organization_id, filters, size + 1)
     page = rows[:size]
     next_cursor = None
     if len(rows) > size:

@@ -64,17 +64,19 @@ class KeyCache:
             versions: permission versions of the owners at that time.
             polled_at_s: when the poll began.
         """
-        gone = [key for key, caller in self._callers.items() if caller.key_id in revoked]
+        outdated_keys = [key for key, caller in self._callers.items() if caller.key_id in revoked]
         if self._owners:
-            gone += [key for key, caller in self._callers.items() if _is_stale(caller, versions)]
+            outdated_keys += [
+                key for key, caller in self._callers.items() if _is_stale(caller, versions)
+            ]
             self._owners &= versions.keys()
-        for key in gone:
+        for key in outdated_keys:
             self._callers.pop(key, None)
         self._holds_until_s = polled_at_s + self._cached_s
 
     def note_use(self, key_id: UUID, now: datetime) -> None:
-        noted = self._noted.get(key_id)
-        if noted is None or now - noted >= USE_NOTED_EVERY:
+        noted_at = self._noted.get(key_id)
+        if noted_at is None or now - noted_at >= USE_NOTED_EVERY:
             self._noted[key_id] = self._uses[key_id] = now
 
     def take_uses(self) -> dict[UUID, datetime]:

@@ -38,12 +38,12 @@ def names_of(session: Session, location_ids: Iterable[tuple[str, str]]) -> Names
     Each element of ``location_ids`` is a pair: the ids of an organization and of one of its
     locations.
     """
-    wanted = sorted(set(location_ids))
-    if not wanted:
+    id_pairs = sorted(set(location_ids))
+    if not id_pairs:
         return Names()
-    organizations = {organization for organization, _ in wanted}
+    organizations = {organization for organization, _ in id_pairs}
     locations = {}
-    ids = sorted({location for _, location in wanted})
+    ids = sorted({location for _, location in id_pairs})
     for step in in_steps(ids):
         query = select(Location.organization_id, Location.id, Location.name).where(
             Location.organization_id.in_(organizations), Location.id.in_(step)
@@ -78,9 +78,9 @@ def known_locations(session: Session, organization_id: str) -> dict[str, str | N
 
 def require_known(context: RequestContext, ids: Iterable[str]) -> None:
     """Refuse ids of locations that the caller's organization does not have."""
-    if wanted := sorted(set(ids)):
-        known = known_locations(context.session, context.organization_id)
-        if unknown := [each for each in wanted if each not in known]:
+    if location_ids := sorted(set(ids)):
+        existing_ids = known_locations(context.session, context.organization_id)
+        if unknown := [each for each in location_ids if each not in existing_ids]:
             detail = f"there is no location {', '.join(unknown)}"
             raise Refusal(HTTPStatus.NOT_FOUND, "location_not_found", detail)
 

@@ -51,9 +51,9 @@ class OpenStreams:
             versions: the current permission versions of the `owners` that still exist.
         """
         credentials: set[UUID] = set()
-        for owner, known in self._versions.items():
+        for owner, last_version in self._versions.items():
             version = versions.get(owner, GONE)
-            if version != known:
+            if version != last_version:
                 self._versions[owner] = version
                 credentials |= self._credentials[owner].keys()
         return credentials

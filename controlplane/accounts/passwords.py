@@ -86,8 +86,10 @@ class Passwords:
 
         Raises a refusal if too many calls are waiting.
         """
-        wanted = password_hash or self._dummy_hash
-        return await self._run(lambda: self._is_right(wanted, password), network, is_known=is_known)
+        expected_hash = password_hash or self._dummy_hash
+        return await self._run(
+            lambda: self._is_right(expected_hash, password), network, is_known=is_known
+        )
 
     async def hash(self, password: str, network: str, *, is_known: bool) -> str:
         """Return the hash of a password. Raises a refusal if too many calls are waiting."""

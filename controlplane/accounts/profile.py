@@ -144,9 +144,9 @@ def choose_organization(
         raise not_found("organization")
     row = context.session.get_one(SignInSession, context.caller.key_id)
     row.organization_id = body.organization_id
-    chosen = Event("session.choose_organization", Subject("session", str(row.id)))
+    event = Event("session.choose_organization", Subject("session", str(row.id)))
     actor = actor_of(context.session, context.caller, context.address)
-    note(context.session, actor, chosen, organization_id=row.organization_id, now=context.now)
+    note(context.session, actor, event, organization_id=row.organization_id, now=context.now)
     note_change(context.session, user.id)
     return messages.ChooseOrganizationReply(organization_id=body.organization_id)
 

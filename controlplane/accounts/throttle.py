@@ -54,14 +54,14 @@ def begin(session: Session, email: str, address: str, now: datetime) -> Try:
     return Try(account, network, tuple(row.position for row in rows))
 
 
-def succeed(session: Session, tried: Try) -> None:
+def succeed(session: Session, attempt: Try) -> None:
     """Delete the attempt, and all failures of the account.
 
     Failures of the network address are kept. Otherwise an attacker could sign in with their own
     account to get further attempts at other accounts.
     """
-    _delete(session, tried.positions)
-    session.execute(delete(SignInFailure).where(SignInFailure.subject == tried.account))
+    _delete(session, attempt.positions)
+    session.execute(delete(SignInFailure).where(SignInFailure.subject == attempt.account))
 
 
 def _wait_s(session: Session, subject: str, now: datetime) -> int:

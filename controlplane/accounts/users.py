@@ -177,7 +177,7 @@ def _end_grants(session: Session, user_id: UUID, organization_id: str | None = N
     if organization_id is not None:
         of_codes.append(OAuthCode.organization_id == organization_id)
         of_grants.append(OAuthGrant.organization_id == organization_id)
-    ended = list(session.scalars(select(OAuthGrant.id).where(*of_grants)))
-    session.execute(delete(OAuthToken).where(OAuthToken.grant_id.in_(ended)))
-    session.execute(delete(OAuthGrant).where(OAuthGrant.id.in_(ended)))
+    grant_ids = list(session.scalars(select(OAuthGrant.id).where(*of_grants)))
+    session.execute(delete(OAuthToken).where(OAuthToken.grant_id.in_(grant_ids)))
+    session.execute(delete(OAuthGrant).where(OAuthGrant.id.in_(grant_ids)))
     session.execute(delete(OAuthCode).where(*of_codes))

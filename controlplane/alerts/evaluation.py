@@ -36,9 +36,11 @@ def evaluate_fleet(session: Session, now: datetime, settings: Settings) -> dict[
     )
     # No heartbeat arrives while the service is down. After a restart, no device becomes offline
     # until all devices have had the time to send a heartbeat.
-    changed = update_liveness(session, now, settings.offline_window) if can_detect_offline else {}
+    changed_positions = (
+        update_liveness(session, now, settings.offline_window) if can_detect_offline else {}
+    )
     _evaluate_locations(session, now, settings, can_detect_offline=can_detect_offline)
-    return changed
+    return changed_positions
 
 
 def _try_lock(session: Session) -> bool:
@@ -82,8 +84,8 @@ def _evaluate_locations(
         timedelta(seconds=settings.alert_resolve_after_s),
     )
     for location in location_keys:
-        known, before = devices.get(location, ()), states.get(location, {})
-        bound = [each for each in known if each.priority != Priority.REVOKED]
+        location_devices, before = devices.get(location, ()), states.get(location, {})
+        bound = [each for each in location_devices if each.priority != Priority.REVOKED]
         total, online = counts.get(location, (0, 0))
         facts = facts_of(
             by_location[location],
@@ -100,7 +102,7 @@ def _evaluate_locations(
         store.write_states(session, location, before, after)
         for transition in transitions:
             offline = len(facts.offline)
-            name, detail = _describe(session, transition, known, offline)
+            name, detail = _describe(session, transition, location_devices, offline)
             subject = store.Subject(name or location[1], detail, clocks.get(location))
             has_webhook = settings.notify_url is not None or location[0] in with_webhook
             store.record_transition(
@@ -145,7 +147,7 @@ def _counts(
 
 
 def _describe(
-    session: Session, transition: Transition, known: Iterable[Device], offline: int
+    session: Session, transition: Transition, devices: Iterable[Device], offline: int
 ) -> tuple[str, str]:
     """Return the name of the alert's device and the details of the alert.
 
@@ -154,7 +156,7 @@ def _describe(
     instance_id, condition = transition.key
     if instance_id is None:
         return "", "" if transition.is_flapping else f"{offline} devices are offline"
-    device = next((each for each in known if each.instance_id == instance_id), None)
+    device = next((each for each in devices if each.instance_id == instance_id), None)
     if device is None:
         return str(instance_id), ""
     return device.legacy_install_id, _headline(session, device) if condition == "broken" else ""

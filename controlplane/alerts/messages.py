@@ -55,8 +55,8 @@ def text_of(alert: Alert, name: str, zone: str | None, *, is_resolved: bool) -> 
     if not is_resolved or alert.ended_at is None:
         detail = f": {alert.detail}" if alert.detail else ""
         return f"{where} {FIRING[kind]} since {_clock(alert.started_at, zone)}{detail}"
-    lasted = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
-    return f"{where} {RESOLVED[kind]}, after {lasted}"
+    duration = format_seconds(max(0, int((alert.ended_at - alert.started_at).total_seconds())))
+    return f"{where} {RESOLVED[kind]}, after {duration}"
 
 
 def _clock(timestamp: datetime, zone: str | None) -> str:

@@ -138,7 +138,7 @@ def evaluate(
     states: States, facts: Facts, now: datetime, rules: Rules
 ) -> tuple[dict[Key, ConditionState], list[Transition]]:
     """Return the new states of a location's conditions, and the alerts that fire or resolve."""
-    kept: dict[Key, ConditionState] = {}
+    new_states: dict[Key, ConditionState] = {}
     transitions: list[Transition] = []
 
     def step(key: Key, value: Value, *, may_fire: bool = True) -> ConditionState:
@@ -146,7 +146,7 @@ def evaluate(
         state, result = advance(key, before, value, now, rules, may_fire=may_fire)
         transitions.extend(result)
         if not state.is_disposable(now):
-            kept[key] = state
+            new_states[key] = state
         return state
 
     location = Key(None, "site_outage")
@@ -158,7 +158,7 @@ def evaluate(
             step(key, _offline(key.instance_id, facts), may_fire=not outage.needs_attention)
         else:
             step(key, _broken(key.instance_id, facts))
-    return kept, transitions
+    return new_states, transitions
 
 
 def advance(
@@ -194,10 +194,10 @@ def _went_offline_together(begins: Sequence[datetime], devices: int, within: tim
         devices: number of devices of the location, without those in maintenance.
         within: longest time between the first and the last device of the outage.
     """
-    ordered = sorted(begins)
+    sorted_begins = sorted(begins)
     for first in sorted(set(begins)):
-        before = bisect_left(ordered, first)
-        group = bisect_right(ordered, first + within) - before
+        before = bisect_left(sorted_begins, first)
+        group = bisect_right(sorted_begins, first + within) - before
         if _enough(group, devices - before):
             return True
     return False

@@ -48,7 +48,7 @@ def buckets_part(question: Question) -> tuple[messages.CurrencyBuckets, ...]:
 def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
     sums = question.reader.items(question.day_ranges)
     articles = question.reader.articles({each for part in sums.values() for each in part})
-    ranked = {currency: items(part.items(), articles) for currency, part in sums.items()}
+    top_items = {currency: items(part.items(), articles) for currency, part in sums.items()}
     return tuple(
         messages.CurrencyItems(
             currency=currency,
@@ -56,7 +56,7 @@ def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
             omitted_count=each.omitted,
             omitted_net_cents=each.omitted_net,
         )
-        for currency, each in sorted(ranked.items())
+        for currency, each in sorted(top_items.items())
     )
 
 

@@ -38,9 +38,10 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
         for (_, currency), movements in reader.ledger(
             [DayRange(Days(day, day), (location.position,))]
         ).items()
-        if not (known := coverage(movements.sums, 0)).sales_complete or not known.refunds_complete
+        if not (day_coverage := coverage(movements.sums, 0)).sales_complete
+        or not day_coverage.refunds_complete
     }
-    began = context.session.execute(
+    first_hour = context.session.execute(
         select(func.min(HourRollup.hour)).where(HourRollup.location == location.position)
     ).scalar_one()
     clock_time = context.now.astimezone(location.clock.zone).time()
@@ -58,7 +59,7 @@ def pulse_facts(context: RequestContext, location: QueryLocation) -> PulseFacts:
             lambda timestamp: timestamp.astimezone(location.clock.zone).time() <= clock_time,
         ),
         incomplete=incomplete,
-        began=None if began is None else began // HOURS,
+        began=None if first_hour is None else first_hour // HOURS,
     )
 
 

@@ -94,8 +94,8 @@ def query_location(context: RequestContext, location_id: str) -> QueryLocation:
     """Return a location of the organization. Raises a refusal if the caller has no access to it."""
     # Access is checked first, so that the reply does not reveal whether a foreign location exists.
     context.require_access(context.organization_id, location_id, "location")
-    wanted = {"organization_id": context.organization_id, "location_id": location_id}
-    row = context.session.execute(_LOCATION, wanted).first()
+    location_key = {"organization_id": context.organization_id, "location_id": location_id}
+    row = context.session.execute(_LOCATION, location_key).first()
     if row is None:
         raise not_found("location")
     return _query_location(row)

@@ -64,12 +64,12 @@ def _part(summand: Summand, day_range: DayRange) -> tuple[Summand, str]:
     timestamp = {"s": "initiated_at", "r": "refunded_at"}[row]
     locations = ", ".join(f"{location:d}" for location in day_range.locations) or "NULL"
     first, last = day_range.days.first, day_range.days.last
-    began, ended = (first - AROUND) * DAY_US, (last + 1 + AROUND) * DAY_US
+    start_us, end_us = (first - AROUND) * DAY_US, (last + 1 + AROUND) * DAY_US
     condition = (
         f"{summand.key['location']} IN ({locations})"
         f" AND {summand.key['day']} BETWEEN {first:d} AND {last:d}"
         # The line before selects the days. This one lets the database use the index.
-        f" AND {row}.{timestamp} BETWEEN {began:d} AND {ended:d}"
+        f" AND {row}.{timestamp} BETWEEN {start_us:d} AND {end_us:d}"
     )
     key = summand.key | {"employee": f"{row}.employee", "hour": f"{row}.local_hour % {HOURS}"}
     return replace(summand, key=key), condition

@@ -43,8 +43,8 @@ def _records(session: Session, options: argparse.Namespace) -> list[AuditRecord]
     has_no_limit = options.json or options.csv or since is not None
     limit = options.limit or (None if has_no_limit else AUDIT_LIMIT)
     organization = None if options.of_nobody else options.organization
-    wanted = AuditFilters(by=options.by, since=since)
-    return [record_of(AuditRecord, row) for row in entries(session, organization, wanted, limit)]
+    filters = AuditFilters(by=options.by, since=since)
+    return [record_of(AuditRecord, row) for row in entries(session, organization, filters, limit)]
 
 
 def _actor(entry: AuditRecord) -> str:

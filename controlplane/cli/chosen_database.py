@@ -53,8 +53,8 @@ class ChosenDatabase:
             yield
 
 
-def chosen_database(named: str | None) -> ChosenDatabase:
-    url = named or os.environ.get(ENVIRONMENT)
+def chosen_database(option: str | None) -> ChosenDatabase:
+    url = option or os.environ.get(ENVIRONMENT)
     if url:
         return ChosenDatabase(url)
     if sys.platform != "win32" and OPTIONS.exists():
@@ -69,8 +69,8 @@ def chosen_database(named: str | None) -> ChosenDatabase:
 def opened(url: str | None) -> Iterator[Database]:
     """Open the chosen database as its owner. Raises CommandError."""
     try:
-        chosen = chosen_database(url)
-        with chosen.as_its_owner(), closing(Database(chosen.url, connections=1)) as database:
+        choice = chosen_database(url)
+        with choice.as_its_owner(), closing(Database(choice.url, connections=1)) as database:
             yield database
     except DATABASE_ERRORS as error:
         raise database_error(error) from error
@@ -121,10 +121,10 @@ def database_error(error: Exception) -> CommandError:
     return UsageError(f"cannot use the database: {reason}", hint)
 
 
-def require_database(named: str | None) -> None:
+def require_database(option: str | None) -> None:
     """Raise UsageError if the chosen SQLite database does not exist."""
     try:
-        file = sqlite_file(chosen_database(named).url)
+        file = sqlite_file(chosen_database(option).url)
         is_missing = file is not None and not file.exists()
     except (SQLAlchemyError, OSError) as error:
         raise database_error(error) from error

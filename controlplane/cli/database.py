@@ -20,17 +20,17 @@ BYTES_OF_A_MEGABYTE = 1_000_000
 
 def backup(options: argparse.Namespace) -> int:
     path = Path(options.file)
-    chosen = chosen_database(options.database)
-    database = _sqlite(chosen.url, "pg_dump --format=custom")
+    choice = chosen_database(options.database)
+    database = _sqlite(choice.url, "pg_dump --format=custom")
     if not database.exists():
         raise UsageError(f"there is no database at {database}", "--database selects another.")
     try:
         # The user of the command owns the new file. The database is read as the database's owner.
         with (
             backups.complete_or_absent(path) as out,
-            chosen.as_its_owner(),
-            backups.snapshot(database) as whole,
-            whole.open("rb") as source,
+            choice.as_its_owner(),
+            backups.snapshot(database) as copied_file,
+            copied_file.open("rb") as source,
         ):
             shutil.copyfileobj(source, out)
     except (OSError, sqlite3.Error) as error:
@@ -41,18 +41,18 @@ def backup(options: argparse.Namespace) -> int:
 
 
 def restore(options: argparse.Namespace) -> int:
-    chosen = chosen_database(options.database)
-    database = _sqlite(chosen.url, "pg_restore")
+    choice = chosen_database(options.database)
+    database = _sqlite(choice.url, "pg_restore")
     try:
-        with Path(options.file).open("rb") as source, chosen.as_its_owner():
-            kept = backups.restore(source, database, system_clock())
+        with Path(options.file).open("rb") as source, choice.as_its_owner():
+            previous_file = backups.restore(source, database, system_clock())
     except backups.BackupError as error:
         raise UsageError(str(error), error.hint) from error
     except (OSError, sqlite3.Error) as error:
         raise CommandError(f"nothing was restored: {_reason(error)}") from error
     print(f"restored {database}")
-    if kept is not None:
-        print(f"the previous database is kept as {kept}")
+    if previous_file is not None:
+        print(f"the previous database is kept as {previous_file}")
     return 0
 
 

@@ -74,12 +74,12 @@ def run(options: argparse.Namespace) -> int:
 
 def reports_of(client: OperationsClient, device: Device) -> list[ReportDetail]:
     """Request both reports at the same time, as an operator does, and return them."""
-    began = time.monotonic()
+    start_s = time.monotonic()
     batches = [RequestBatch(client, kind, raises=True, poll_s=REPORT_POLL_S) for kind in KINDS]
     for batch in batches:
         batch.create([device])
     reports = [_report(client, batch) for batch in batches]
-    _print(f"Both reports were requested and arrived after {time.monotonic() - began:.1f} s.")
+    _print(f"Both reports were requested and arrived after {time.monotonic() - start_s:.1f} s.")
     return reports
 
 
@@ -106,8 +106,8 @@ def _show(report: ReportDetail) -> None:
         return
     headline = headline_of(payload)
     facts = {fact.label: fact.value for fact in headline.facts}
-    measured = [facts[label] for label in ("Took", "Found", "Facts") if label in facts]
-    heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured))
+    measured_facts = [facts[label] for label in ("Took", "Found", "Facts") if label in facts]
+    heading = Text.assemble((headline.title, "bold"), ": ", ", ".join(measured_facts))
     console().print(heading)
     _print_indented(styled(headline.outcome, headline.outcome_severity))
     if not headline.findings:

@@ -109,8 +109,8 @@ def _grant_of(options: argparse.Namespace) -> str:
 def _add(options: argparse.Namespace, keys: Sequence[NewKey]) -> None:
     def work(session: Session) -> list[str]:
         now, organization = system_clock(), options.organization
-        wanted = {each for key in keys for each in key.locations}
-        unknown = unknown_locations(session, options, wanted)
+        location_ids = {each for key in keys for each in key.locations}
+        unknown = unknown_locations(session, options, location_ids)
         key_store.add_keys(
             session, keys, can_write=options.write, organization_id=organization, now=now
         )
@@ -142,11 +142,11 @@ def unknown_locations(
 
     Raises UsageError if there are any and the option ``--new-locations`` is not given.
     """
-    known = known_locations(session, options.organization)
-    unknown = sorted(set(ids) - known.keys())
+    existing_ids = known_locations(session, options.organization)
+    unknown = sorted(set(ids) - existing_ids.keys())
     if unknown and not options.new_locations:
         are = "locations {} do" if len(unknown) > 1 else "location {} does"
-        names = [f"{each} ({name})" if name else each for each, name in known.items()]
+        names = [f"{each} ({name})" if name else each for each, name in existing_ids.items()]
         raise UsageError(
             f"the {are.format(shortened(unknown, LISTED_MAX))} not exist",
             f"Locations: {shortened(names, KNOWN_LISTED_MAX) or 'none'}."

@@ -45,8 +45,8 @@ def set_hours(options: argparse.Namespace) -> int:
         return set_location(session, location_key, options.zone, lines, system_clock())
 
     is_zone_changed = in_database(options, work, may_create=True)
-    stored = None if lines is None else format_hours(hours)
-    print(f"{options.id}: {describe_hours(stored, options.zone)}")
+    hours_text = None if lines is None else format_hours(hours)
+    print(f"{options.id}: {describe_hours(hours_text, options.zone)}")
     if is_zone_changed:
         sys.stderr.write("The time zone has changed: the sales figures are recalculated.\n")
     return 0
@@ -117,10 +117,10 @@ def _note(
 
 def _end(session: Session, options: argparse.Namespace, device: UUID | None, now: datetime) -> int:
     location_key = (options.organization, options.id)
-    ended = end_maintenance(session, location_key, device, now)
-    if ended:
+    ended_count = end_maintenance(session, location_key, device, now)
+    if ended_count:
         _note(session, location_key, "maintenance.end", "", device)
-    return ended
+    return ended_count
 
 
 def _device_id(text: str) -> UUID:

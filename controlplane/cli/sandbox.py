@@ -58,8 +58,8 @@ def load(options: argparse.Namespace) -> int:
 
     def work(session: Session) -> tuple[Loaded, _Keys]:
         _clear_old_sandbox(session, plan.organization_id, replace=options.replace)
-        loaded = load_plan(session, plan, until, _show_progress)
-        return loaded, _make_keys(session, plan.organization_id, now)
+        counts = load_plan(session, plan, until, _show_progress)
+        return counts, _make_keys(session, plan.organization_id, now)
 
     began_s = time.monotonic()
     with _as_command_errors():
@@ -74,9 +74,9 @@ def load(options: argparse.Namespace) -> int:
         f"export {API_KEY.variable}={keys.api_key}\nexport {RETAIL_KEY.variable}={keys.retail}\n"
     )
     sys.stdout.flush()
-    named = f" --database {shlex.quote(options.database)}" if options.database else ""
+    database_option = f" --database {shlex.quote(options.database)}" if options.database else ""
     sys.stderr.write(
-        f"Next: venue-control serve{named}\n"
+        f"Next: venue-control serve{database_option}\n"
         "Then, with these variables: venue-control sales\n"
         "                            venue-control figures --location loc-0001 --all\n"
     )
@@ -147,10 +147,10 @@ def import_file(options: argparse.Namespace) -> int:
 
 def rebuild_all(options: argparse.Namespace) -> int:
     """Recalculate all sums. Returns 1 if a stored sum was wrong, otherwise 0."""
-    wrong = in_database(options, rebuild)
-    for table, count in wrong.items():
+    wrong_rollups = in_database(options, rebuild)
+    for table, count in wrong_rollups.items():
         print(f"{table}: {count} wrong")
-    return int(any(wrong.values()))
+    return int(any(wrong_rollups.values()))
 
 
 def _clear_old_sandbox(session: Session, organization_id: str, *, replace: bool) -> None:
@@ -163,9 +163,9 @@ def _clear_old_sandbox(session: Session, organization_id: str, *, replace: bool)
     session.expunge_all()
 
 
-def _show_progress(loaded: Loaded) -> None:
+def _show_progress(counts: Loaded) -> None:
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{loaded.sales} sales ...")
+        sys.stderr.write(f"\r{counts.sales} sales ...")
         sys.stderr.flush()
 
 

@@ -146,8 +146,8 @@ def _secret(options: argparse.Namespace) -> bytes | None:
     from controlplane.web.webhooks.alerts import read_secret
 
     try:
-        with file.open(encoding="utf-8") as opened:
-            return read_secret(opened.read(SECRET_MAX))
+        with file.open(encoding="utf-8") as stream:
+            return read_secret(stream.read(SECRET_MAX))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot use the secret in {file}: {reason}") from error

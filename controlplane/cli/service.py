@@ -26,10 +26,10 @@ def install(options: argparse.Namespace) -> int:
         sys.stdout.write(f"\n# {OPTIONS}\n{lines}")
         return 0
     service = _service_for_root()
-    return install_and_start(service, lines, given=bool(words))
+    return install_and_start(service, lines, has_options=bool(words))
 
 
-def install_and_start(service: SystemdService, lines: str, *, given: bool) -> int:
+def install_and_start(service: SystemdService, lines: str, *, has_options: bool) -> int:
     """Install the service and start it.
 
     Args:
@@ -40,7 +40,7 @@ def install_and_start(service: SystemdService, lines: str, *, given: bool) -> in
     print("installed: the service starts at boot")
     if is_written:
         print(f"wrote {service.options}")
-    elif given:
+    elif has_options:
         print(f"{service.options} exists and is kept: edit it to change the options")
     return _start(service)
 

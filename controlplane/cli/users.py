@@ -233,8 +233,8 @@ def _read(file: str) -> str:
         if file == "-":
             text = sys.stdin.readline(PASSWORD_FILE_MAX)
         else:
-            with Path(file).open(encoding="utf-8") as opened:
-                text = opened.readline(PASSWORD_FILE_MAX)
+            with Path(file).open(encoding="utf-8") as stream:
+                text = stream.readline(PASSWORD_FILE_MAX)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"cannot read a password from {file}: {reason}") from error

@@ -137,8 +137,8 @@ class RetailClient(ServiceCalls):
         initiated_to: datetime | None = None,
     ) -> Iterator[Sale]:
         """Yield completed sales, a page at a time. Both bounds are inclusive."""
-        given = {"initiated_at_from": initiated_from, "initiated_at_to": initiated_to}
-        bounds = {name: each.isoformat() for name, each in given.items() if each is not None}
+        limits = {"initiated_at_from": initiated_from, "initiated_at_to": initiated_to}
+        bounds = {name: each.isoformat() for name, each in limits.items() if each is not None}
         parameters = {"status": "completed", "sort": sort, **bounds}
         return self._entries(routes.SALES, SalePage, parameters)
 
@@ -159,13 +159,13 @@ class RetailClient(ServiceCalls):
         self, path: str, kind: type[Page[Entry]], parameters: Mapping[str, str] | None = None
     ) -> Iterator[Entry]:
         """Yield the entries of all pages."""
-        given = dict(parameters or {})
+        query = dict(parameters or {})
         while True:
-            page = self._get(path, kind, given)
+            page = self._get(path, kind, query)
             yield from page.items
             if page.cursor is None:
                 return
-            given["cursor"] = page.cursor
+            query["cursor"] = page.cursor
 
     def _get(
         self, path: str, kind: type[Reply], parameters: Mapping[str, str] | None = None

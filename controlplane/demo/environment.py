@@ -121,7 +121,7 @@ def _start_spooler(processes: Processes, queues: str) -> dict[str, str]:
         listener.listen()
         descriptor = listener.fileno()
         words = ("controlplane.demo.spooler", queues, str(descriptor))
-        processes.start("spooler", *words, inherited=[descriptor])
+        processes.start("spooler", *words, inherited_files=[descriptor])
         return {"CUPS_SERVER": f"127.0.0.1:{listener.getsockname()[1]}"}
 
 
@@ -148,6 +148,6 @@ def _start_lan(processes: Processes) -> socket.socket:
     outside = bind("127.0.0.1", 0)
     enter_network_namespace()
     tap_fd = open_tap(VENUE)
-    processes.start("lan", "controlplane.demo.lan", str(tap_fd), inherited=[tap_fd])
+    processes.start("lan", "controlplane.demo.lan", str(tap_fd), inherited_files=[tap_fd])
     os.close(tap_fd)
     return outside

@@ -61,7 +61,7 @@ class Processes:
         self,
         name: str,
         *words: str,
-        inherited: Sequence[int] = (),
+        inherited_files: Sequence[int] = (),
         environment: Mapping[str, str] = _NOTHING,
     ) -> Process:
         """Run a module. Its stdout is written to ``name``.out, and its stderr to ``name``.log."""
@@ -76,7 +76,7 @@ class Processes:
                 stderr=stderr,
                 env={**kept, **environment},
                 start_new_session=True,
-                pass_fds=() if sys.platform == "win32" else (*self._inherited, *inherited),
+                pass_fds=() if sys.platform == "win32" else (*self._inherited, *inherited_files),
             )
         self._started[name] = process
         return process

@@ -25,7 +25,7 @@ def start_service(processes: Processes, environment: Environment) -> tuple[str, 
     service = processes.start(
         "service",
         *("controlplane.demo.service", database, str(key), *map(str, sockets)),
-        inherited=sockets,
+        inherited_files=sockets,
     )
     for each in environment.outside:
         each.close()
@@ -51,8 +51,8 @@ def start_agent(
 
 
 def _make_key(database: str, path: Path) -> None:
-    with closing(Database(database, connections=1)) as opened:
-        _, key = opened.write(
+    with closing(Database(database, connections=1)) as service_database:
+        _, key = service_database.write(
             lambda session: create_key(
                 session,
                 name="demo",

@@ -40,13 +40,13 @@ def _host(
 def _printer(number: int, mac: str, model: str, name: str, *reasons: str) -> LanHost:
     uuid = UUIDS[name]
     txt = (f"ty={model}", "rp=ipp/print", f"UUID={uuid}")
-    described = (
+    descriptions = (
         f"printer-uuid=urn:uuid:{uuid}",
         f"printer-make-and-model={model}",
         "printer-state=3",
     )
     states = (f"printer-state-reasons={each}" for each in reasons or ("none",))
-    printer = IppPrinter("/ipp/print", (*described, *states))
+    printer = IppPrinter("/ipp/print", (*descriptions, *states))
     return LanHost(
         f"192.168.77.{number}", mac, (80, 515, 631, 9100), latency_ms=4.0, jitter_ms=3.0,
         hostname=name.lower(), title=model, ipp=(printer,),

@@ -45,17 +45,17 @@ def update_liveness(session: Session, now: datetime, window: timedelta) -> dict[
     query = _devices().where(*went_offline).with_for_update(skip_locked=True)
     offline = session.execute(query).all()
     _open_intervals(session, offline)
-    changed: dict[str, set[int]] = {}
-    moved: dict[int, list[int]] = {}
+    changed_by_organization: dict[str, set[int]] = {}
+    positions_by_priority: dict[int, list[int]] = {}
     for device in (*offline, *_maybe_outdated(session, by_location, now, window)):
         schedule = by_location[device.organization_id, device.location_id]
         priority = _priority(device, schedule, now, window)
         if priority != device.priority:
-            moved.setdefault(priority, []).append(device.position)
-            changed.setdefault(device.organization_id, set()).add(device.position)
-    for priority, positions in moved.items():
+            positions_by_priority.setdefault(priority, []).append(device.position)
+            changed_by_organization.setdefault(device.organization_id, set()).add(device.position)
+    for priority, positions in positions_by_priority.items():
         _move(session, priority, positions, now - window)
-    return changed
+    return changed_by_organization
 
 
 def end_offline_intervals(session: Session, positions: Collection[int], now: datetime) -> None:

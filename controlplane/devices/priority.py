@@ -69,8 +69,8 @@ def has_health(health: Health) -> ColumnElement[bool]:
     severities = [each for each, name in _BY_SEVERITY.items() if name == health]
     has_severity = severity.in_(severities) if severities else severity.not_in(_BY_SEVERITY)
     # The priorities are listed, so that the database reads only these parts of the index.
-    others = [each.value for each in Priority if each not in _BY_PRIORITY]
-    return and_(Device.priority.in_(others), has_severity)
+    other_priorities = [each.value for each in Priority if each not in _BY_PRIORITY]
+    return and_(Device.priority.in_(other_priorities), has_severity)
 
 
 def priority_of(severity: str | None) -> Priority:

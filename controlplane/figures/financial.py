@@ -90,9 +90,9 @@ def totals(
     """Return figures for the same currencies as `by_currency`, without quantities."""
     totals_by_currency = {}
     for currency in currencies(locations, sums):
-        counted = [each for each in locations if _includes(each, currency, sums)]
-        parts = [sums.get((each.position, currency), DaySums()) for each in counted]
-        fallbacks = sum(each.clock.fell_back for each in counted)
+        included_locations = [each for each in locations if _includes(each, currency, sums)]
+        parts = [sums.get((each.position, currency), DaySums()) for each in included_locations]
+        fallbacks = sum(each.clock.fell_back for each in included_locations)
         totals_by_currency[currency] = figures(total(DaySums, parts), {}, fallbacks)
     return totals_by_currency
 
@@ -171,12 +171,12 @@ def _currency(
         for unit, sold in movements.units.items():
             add_part(units, unit, sold)
         location_sums.append((location, movements.sums, movements.units))
-    whole = total(DaySums, methods.values())
+    total_sums = total(DaySums, methods.values())
     return records.CurrencyFigures(
         currency=currency,
-        figures=figures(whole, units, sum(location.clock.fell_back for location in locations)),
+        figures=figures(total_sums, units, sum(location.clock.fell_back for location in locations)),
         methods=tuple(
-            _method(key, sums, whole.net)
+            _method(key, sums, total_sums.net)
             for key, sums in sorted(methods.items(), key=_by_net)
             if sums.sale_count or sums.refund_count
         ),
@@ -184,14 +184,14 @@ def _currency(
             records.LocationFigures(
                 location_id=location.location_id,
                 figures=figures(sums, units, int(location.clock.fell_back)),
-                share_percent=percent(sums.net, whole.net),
+                share_percent=percent(sums.net, total_sums.net),
             )
             for location, sums, units in location_sums
         ),
     )
 
 
-def _method(key: MethodKey, sums: DaySums, whole: int) -> records.Method:
+def _method(key: MethodKey, sums: DaySums, total_net: int) -> records.Method:
     return records.Method(
         payment_type=key.payment_type,
         payment_method_name=key.name,
@@ -200,7 +200,7 @@ def _method(key: MethodKey, sums: DaySums, whole: int) -> records.Method:
         net_cents=sums.net,
         refund_amount_cents=sums.refund_amount,
         unknown_refund_count=sums.refund_unknown_components,
-        share_percent=percent(sums.net, whole),
+        share_percent=percent(sums.net, total_net),
     )
 
 

@@ -52,30 +52,32 @@ def items(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article])
 
     The snapshot of an article is the key of both ``sums`` and ``articles``.
     """
-    ranked = rank(sums, articles)
-    net = sum(each.net for each in ranked)
-    listed, rest = ranked[:ITEMS_MAX], ranked[ITEMS_MAX:]
+    ranking = rank(sums, articles)
+    net = sum(each.net for each in ranking)
+    first_items, other_items = ranking[:ITEMS_MAX], ranking[ITEMS_MAX:]
     return Items(
-        tuple(item(each, net) for each in listed), len(rest), sum(each.net for each in rest)
+        tuple(item(each, net) for each in first_items),
+        len(other_items),
+        sum(each.net for each in other_items),
     )
 
 
 def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) -> list[Ranked]:
     """Return the articles with their sums, the highest net first."""
-    whole: dict[tuple[str | None, str | None], ItemSums] = {}
+    sums_by_item: dict[tuple[str | None, str | None], ItemSums] = {}
     latest: dict[tuple[str | None, str | None], tuple[int, Article]] = {}
     for snapshot, part in sums:
         article = articles.get(snapshot, Article())
         key = article.identity
-        add_part(whole, key, part)
+        add_part(sums_by_item, key, part)
         latest[key] = max(latest.get(key, (snapshot, article)), (snapshot, article))
-    ranked = {key: Ranked(latest[key][1], part) for key, part in whole.items()}
+    ranked = {key: Ranked(latest[key][1], part) for key, part in sums_by_item.items()}
     return [ranked[key] for key in sorted(ranked, key=lambda key: (-ranked[key].net, repr(key)))]
 
 
-def item(ranked: Ranked, whole: int) -> Item:
+def item(ranking: Ranked, total_net: int) -> Item:
     """Return an item with its share of ``whole``, the net of all items."""
-    article, sums = ranked
+    article, sums = ranking
     return Item(
         good_id=article.good_id,
         variation_id=article.variation_id,
@@ -88,6 +90,6 @@ def item(ranked: Ranked, whole: int) -> Item:
         sale_cents=sums.gross - sums.discount,
         refunded_quantity_milli=sums.refunded_milli,
         refund_cents=sums.refund,
-        net_cents=ranked.net,
-        share_percent=percent(ranked.net, whole),
+        net_cents=ranking.net,
+        share_percent=percent(ranking.net, total_net),
     )

@@ -72,17 +72,17 @@ def intervals(zone: tzinfo, from_day: int, to_day: int) -> tuple[Interval, ...]:
     A day that the zone skipped has no interval.
     """
     open_intervals: list[Interval] = []
-    began: datetime | None = None
+    first_at: datetime | None = None
     opens, ends = _turns(zone, from_day), _turns(zone, to_day + 1)
     is_open = is_over = False
     for timestamp in sorted({*opens, *ends}):
         is_open ^= timestamp in opens
         is_over ^= timestamp in ends
         if is_open and not is_over:
-            began = began or timestamp
-        elif began is not None:
-            open_intervals.append((began, timestamp))
-            began = None
+            first_at = first_at or timestamp
+        elif first_at is not None:
+            open_intervals.append((first_at, timestamp))
+            first_at = None
     return tuple(open_intervals)
 
 

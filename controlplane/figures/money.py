@@ -48,13 +48,13 @@ def split(amount: int, weights: Sequence[int]) -> list[int]:
     The parts with the largest remainders get one unit more. If all weights are 0, the first part
     gets the whole amount.
     """
-    whole = sum(weights)
+    weight_sum = sum(weights)
     if not weights or amount == 0:
         return [0] * len(weights)
-    if whole == 0:
+    if weight_sum == 0:
         return [amount, *[0] * (len(weights) - 1)]
-    parts = [amount * weight // whole for weight in weights]
-    order = sorted(range(len(weights)), key=lambda at: (-(amount * weights[at] % whole), at))
+    parts = [amount * weight // weight_sum for weight in weights]
+    order = sorted(range(len(weights)), key=lambda at: (-(amount * weights[at] % weight_sum), at))
     for at in order[: amount - sum(parts)]:
         parts[at] += 1
     return parts
@@ -90,8 +90,8 @@ def format_amount(minor_units: int, currency: str) -> str:
     """Return the amount with the currency's decimals, without its code: ``-12.50``."""
     decimals = _DECIMALS.get(currency, _COMMON)
     sign = "-" if minor_units < 0 else ""
-    whole, part = divmod(abs(minor_units), 10**decimals)
-    return f"{sign}{whole}" + (f".{part:0{decimals}}" if decimals else "")
+    units, part = divmod(abs(minor_units), 10**decimals)
+    return f"{sign}{units}" + (f".{part:0{decimals}}" if decimals else "")
 
 
 def format_money(minor_units: int, currency: str) -> str:

@@ -79,8 +79,8 @@ def plus(one: Sums, other: Sums) -> Sums:
 
 def add_part(sums: dict[Key, Sums], key: Key, part: Sums) -> None:
     """Add ``part`` to the sums of ``key``."""
-    known = sums.get(key)
-    sums[key] = part if known is None else plus(known, part)
+    before = sums.get(key)
+    sums[key] = part if before is None else plus(before, part)
 
 
 def total(of: type[Sums], parts: Iterable[Sums]) -> Sums:

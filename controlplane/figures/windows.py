@@ -73,9 +73,9 @@ def _custom_days(question: Question) -> Days:
     return Days(day_of(first), day_of(last))
 
 
-def _required(field: str, given: date | None) -> date:
-    if given is None:
+def _required(field: str, value: date | None) -> date:
+    if value is None:
         raise PeriodError(field, "is needed for the period custom")
-    if not DATE_MIN <= given <= DATE_MAX:
+    if not DATE_MIN <= value <= DATE_MAX:
         raise PeriodError(field, f"must be from {DATE_MIN} to {DATE_MAX}")
-    return given
+    return value

@@ -61,8 +61,8 @@ class Contributions:
         self._sums: dict[Any, dict[Key, Any]] = {rollup: {} for rollup in ROLLUPS}
 
     def add(self, rollup: Any, key: Key, sums: Sums) -> None:
-        known = self._sums[rollup].get(key)
-        self._sums[rollup][key] = sums if known is None else plus(known, sums)
+        sums_before = self._sums[rollup].get(key)
+        self._sums[rollup][key] = sums if sums_before is None else plus(sums_before, sums)
 
     def add_item(self, rollup_key: RollupKey, snapshot: int, sums: ItemSums) -> None:
         location, day, currency = rollup_key.location_day
@@ -99,8 +99,8 @@ def of_sale(
     )
     contributions.add(DayRollup, rollup_key.day_key, sums)
     if is_missing:
-        whole = ItemSums(gross=money.gross, discount=discount)
-        contributions.add_item(rollup_key, NO_SNAPSHOT, whole)
+        item_sums = ItemSums(gross=money.gross, discount=discount)
+        contributions.add_item(rollup_key, NO_SNAPSHOT, item_sums)
     for line, row in zip(sale.lines or (), rows, strict=True):
         quantity = milli(line.quantity, line.article.exponent)
         unit_key = (*rollup_key.location_day, rollup_key.payment_type, line.article.unit or NO_UNIT)
@@ -138,8 +138,8 @@ def of_refund(
     contributions.add(DayRollup, sold.day_key, DaySums(undone=refund.goods))
     if given_back is None:
         amount = refund.goods + refund.fee + refund.tip
-        undated = DaySums(undated_count=1, undated_amount=amount)
-        contributions.add(DayRollup, sold.day_key, undated)
+        day_sums = DaySums(undated_count=1, undated_amount=amount)
+        contributions.add(DayRollup, sold.day_key, day_sums)
         return contributions
     hour = HourSums(refund=refund.goods, refund_count=1)
     contributions.add(HourRollup, given_back.hour_key, hour)

@@ -130,14 +130,14 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
     Returns:
         For each table, the number of differences between the stored and the computed rows.
     """
-    wrong = {}
+    counts = {}
     for rollup, summands in SUMMANDS.items():
         table = rollup.__table__.name
         session.execute(text(f"DROP TABLE IF EXISTS fresh_{table}"))
-        fresh = _fresh(rollup, summands, location)
-        session.execute(text(f"CREATE TEMPORARY TABLE fresh_{table} AS {fresh}"))
-        wrong[table] = _differences(session, table, location)
-        if wrong[table]:
+        fresh_sums = _fresh(rollup, summands, location)
+        session.execute(text(f"CREATE TEMPORARY TABLE fresh_{table} AS {fresh_sums}"))
+        counts[table] = _differences(session, table, location)
+        if counts[table]:
             columns = ", ".join(_columns(rollup))
             session.execute(text(f"DELETE FROM {table} WHERE {_within(location)}"))
             session.execute(
@@ -147,7 +147,7 @@ def rebuild(session: Session, location: int | None = None) -> dict[str, int]:
                 )
             )
         session.execute(text(f"DROP TABLE fresh_{table}"))
-    return wrong
+    return counts
 
 
 def summed(parts: Iterable[tuple[Summand, str]], keys: Sequence[str], sums: Sequence[str]) -> str:
@@ -169,19 +169,27 @@ def summed(parts: Iterable[tuple[Summand, str]], keys: Sequence[str], sums: Sequ
         queries.append(
             f"SELECT {', '.join(columns)} FROM {summand.source} WHERE {where} GROUP BY {groups}"
         )
-    added = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in sums)
+    totals = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in sums)
     names = ", ".join(keys)
-    return f"SELECT {names}, {added} FROM ({' UNION ALL '.join(queries)}) summands GROUP BY {names}"
+    union = " UNION ALL ".join(queries)
+    return f"SELECT {names}, {totals} FROM ({union}) summands GROUP BY {names}"
 
 
 def _differences(session: Session, table: str, location: int | None) -> int:
-    kept = f"SELECT * FROM {table} WHERE {_within(location)}"
-    if session.execute(text(f"SELECT NOT EXISTS ({kept})")).scalar_one():
+    stored_select = f"SELECT * FROM {table} WHERE {_within(location)}"
+    if session.execute(text(f"SELECT NOT EXISTS ({stored_select})")).scalar_one():
         return int(session.execute(text(f"SELECT COUNT(*) FROM fresh_{table}")).scalar_one())
-    fresh = f"SELECT * FROM fresh_{table}"
+    fresh_select = f"SELECT * FROM fresh_{table}"
     return sum(
-        int(session.execute(text(f"SELECT COUNT(*) FROM ({one} EXCEPT {other}) d")).scalar_one())
-        for one, other in ((fresh, kept), (kept, fresh))
+        int(
+            session.execute(
+                text(f"SELECT COUNT(*) FROM ({rows} EXCEPT {other_rows}) d")
+            ).scalar_one()
+        )
+        for rows, other_rows in (
+            (fresh_select, stored_select),
+            (stored_select, fresh_select),
+        )
     )
 
 

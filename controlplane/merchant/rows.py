@@ -22,7 +22,9 @@ from controlplane.storage.merchant.sales_tables import Sale
 Row = tuple[Any, ...]
 
 
-def sale_row(sale: NewSale, money: SaleMoney, hour: int, made: datetime, changed: datetime) -> Row:
+def sale_row(
+    sale: NewSale, money: SaleMoney, hour: int, created_at: datetime, changed_at: datetime
+) -> Row:
     """Return the row of a sale.
 
     Args:
@@ -41,8 +43,8 @@ def sale_row(sale: NewSale, money: SaleMoney, hour: int, made: datetime, changed
         sale.ticket_number,
         sale.status,
         microseconds(sale.initiated_at),
-        microseconds(made),
-        microseconds(changed),
+        microseconds(created_at),
+        microseconds(changed_at),
         hour,
         sale.comment,
         None if sale.external_data is None else json.dumps(sale.external_data),
@@ -74,7 +76,7 @@ def payment_rows(position: int, sale: NewSale) -> list[Row]:
 
 
 def refund_row(
-    refund: NewRefund, sale: Sale | NewSale, tax: int | None, hour: int | None, made: datetime
+    refund: NewRefund, sale: Sale | NewSale, tax: int | None, hour: int | None, created_at: datetime
 ) -> Row:
     at = refund.refunded_at
     return (
@@ -84,7 +86,7 @@ def refund_row(
         sale.location,
         refund.employee,
         None if at is None else microseconds(at),
-        microseconds(made),
+        microseconds(created_at),
         hour,
         sale.currency,
         refund.goods,

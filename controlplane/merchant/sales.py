@@ -229,5 +229,5 @@ def refund_tax(
     if not refund.has_components or sum(line.amount for line in refund.lines) != refund.goods:
         return None
     taxes = [tax_of(articles[sale_lines[line.line].snapshot], line.amount) for line in refund.lines]
-    known = [tax for tax in taxes if tax is not None]
-    return sum(known) if len(known) == len(taxes) else None
+    known_taxes = [tax for tax in taxes if tax is not None]
+    return sum(known_taxes) if len(known_taxes) == len(taxes) else None

@@ -59,9 +59,9 @@ def require_unique_keys(body: bytes) -> None:
 
 def parse_body(model: type[T], body: bytes) -> T:
     """Return ``body`` as ``model``, or raise a refusal if it does not fit."""
-    parsed = parse_part(model, parse_json(body))
+    body_model = parse_part(model, parse_json(body))
     require_unique_keys(body)
-    return parsed
+    return body_model
 
 
 def require_no_body(body: bytes) -> None:
@@ -84,14 +84,14 @@ def parse_part(model: type[T], value: Any, name: str = "") -> T:
 def refusal_of(issues: Sequence[Issue], name: str = "") -> Refusal:
     """Return the refusal for the issues in the part ``name`` of a body."""
     errors: dict[str, tuple[str, ...]] = {}
-    unlisted = 0
+    unlisted_count = 0
     for issue in issues:
         where = ".".join(filter(None, (name, issue.where)))[:NAME_MAX]
         if len(errors) >= ERRORS_MAX and where not in errors:
-            unlisted += 1
+            unlisted_count += 1
         elif issue.reason not in errors.get(where, ()):
             errors[where] = (*errors.get(where, ()), issue.reason)
-    more = f"; {unlisted} more errors are not listed" if unlisted else ""
+    more = f"; {unlisted_count} more errors are not listed" if unlisted_count else ""
     return validation_error(errors, "the body does not fit the contract" + more)
 
 

@@ -86,7 +86,7 @@ def _end_with_parent() -> None:
 def _read(parse: Parse, body: bytes) -> tuple[Any, float]:
     began_s = time.process_time()
     try:
-        parsed = parse(body)
+        result = parse(body)
     except Refusal as refusal:
-        parsed = refusal
-    return parsed, time.process_time() - began_s
+        result = refusal
+    return result, time.process_time() - began_s

@@ -59,7 +59,7 @@ def intersect_locations(locations: Iterable[str], bounds: Iterable[str]) -> froz
 
     An empty set in ``locations`` or ``bounds`` means all locations.
     """
-    wanted, permitted = frozenset(locations), frozenset(bounds)
-    if not wanted or not permitted:
-        return wanted or permitted
-    return wanted & permitted or NOWHERE
+    chosen_locations, permitted_locations = frozenset(locations), frozenset(bounds)
+    if not chosen_locations or not permitted_locations:
+        return chosen_locations or permitted_locations
+    return chosen_locations & permitted_locations or NOWHERE

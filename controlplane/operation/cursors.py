@@ -70,8 +70,8 @@ class Cursors:
         try:
             if len(cursor) > CURSOR_MAX:
                 raise ValueError("too long")
-            padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-            raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+            padded_text = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+            raw = base64.b64decode(padded_text, altchars=b"-_", validate=True)
             body, signature = raw[:-_SIGNATURE_BYTES], raw[-_SIGNATURE_BYTES:]
             if not hmac.compare_digest(signature, self._sign(body)):
                 raise ValueError("not signed by this service")
@@ -95,5 +95,5 @@ def invalid_cursor() -> Refusal:
 
 
 def _digest(listing: tuple[str, ...]) -> bytes:
-    whole = b"".join(struct.pack(">I", len(part)) + part for part in map(str.encode, listing))
-    return hashlib.sha256(whole).digest()[:8]
+    message = b"".join(struct.pack(">I", len(part)) + part for part in map(str.encode, listing))
+    return hashlib.sha256(message).digest()[:8]

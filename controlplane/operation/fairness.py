@@ -75,8 +75,8 @@ class RateLimit:
         """Return the whole seconds until the bucket is no longer overdrawn (`charge`), or 0."""
         if self._rate_per_s <= 0:
             return 0
-        owed = -self._refilled(key).tokens
-        return max(1, math.ceil(owed / self._rate_per_s)) if owed > 0 else 0
+        debt = -self._refilled(key).tokens
+        return max(1, math.ceil(debt / self._rate_per_s)) if debt > 0 else 0
 
     def charge(self, key: Hashable, amount: float) -> None:
         """Take ``amount`` tokens, even if the bucket has fewer and is then overdrawn."""
@@ -86,8 +86,8 @@ class RateLimit:
     def _refilled(self, key: Hashable) -> _Bucket:
         now_s = self._monotonic()
         bucket = self._buckets.pop(key, None) or _Bucket(self._burst, now_s)
-        gained = max(0.0, now_s - bucket.at_s) * self._rate_per_s
-        bucket.tokens, bucket.at_s = min(self._burst, bucket.tokens + gained), now_s
+        gain = max(0.0, now_s - bucket.at_s) * self._rate_per_s
+        bucket.tokens, bucket.at_s = min(self._burst, bucket.tokens + gain), now_s
         self._buckets[key] = bucket
         while len(self._buckets) > BUCKETS_MAX:
             self._buckets.popitem(last=False)

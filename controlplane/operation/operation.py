@@ -178,8 +178,8 @@ def procedure(
     function = run.func if isinstance(run, partial) else run
     hints = get_type_hints(function)
     reply = hints.pop("return")
-    annotated = list(hints.values())[-1]
-    body = body or (None if annotated is type(None) else annotated)
+    annotation = list(hints.values())[-1]
+    body = body or (None if annotation is type(None) else annotation)
     options.setdefault("writes", False)
     return Procedure(
         name=name or path.rpartition("/")[2],

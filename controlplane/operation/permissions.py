@@ -40,11 +40,11 @@ def callers(session: Session, ids: Collection[UUID], now: datetime) -> dict[UUID
     for step in _steps(ids):
         keys = map(_of_key, session.execute(_KEYS_BY_ID, {"ids": step}))
         callers_by_id.update({each.key_id: each for each in keys if each is not None})
-        others = [each for each in step if each not in callers_by_id]
-        if others:
-            for row in session.execute(_SESSIONS_BY_ID, {"ids": others, "now": now}):
+        other_ids = [each for each in step if each not in callers_by_id]
+        if other_ids:
+            for row in session.execute(_SESSIONS_BY_ID, {"ids": other_ids, "now": now}):
                 callers_by_id[row.id] = _of_session(row)
-            for row in session.execute(_GRANTS_BY_ID, {"ids": others, "now": now}):
+            for row in session.execute(_GRANTS_BY_ID, {"ids": other_ids, "now": now}):
                 callers_by_id[row.id] = _of_grant(row)
     return callers_by_id
 
@@ -115,8 +115,8 @@ def versions(session: Session, owners: Collection[UUID]) -> Mapping[UUID, int]:
 
 def _steps(ids: Collection[UUID]) -> Iterator[Sequence[UUID]]:
     """Yield the ids in groups that fit into one query."""
-    wanted = list(ids)
-    return (wanted[first : first + IDS_A_STEP] for first in range(0, len(wanted), IDS_A_STEP))
+    owner_ids = list(ids)
+    return (owner_ids[first : first + IDS_A_STEP] for first in range(0, len(owner_ids), IDS_A_STEP))
 
 
 def _credentials(

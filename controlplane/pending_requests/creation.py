@@ -83,8 +83,8 @@ def cancel(
 
 
 def _devices(context: RequestContext, body: records.CreatePendingRequest) -> Sequence[Device]:
-    given = (body.instance_ids, body.location, body.all)
-    if sum(each is not None for each in given) != 1:
+    choices = (body.instance_ids, body.location, body.all)
+    if sum(each is not None for each in choices) != 1:
         raise invalid_field("instanceIds", "give exactly one of instanceIds, location and all")
     if body.instance_ids is not None:
         # Each device is loaded separately, so that a device to which the caller has no access is

@@ -59,7 +59,7 @@ def store_heartbeats(
     """Store a batch of heartbeats."""
     devices = _devices(session, {heartbeat.body.binding_id for heartbeat in heartbeats})
     result = HeartbeatBatchResult()
-    seen: dict[bool, list[int]] = {True: [], False: []}
+    positions_by_change: dict[bool, list[int]] = {True: [], False: []}
     back: list[int] = []
     for heartbeat in heartbeats:
         device = devices.get(heartbeat.body.binding_id)
@@ -73,17 +73,17 @@ def store_heartbeats(
             if not was_offline and _is_live(session, device.key_id, now):
                 result.replies.append(HeartbeatReply(last_seen_at=device.last_seen_at))
                 continue
-            moved = update(Device).where(Device.position == device.position)
-            change_rows(session, moved.values(key_id=heartbeat.caller.key_id))
+            statement = update(Device).where(Device.position == device.position)
+            change_rows(session, statement.values(key_id=heartbeat.caller.key_id))
             result.keys_to_notify.add(heartbeat.caller.key_id)
         if device.last_seen_at < now:
-            seen[heartbeat.body.foreground].append(device.position)
+            positions_by_change[heartbeat.body.foreground].append(device.position)
             result.seen.setdefault(device.organization_id, set()).add(device.position)
         if device.priority in NOT_ONLINE:
             back.append(device.position)
             result.returned.add(device.organization_id)
         result.replies.append(HeartbeatReply(last_seen_at=max(now, device.last_seen_at)))
-    for foreground, positions in seen.items():
+    for foreground, positions in positions_by_change.items():
         if positions:
             _store_last_seen(session, positions, now, foreground=foreground)
     if back:

@@ -63,11 +63,11 @@ def parse_submission(content: bytes) -> Submission:
     report = _payload_of(body)
     require_unique_keys(content)
     payload = canonical_json(body.report if report is None else to_plain(report))
-    rest = body.model_copy(update={"report": None})
-    body_hash = _sha256(canonical_json(to_plain(rest) | {"report": body.report}))
+    body_without_report = body.model_copy(update={"report": None})
+    body_hash = _sha256(canonical_json(to_plain(body_without_report) | {"report": body.report}))
     is_empty = body.report is None and body.outcome == "failed"
     summary = summary_of(report, is_empty=is_empty)
-    return Submission(rest, body_hash, payload, _sha256(payload), summary)
+    return Submission(body_without_report, body_hash, payload, _sha256(payload), summary)
 
 
 def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
@@ -86,11 +86,11 @@ def submit_result(context: RequestContext, submission: Submission) -> SubmitResu
     """Store a report. A repeated report gets the same reply."""
     body = submission.body
     context.lock_binding(body.binding_id)
-    known = _known_report(context, body)
-    if known is not None:
-        if known.body_hash != submission.body_hash:
+    known_report = _known_report(context, body)
+    if known_report is not None:
+        if known_report.body_hash != submission.body_hash:
             raise conflict("report_conflict", "a different report was submitted with this reportId")
-        return _reply(known)
+        return _reply(known_report)
     device = context.bound_device(body.binding_id)
     request = _finish_request(context, body, device)
     report = _report(context, submission, device, request)

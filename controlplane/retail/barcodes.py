@@ -9,8 +9,10 @@ LENGTHS: Final[Mapping[str, int]] = {"ean_8": 8, "ean_13": 13, "itf_14": 14, "up
 
 def check_digit(digits: str) -> str:
     """Return the check digit that follows ``digits``."""
-    weighted = (int(digit) * (3, 1)[place % 2] for place, digit in enumerate(reversed(digits)))
-    return str(-sum(weighted) % 10)
+    weighted_digits = (
+        int(digit) * (3, 1)[place % 2] for place, digit in enumerate(reversed(digits))
+    )
+    return str(-sum(weighted_digits) % 10)
 
 
 def mistake_in(kind: str, value: str) -> str | None:

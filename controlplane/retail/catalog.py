@@ -101,7 +101,7 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
         updated_at=context.now,
     )
     context.session.add(row)
-    taken = [(given.external_data, "good", row.id)]
+    external_ids = [(given.external_data, "good", row.id)]
     for number, each in enumerate(given.variations, start=1):
         variation = _variation_row(row.id, number, each)
         context.session.add(variation)
@@ -109,8 +109,8 @@ def create_good(context: RequestContext, given: wire.GivenGood) -> wire.Good:
             GoodCode(variation_id=variation.id, number=place, type=code.type, value=code.value)
             for place, code in enumerate(each.codes, start=1)
         )
-        taken.append((each.external_data, "variation", variation.id))
-    _take_external_ids(context, taken)
+        external_ids.append((each.external_data, "variation", variation.id))
+    _take_external_ids(context, external_ids)
     context.session.flush()
     for doubt in _doubts_about(context, given):
         log.warning("good %s: %s", row.id, doubt)
@@ -184,11 +184,11 @@ def _variation_row(good_id: UUID, number: int, given: wire.GivenVariation) -> Go
 
 
 def _take_external_ids(
-    context: RequestContext, taken: Iterable[tuple[wire.ExternalData | None, str, UUID]]
+    context: RequestContext, external_ids: Iterable[tuple[wire.ExternalData | None, str, UUID]]
 ) -> None:
     """Store the external ids. Refuse an id that this body repeats or that is already in use."""
     rows: dict[str, CatalogExternalId] = {}
-    for external_data, kind, entity_id in taken:
+    for external_data, kind, entity_id in external_ids:
         if external_data is None:
             continue
         if external_data.id in rows:
@@ -203,8 +203,8 @@ def _take_external_ids(
         CatalogExternalId.organization_id == context.organization_id,
         CatalogExternalId.external_id.in_(rows),
     )
-    for used in context.session.scalars(query):
-        raise existing_external_id(used)
+    for row in context.session.scalars(query):
+        raise existing_external_id(row)
     context.session.add_all(rows.values())
 
 

@@ -21,10 +21,10 @@ def page_of(
 
     ``table`` has ``position`` and ``organization_id``.
     """
-    keyed: Any = table
-    query = select(table).where(keyed.organization_id == context.organization_id)
-    listing = (context.organization_id, keyed.__tablename__)
-    return page(context, query, Order(keyed.position), listing, cursor=cursor, limit=PAGE_SIZE)
+    columns: Any = table
+    query = select(table).where(columns.organization_id == context.organization_id)
+    listing = (context.organization_id, columns.__tablename__)
+    return page(context, query, Order(columns.position), listing, cursor=cursor, limit=PAGE_SIZE)
 
 
 def page_by_name(
@@ -35,11 +35,11 @@ def page_by_name(
     ``table`` has ``name`` and ``id``, and few rows per company. The cursor contains the number of
     rows before its page. On the last page, the returned cursor is None.
     """
-    keyed: Any = table
-    listing = (context.organization_id, keyed.__tablename__)
+    columns: Any = table
+    listing = (context.organization_id, columns.__tablename__)
     offset = 0 if cursor is None else context.cursors.read(listing, cursor).position
-    query = select(table).where(keyed.organization_id == context.organization_id)
-    query = query.order_by(keyed.name, keyed.id).offset(offset).limit(PAGE_SIZE + 1)
+    query = select(table).where(columns.organization_id == context.organization_id)
+    query = query.order_by(columns.name, columns.id).offset(offset).limit(PAGE_SIZE + 1)
     rows = list(context.session.scalars(query))
     if len(rows) <= PAGE_SIZE:
         return rows, None

@@ -129,8 +129,8 @@ class _CatalogBuilder:
         piece, fee = self._units[0], self._fees[0]
         self._drafts = [(self._snapshot("Something else", "manual_input", piece, fee), 1500, 1)]
         if self._plan.is_awkward:
-            imported = self._snapshot("Imported article", "manual_input", piece, None)
-            self._drafts.append((imported, 900, 1))
+            imported_article = self._snapshot("Imported article", "manual_input", piece, None)
+            self._drafts.append((imported_article, 900, 1))
         unit = None if self._plan.is_awkward else piece
         self._drafts.append((self._snapshot("Open amount", "custom_amount", unit, fee), 2000, 1))
         return Catalog(tuple(offers), tuple(self._end_batch()))

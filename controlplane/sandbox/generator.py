@@ -97,12 +97,12 @@ class DayGenerator:
         is_unresolved = is_awkward and 0.003 <= chance < 0.005
         is_foreign = is_awkward and 0.005 <= chance < 0.01
         lines = [self._line(rng) for _ in range(rng.choices(range(1, 6), LINE_COUNTS)[0])]
-        whole = sum(
+        line_total = sum(
             price_of(line.unit_price, line.quantity, line.article.exponent) - line.discount
             for line in lines
         )
-        discount = whole // 10 if rng.random() < 0.05 else 0
-        total = whole - discount
+        discount = line_total // 10 if rng.random() < 0.05 else 0
+        total = line_total - discount
         fee = divide(total * MUNICIPALITY_MILLI, 100_000) if venue.number % 3 == 0 else 0
         tip = rng.randrange(1, 20) * 50 if rng.random() < 0.1 else 0
         sale = NewSale(
@@ -161,8 +161,8 @@ class DayGenerator:
 
     def _refund(self, rng: random.Random, sale: NewSale, total: int) -> NewRefund:
         seconds = (600, 7_200, 86_400, 5 * 86_400, 12 * 86_400) if self.plan.is_awkward else (600,)
-        later = timedelta(seconds=rng.choice(seconds))
-        at = sale.initiated_at + later * rng.random()
+        delay = timedelta(seconds=rng.choice(seconds))
+        at = sale.initiated_at + delay * rng.random()
         method = rng.choice(self._methods)
         payment = NewPayment(method.position, method.type, 0)
         if rng.random() < 0.8:
@@ -220,5 +220,5 @@ def _quantity(rng: random.Random, offer: Offer) -> int:
 def _refund_lines(rng: random.Random, sale: NewSale) -> list[NewRefundLine]:
     """Return refunds of all lines or of one line, each with the amount that was paid for it."""
     rows = line_rows(sale)
-    chosen = rows if rng.random() < 0.4 else [rng.choice(rows)]
-    return [NewRefundLine(row.number, row.quantity, row.total - row.share) for row in chosen]
+    chosen_rows = rows if rng.random() < 0.4 else [rng.choice(rows)]
+    return [NewRefundLine(row.number, row.quantity, row.total - row.share) for row in chosen_rows]

@@ -63,18 +63,18 @@ def load(
     venues, methods = create_locations(session, plan)
     generator = DayGenerator(plan, make_catalog(session, plan), methods)
     writer = BulkWriter(session)
-    loaded = Loaded(locations=len(venues))
+    counts = Loaded(locations=len(venues))
     for transaction, venue in _transactions(generator, venues, until):
         writer.write(transaction, venue.clock)
-        loaded.sales += 1
-        loaded.refunds += len(transaction.refunds)
-        if loaded.sales % BATCH == 0:
-            progress(loaded)
+        counts.sales += 1
+        counts.refunds += len(transaction.refunds)
+        if counts.sales % BATCH == 0:
+            progress(counts)
     writer.flush()
     for table in (Sale, Refund):
         advance_position(session.connection(), table.__table__)
     rebuild(session)
-    return loaded
+    return counts
 
 
 def _transactions(
@@ -106,12 +106,12 @@ class BulkWriter:
         sale = transaction.sale
         self._sale += 1
         lines = line_rows(sale)
-        changed = max(
+        changed_at = max(
             (_created_at(each, transaction) for each in transaction.refunds),
             default=sale.initiated_at,
         )
         hour = hour_of(sale.initiated_at, clock.zone)
-        row = sale_row(sale, money_of(sale, lines), hour, sale.initiated_at, changed)
+        row = sale_row(sale, money_of(sale, lines), hour, sale.initiated_at, changed_at)
         self._rows[Sale].append((self._sale, *row))
         self._rows[SaleLine] += line_table_rows(self._sale, lines)
         self._rows[SalePayment] += payment_rows(self._sale, sale)

@@ -37,8 +37,10 @@ def require_safe_program(program: Path, owner: int) -> None:
 
 def quote(word: str) -> str:
     """Quote a word for ExecStart= (systemd.service(5), "Command lines")."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"' if escaped != word or " " in word else word
+    escaped_word = (
+        word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    )
+    return f'"{escaped_word}"' if escaped_word != word or " " in word else word
 
 
 def _writable_by_others(program: Path, owner: int) -> Iterator[Path]:
@@ -47,15 +49,19 @@ def _writable_by_others(program: Path, owner: int) -> Iterator[Path]:
     Checks the program, its modules, and every directory on the paths to them.
     """
     if getattr(sys, "frozen", False):
-        whole, imported = [program.resolve().parent], []
+        own_directories, import_directories = [program.resolve().parent], []
     else:
-        whole = [Path(sys.prefix)] if sys.prefix != sys.base_prefix else []
-        whole.append(Path(__file__).parents[1])
-        imported = [Path(entry) for entry in sys.path if entry]
-    present = {place.resolve() for place in (program, *whole, *imported) if place.exists()}
+        own_directories = [Path(sys.prefix)] if sys.prefix != sys.base_prefix else []
+        own_directories.append(Path(__file__).parents[1])
+        import_directories = [Path(entry) for entry in sys.path if entry]
+    present = {
+        place.resolve()
+        for place in (program, *own_directories, *import_directories)
+        if place.exists()
+    }
     ways = {way for place in present for way in (place, *place.parents)}
     yield from (way for way in sorted(ways) if _is_writable_by_others(way.lstat(), owner))
-    for directory in whole:
+    for directory in own_directories:
         yield from (
             path for path in directory.rglob("*") if _is_writable_by_others(path.lstat(), owner)
         )

@@ -86,9 +86,9 @@ def restore(backup: BinaryIO, database: Path, now: datetime) -> Path | None:
             os.close(os.open(database, os.O_CREAT | os.O_RDWR, 0o600))
             with closing(sqlite3.connect(database, timeout=_BUSY_S)) as target:
                 _require_not_in_use(target)
-                kept = _save_previous(target, database, now)
+                previous_file = _save_previous(target, database, now)
                 source.backup(target)
-    return kept
+    return previous_file
 
 
 def _require_service_database(source: sqlite3.Connection) -> None:
@@ -131,10 +131,10 @@ def _require_not_in_use(target: sqlite3.Connection) -> None:
 def _save_previous(target: sqlite3.Connection, database: Path, now: datetime) -> Path | None:
     if not target.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
         return None
-    kept = database.with_name(f"{database.name}.before-{now:%Y%m%dT%H%M%SZ}")
-    target.execute("VACUUM INTO ?", (str(kept),))
-    kept.chmod(0o600)
-    return kept
+    previous_file = database.with_name(f"{database.name}.before-{now:%Y%m%dT%H%M%SZ}")
+    target.execute("VACUUM INTO ?", (str(previous_file),))
+    previous_file.chmod(0o600)
+    return previous_file
 
 
 def sync_directory(path: Path) -> None:

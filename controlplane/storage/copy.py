@@ -64,8 +64,8 @@ def _copy_all(
 
 
 def _parts(source: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
-    ordered = select(table).order_by(*table.primary_key.columns)
-    result = source.execution_options(yield_per=ROWS_AT_ONCE).execute(ordered)
+    query = select(table).order_by(*table.primary_key.columns)
+    result = source.execution_options(yield_per=ROWS_AT_ONCE).execute(query)
     for part in result.mappings().partitions():
         yield [dict(row) for row in part]
 

@@ -61,17 +61,17 @@ class Database:
     def __init__(
         self, url: str, *, connections: int = 8, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> None:
-        parsed = parse_url(url)
-        self._is_sqlite = parsed.get_backend_name() == "sqlite"
-        if parsed.get_backend_name() == "postgresql":
-            self.postgresql = parsed
+        parsed_url = parse_url(url)
+        self._is_sqlite = parsed_url.get_backend_name() == "sqlite"
+        if parsed_url.get_backend_name() == "postgresql":
+            self.postgresql = parsed_url
         if self._is_sqlite:
-            if not parsed.database or parsed.database == ":memory:":
+            if not parsed_url.database or parsed_url.database == ":memory:":
                 raise ArgumentError("an SQLite database needs the path of a file")
-            _make_private(Path(parsed.database))
+            _make_private(Path(parsed_url.database))
         self._busy_timeout_s = busy_timeout_s
         self._is_locked = False
-        self._engine = self._open(parsed, connections)
+        self._engine = self._open(parsed_url, connections)
         # SQLite waits for its lock by polling at growing intervals, so a thread can wait for a long
         # time. Threads of one process therefore take this lock first, which is fairer.
         self._turn = threading.Lock()

@@ -14,8 +14,8 @@ def default_database(environment: Mapping[str, str], *, is_root: bool | None = N
 
     The directory of the default file follows the conventions of the operating system.
     """
-    if named := environment.get(ENVIRONMENT):
-        return named
+    if variable := environment.get(ENVIRONMENT):
+        return variable
     home = Path(environment.get("HOME") or Path.home())
     if sys.platform == "win32":
         base = Path(environment.get("LOCALAPPDATA") or home)

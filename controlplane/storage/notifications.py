@@ -42,7 +42,7 @@ def publish(session: Session, key_ids: Iterable[UUID], sender: str) -> None:
         session.execute(text("SELECT pg_notify(:channel, :payload)"), parameters)
 
 
-async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], None]) -> None:
+async def listen(url: URL, sender: str, on_receive: Callable[[tuple[UUID, ...]], None]) -> None:
     """Receive the messages of other processes until the task is cancelled.
 
     Args:
@@ -58,7 +58,7 @@ async def listen(url: URL, sender: str, received: Callable[[tuple[UUID, ...]], N
             async with await psycopg.AsyncConnection.connect(words, autocommit=True) as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 async for notification in connection.notifies():
-                    received(parse_notification(notification.payload, sender))
+                    on_receive(parse_notification(notification.payload, sender))
         except (psycopg.Error, OSError) as error:
             log.warning(
                 "cannot receive messages of the other processes: %s", str(error).splitlines()[0]

@@ -13,9 +13,9 @@ Value = TypeVar("Value")
 
 def in_steps(values: Iterable[Value], size: int = 500) -> Iterator[list[Value]]:
     """Yield the values in lists of at most ``size``, so that each list fits into one statement."""
-    listed = list(values)
-    for first in range(0, len(listed), size):
-        yield listed[first : first + size]
+    elements = list(values)
+    for first in range(0, len(elements), size):
+        yield elements[first : first + size]
 
 
 def change_rows(session: Session, statement: Update | Delete) -> int:
@@ -64,9 +64,9 @@ def advance_position(connection: Connection, table: Any) -> None:
 
 
 def _run(session: Session, sql: str, rows: Iterable[Row]) -> None:
-    given = [tuple(row) for row in rows]
-    if given:
-        session.connection().exec_driver_sql(sql, given)
+    values = [tuple(row) for row in rows]
+    if values:
+        session.connection().exec_driver_sql(sql, values)
 
 
 def _mark(session: Session) -> str:
@@ -85,5 +85,5 @@ def _insert_sql(table: Table, mark: str, skip: int = 0) -> str:
 def _add_sql(table: Table, mark: str) -> str:
     key = ", ".join(column.name for column in table.primary_key)
     sums = (column.name for column in table.columns if not column.primary_key)
-    added = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in sums)
-    return f"{_insert_sql(table, mark)} ON CONFLICT ({key}) DO UPDATE SET {added}"
+    assignments = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in sums)
+    return f"{_insert_sql(table, mark)} ON CONFLICT ({key}) DO UPDATE SET {assignments}"

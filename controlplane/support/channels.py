@@ -17,12 +17,12 @@ def channels(session: Session) -> Sequence[SupportChannel]:
 
 def set_channel(session: Session, *, kind: str, address: str, hours: str | None) -> bool:
     """Add a channel, or change the hours of an existing one. Return False if the list is full."""
-    known = channels(session)
-    for each in known:
+    channel_rows = channels(session)
+    for each in channel_rows:
         if (each.kind, each.address) == (kind, address):
             each.hours = hours
             return True
-    if len(known) >= CHANNELS_MAX:
+    if len(channel_rows) >= CHANNELS_MAX:
         return False
     session.add(SupportChannel(kind=kind, address=address, hours=hours))
     return True

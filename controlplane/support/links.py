@@ -41,18 +41,18 @@ class NewLink:
 def make_link(session: Session, *, channel: str, requested_by: str, now: datetime) -> NewLink:
     """Create a token that links ``channel``. Delete links that ended more than `KEPT` ago."""
     _forget(session, now - KEPT)
-    made = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
+    new_link = NewLink(uuid.uuid4(), secrets.token_urlsafe(32), now + TOKEN_LIFE)
     session.add(
         SupportLink(
-            id=made.id,
-            token_hash=hash_secret(made.token),
+            id=new_link.id,
+            token_hash=hash_secret(new_link.token),
             channel=channel,
             requested_by=requested_by,
             requested_at=now,
-            expires_at=made.expires_at,
+            expires_at=new_link.expires_at,
         )
     )
-    return made
+    return new_link
 
 
 def find_link(session: Session, token: str, *, lock: bool = False) -> SupportLink | None:

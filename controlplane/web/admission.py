@@ -184,8 +184,8 @@ async def read_body(core: Core, request: Request, limit_bytes: int | None = None
         Refusal: the body is too large or arrives too slowly.
     """
     limit = limit_bytes or core.settings.body_limit_bytes
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared[:20]) > limit:
+    content_length = request.headers.get("content-length", "")
+    if content_length.isdecimal() and int(content_length[:20]) > limit:
         raise body_too_large(limit)
     body = bytearray()
     try:
@@ -207,8 +207,8 @@ async def read_body(core: Core, request: Request, limit_bytes: int | None = None
 async def read_model(core: Core, request: Request, caller: Caller, model: type[Parsed]) -> Parsed:
     """Return the JSON body of a request as ``model``. Raises a refusal if the body is invalid."""
     body = await read_body(core, request)
-    parsed: Parsed = await parse_charged(core, caller, partial(parse_body, model), body)
-    return parsed
+    parsed_body: Parsed = await parse_charged(core, caller, partial(parse_body, model), body)
+    return parsed_body
 
 
 async def parse_charged(
@@ -222,14 +222,14 @@ async def parse_charged(
     """
     if len(body) <= LARGE_BYTES:
         times_s: list[float] = []
-        measured = core.timed(parse, times_s)
+        timed_parse = core.timed(parse, times_s)
         try:
             is_short = len(body) <= SHORT_BYTES
-            return measured(body) if is_short else await core.parse(measured, body)
+            return timed_parse(body) if is_short else await core.parse(timed_parse, body)
         finally:
             core.fairness.charge(caller, sum(times_s), free_s=math.inf)
-    parsed, took_s = await core.body_reader.read(parse, body)
+    result, took_s = await core.body_reader.read(parse, body)
     core.fairness.charge(caller, took_s)
-    if isinstance(parsed, Refusal):
-        raise parsed
-    return parsed
+    if isinstance(result, Refusal):
+        raise result
+    return result

@@ -156,9 +156,11 @@ async def poll_changes(core: Core) -> None:
 
     changes = await core.read(work)
     core.keys.forget(changes.revoked, changes.versions, polled_at_s)
-    changed = core.streams.changed(changes.versions)
-    core.feeds.notify((*changes.revoked, *changed, *changes.requested, *core.feeds.truncated_keys))
-    if changed:
+    changed_credentials = core.streams.changed(changes.versions)
+    core.feeds.notify(
+        (*changes.revoked, *changed_credentials, *changes.requested, *core.feeds.truncated_keys)
+    )
+    if changed_credentials:
         core.console_feeds.poll_again()
     uses = core.keys.take_uses()
     if uses:
@@ -188,18 +190,20 @@ async def _ping(notifier: Notifier) -> None:
 
 async def _sweep(core: Core) -> None:
     now = core.clock()
-    expired, deleted = await core.write(lambda session: sweep(session, now))
-    if expired or deleted:
-        log.info("expired %d requests, deleted %d old challenges", expired, deleted)
-    if unused := await core.write(lambda session: revoke_unused(session, now)):
-        log.info("revoked %d API keys that were not used in time", unused)
+    expired_count, deleted_count = await core.write(lambda session: sweep(session, now))
+    if expired_count or deleted_count:
+        log.info("expired %d requests, deleted %d old challenges", expired_count, deleted_count)
+    if revoked_keys := await core.write(lambda session: revoke_unused(session, now)):
+        log.info("revoked %d API keys that were not used in time", revoked_keys)
 
 
 async def watch_fleet(core: Core) -> None:
     """Update the liveness of devices, and evaluate the alert rules."""
     now = core.clock()
-    moved = await core.write(lambda session: evaluate_fleet(session, now, core.settings))
-    for organization_id, positions in moved.items():
+    changed_organizations = await core.write(
+        lambda session: evaluate_fleet(session, now, core.settings)
+    )
+    for organization_id, positions in changed_organizations.items():
         core.console_feeds.notify(organization_id, positions, is_reordered=True)
 
 

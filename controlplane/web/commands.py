@@ -66,11 +66,11 @@ async def command_stream(core: Core, stream: CommandStream) -> AsyncGenerator[by
     """Yield the bytes of the events until ``stream`` ends."""
     yield OPENING % reconnect_ms(core.feeds.count)
     while not stream.is_ended:
-        fresh = await stream.next(core.settings.keep_alive_s)
-        for command in fresh:
+        new_commands = await stream.next(core.settings.keep_alive_s)
+        for command in new_commands:
             core.metrics.sent_command(command.kind, "stream")
             yield event_of(command)
-        if not fresh and not stream.is_ended:
+        if not new_commands and not stream.is_ended:
             yield KEEP_ALIVE % reconnect_ms(core.feeds.count)
 
 

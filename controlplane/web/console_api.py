@@ -74,14 +74,16 @@ class ChangesEndpoint:
         request = Request(scope, receive)
         caller = await admit(self._core, request, writes=False)
         with self._core.fairness.call(caller):
-            named = await read_model(self._core, request, caller, ChangesRequest)
-            displayed = await self._core.read_for(caller, partial(self._positions, caller, named))
+            body = await read_model(self._core, request, caller, ChangesRequest)
+            displayed_positions = await self._core.read_for(
+                caller, partial(self._positions, caller, body)
+            )
         with (
             self._core.fairness.stream(caller, of="console"),
             self._core.streams.open(caller),
             self._core.metrics.stream("console"),
             self._core.console_feeds.open(
-                caller.organization_id, caller.key_id, displayed
+                caller.organization_id, caller.key_id, displayed_positions
             ) as stream,
         ):
             await send_events(stream, self._events(stream), receive, send)

@@ -54,15 +54,15 @@ class HeartbeatEndpoint:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                taken, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
+                batch, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
                 replies: Sequence[HeartbeatReply | Exception]
                 try:
                     replies = (
-                        await self._write_together([heartbeat for heartbeat, _ in taken])
+                        await self._write_together([heartbeat for heartbeat, _ in batch])
                     ).replies
                 except Exception as error:  # noqa: BLE001 - each caller gets the error
-                    replies = [error] * len(taken)
-                for (_, reply), answer in zip(taken, replies, strict=True):
+                    replies = [error] * len(batch)
+                for (_, reply), answer in zip(batch, replies, strict=True):
                     _settle(reply, answer)
         finally:
             self._writing = None
@@ -77,9 +77,9 @@ class HeartbeatEndpoint:
 
         result = await self._core.write(work, [each.caller for each in heartbeats])
         self._core.feeds.notify(result.keys_to_notify)
-        for organization_id, seen in result.seen.items():
+        for organization_id, positions in result.seen.items():
             is_reordered = organization_id in result.returned
-            self._core.console_feeds.notify(organization_id, seen, is_reordered=is_reordered)
+            self._core.console_feeds.notify(organization_id, positions, is_reordered=is_reordered)
         return result
 
 

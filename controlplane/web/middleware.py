@@ -105,8 +105,8 @@ class _Call:
             if all(name.lower() != b"cache-control" for name, _ in headers):
                 headers.append(NO_STORE)
             date = format_datetime(self._clock(), usegmt=True).encode()
-            if renewed := self._scope["state"].get("set_cookie"):
-                headers.append((b"set-cookie", renewed.encode()))
+            if renewed_cookie := self._scope["state"].get("set_cookie"):
+                headers.append((b"set-cookie", renewed_cookie.encode()))
             headers += ((b"date", date), (b"trace-id", self.trace_id.encode()), NO_SNIFFING)
         await self._send(message)
 

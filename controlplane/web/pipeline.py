@@ -64,7 +64,7 @@ class Endpoint:
                 admit,
                 core,
                 authenticate=authenticate,
-                methods=[other.method for other in operations],
+                methods=[operation.method for operation in operations],
                 writes=each.writes,
                 requires_session=each.requires_session,
                 checks_role=each.checks_role,
@@ -145,10 +145,10 @@ async def run(
         page_size=page_size,
         address=address,
     )
-    finished: Result = await (
+    result: Result = await (
         core.run_long(call) if is_long else _run_short(core, call, writes=writes)
     )
-    return finished
+    return result
 
 
 async def _run_short(core: Core, call: Call, *, writes: bool) -> Any:

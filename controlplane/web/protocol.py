@@ -55,8 +55,8 @@ def client_address(
     peer = peer.removeprefix("::ffff:")
     if peer not in trusted_proxies:
         return peer
-    forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
-    return forwarded.rpartition(b",")[2].strip().decode("latin-1")[:ADDRESS_MAX] or peer
+    forwarded_for = b",".join(value for name, value in headers if name == b"x-forwarded-for")
+    return forwarded_for.rpartition(b",")[2].strip().decode("latin-1")[:ADDRESS_MAX] or peer
 
 
 class Awaited:
@@ -262,5 +262,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def bounded_protocol(settings: Settings) -> type[BoundedProtocol]:
     """Return a protocol class for one service. Its connections share the limits."""
-    awaited = Awaited(settings.awaited_max, settings.network_awaited_max)
-    return type("ServiceProtocol", (BoundedProtocol,), {"awaited": awaited, "settings": settings})
+    awaited_requests = Awaited(settings.awaited_max, settings.network_awaited_max)
+    return type(
+        "ServiceProtocol", (BoundedProtocol,), {"awaited": awaited_requests, "settings": settings}
+    )

@@ -55,6 +55,7 @@ PROGRAMS = {
             resources="agent/adapters/service_manager",
             units=("venue-agent.service", "venue-agent-key.path", "venue-agent-key.service"),
             documents=(
+                "docs/capabilities.md", "docs/harm-record.md", "docs/threat-model.md",
                 "config.example.toml", "docs/cli.md", "docs/configuration.md", "docs/findings.md",
                 "docs/install.md",
                 "docs/privacy.md", "docs/sandbox.md", "docs/troubleshooting.md",

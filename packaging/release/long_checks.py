@@ -38,6 +38,8 @@ CHECKS: Final = (
     "test-wheel ARGS=--pipx",
     "test-service-install ARGS=--all",
     "test-wine ARGS=--all",
+    "test-apt",
+    "test-rpm",
     # the tests themselves
     "seeded-defects",
     "mutation",

@@ -6,6 +6,7 @@ the collector's facts, the page's own reports just before and just after the col
 collector's facts for each state of the page that `play` creates.
 """
 
+import asyncio
 import contextlib
 import json
 import queue
@@ -20,6 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
+from agent.adapters.connectivity.kiosk_page import read_page
 from collectors.application.collector import snapshot
 from collectors.application.deadline import Deadline
 from collectors.application.kiosk.address import parse_debug_url
@@ -124,9 +126,19 @@ def main() -> int:
         facts = collect(f"http://127.0.0.1:{debug_port}")
         after = next_report(reports)
         scenes = dict(play(debug_port, server))
-    record = {"facts": asdict(facts), "before": before, "after": after, "scenes": scenes}
+        page_faults = [recorded_fault(debug_port)]
+    page_faults.append(recorded_fault(debug_port))
+    record = {
+        "facts": asdict(facts), "before": before, "after": after, "scenes": scenes,
+        "page_faults": page_faults,
+    }  # fmt: skip
     sys.stdout.write(json.dumps(record))
     return 0
+
+
+def recorded_fault(debug_port: int) -> str | None:
+    """Return what the agent's recorder would note about the page."""
+    return asyncio.run(read_page(f"http://127.0.0.1:{debug_port}"))
 
 
 def collect(url: str) -> ApplicationFacts:

@@ -29,7 +29,18 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
             break
 """
 SEND = CONNECT + "; s.sendall(b'%-12345X')"
-HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=PRINTER, port=631)}"
+CALL = CONNECT + "; s.sendall({data}); s.recv(1)"
+GET = CALL.format(address=PRINTER, port=80, data=rb"b'GET / HTTP/1.1\r\n\r\n'".decode())
+HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {GET}"
+PUT = CALL.format(address=PRINTER, port=80, data=rb"b'PUT / HTTP/1.1\r\n\r\n'".decode())
+PRINT_JOB = (
+    CONNECT.format(address=PRINTER, port=631) + r"; body = bytes((2, 0, 0, 2, 0, 0, 0, 1, 3)); "
+    r"s.sendall(b'POST /ipp/print HTTP/1.1\r\nContent-Length: 9\r\n\r\n' + body); s.recv(1)"
+)
+SNMP_SET = (
+    "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
+    f" s.sendto(bytes((48, 9, 2, 1, 0, 4, 1, 112, 163, 1, 0)), ({PRINTER!r}, 161))"
+)
 
 
 @pytest.mark.needs("tap")
@@ -37,6 +48,10 @@ HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=
     ("script", "message"),
     [
         (HARMLESS, ""),
+        (SEND.format(address=PRINTER, port=631), "1 unknown bytes to port 631 to a printer"),
+        (PUT, "1 HTTP PUT to a printer"),
+        (PRINT_JOB, "1 IPP Print-Job to a printer"),
+        (SNMP_SET, "1 SNMP set to a printer"),
         (SEND.format(address=PRINTER, port=9100), "8 bytes to port 9100"),
         (SEND.format(address=PRINTER, port=12000), "8 bytes to port 12000"),
         (CONNECT.format(address=EXCLUDED, port=80), f"packets to the excluded {EXCLUDED}"),
@@ -46,6 +61,10 @@ HARMLESS = f"{CONNECT.format(address=PRINTER, port=9100)}; {SEND.format(address=
     ],
     ids=(
         "harmless",
+        "no request",
+        "HTTP PUT",
+        "print job",
+        "SNMP set",
         "printing",
         "terminal",
         "excluded",

@@ -1,5 +1,7 @@
 """Tests the check of printers on a simulated LAN: only the printers are contacted."""
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -9,6 +11,7 @@ import pytest
 from tests.lab.tap.collect import LabResult, collect_in_lan
 from tests.lab.tap.ipp import lab_printer
 from tests.lab.tap.plan import LabPlan, LanHost
+from tests.lab.tap.traffic import VARIABLE as RECORDS
 from tests.lab.test_tap_lan import check_harmless
 
 pytestmark = [
@@ -78,6 +81,19 @@ def test_check_of_one_printer_contacts_only_this_printer(tmp_path: Path) -> None
     assert [each["id"] for each in run.facts["printers"]] == ["bar"]
     assert result.counters.arp_requests == 1
     assert result.counters.syns_by_port == {515: 1, 631: 1, 9100: 1}
+    check_harmless(result)
+
+
+def test_snmp_only_reads_the_state_of_the_printers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(os.environ.get(RECORDS) or tmp_path)
+    monkeypatch.setenv(RECORDS, str(folder))
+    before = set(folder.glob("*-*.json"))
+    result = check(tmp_path, snmp_community="public")
+    (record,) = {*folder.glob("*-*.json")} - before
+    requests = {(kind, request) for kind, request, _ in json.loads(record.read_text())["requests"]}
+    assert {each for each in requests if "SNMP" in each[1]} == {("printer", "SNMP get")}
     check_harmless(result)
 
 

@@ -24,7 +24,10 @@ from tests.paths import ROOT
 from tests.sizes import large_except
 
 PACKAGING = ROOT / "packaging"
-NOT_SHIPPED = {"controlplane.md", "service-install.md", "application-fields.md"}
+NOT_SHIPPED = {
+    "agent-protocol.md", "application-fields.md", "controlplane.md", "repositories.md",
+    "service-install.md",
+}  # fmt: skip
 """Documents that only developers and operators of the service need."""
 
 

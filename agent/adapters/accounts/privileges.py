@@ -119,8 +119,8 @@ def _run_writer(path: Path, mode: int, source: int, answers: int) -> None:
         # Ctrl-C ends the parent. The child then reads incomplete content, writes nothing and ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         with os.fdopen(source, "rb") as file:
-            announced, content = file.read(_LENGTH_BYTES), file.read()
-        if len(announced) == _LENGTH_BYTES and int.from_bytes(announced, "big") == len(content):
+            length, content = file.read(_LENGTH_BYTES), file.read()
+        if len(length) == _LENGTH_BYTES and int.from_bytes(length, "big") == len(content):
             try:
                 replace_file(path, content, mode)
                 reply = "done"

@@ -40,22 +40,22 @@ def weakness_of(path: Path, owners: Collection[int]) -> Weakness | None:
     the owner is the only member of the group. Raises OSError if the path does not exist or cannot
     be read.
     """
-    trusted = {*owners, *owners_outside()}
+    trusted_owners = {*owners, *owners_outside()}
     last = None
     for step, status in _steps_to(path):
-        if last is not None and (weakness := _judge(*last, trusted, is_last=False)):
+        if last is not None and (weakness := _judge(*last, trusted_owners, is_last=False)):
             return weakness
         last = step, status
-    return _judge(*last, trusted, is_last=True) if last else None
+    return _judge(*last, trusted_owners, is_last=True) if last else None
 
 
 def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
     """Return the first entry of ``directory``, at any depth, that other users could change."""
-    trusted = {*owners, *owners_outside()}
+    trusted_owners = {*owners, *owners_outside()}
     for parent, folders, files in os.walk(directory):
         for name in (*folders, *files):
             path = Path(parent, name)
-            if weakness := _judge(path, path.lstat(), trusted, is_last=True):
+            if weakness := _judge(path, path.lstat(), trusted_owners, is_last=True):
                 return weakness
     return None
 
@@ -63,29 +63,29 @@ def weakness_below(directory: Path, owners: Collection[int]) -> Weakness | None:
 def _steps_to(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield every directory and link on the way to the target of ``path`` (path_resolution(7))."""
     absolute = path.absolute()
-    here, links = Path(absolute.anchor), 0
-    yield here, here.lstat()
-    rest = deque(absolute.parts[1:])
-    while rest:
-        name = rest.popleft()
-        step = here.parent if name == os.pardir else here / name
+    position, links = Path(absolute.anchor), 0
+    yield position, position.lstat()
+    remaining_parts = deque(absolute.parts[1:])
+    while remaining_parts:
+        name = remaining_parts.popleft()
+        step = position.parent if name == os.pardir else position / name
         status = step.lstat()
         yield step, status
         if not stat.S_ISLNK(status.st_mode):
-            here = step
+            position = step
             continue
         links += 1
         if links > _LINKS_MAX:
             raise OSError(f"{path} contains too many links")
         target = step.readlink()
-        here = Path(target.anchor) if target.is_absolute() else here
-        rest.extendleft(reversed(target.parts[1 if target.is_absolute() else 0 :]))
+        position = Path(target.anchor) if target.is_absolute() else position
+        remaining_parts.extendleft(reversed(target.parts[1 if target.is_absolute() else 0 :]))
 
 
 def _judge(
-    path: Path, status: os.stat_result, trusted: Collection[int], *, is_last: bool
+    path: Path, status: os.stat_result, trusted_owners: Collection[int], *, is_last: bool
 ) -> Weakness | None:
-    if status.st_uid not in trusted:
+    if status.st_uid not in trusted_owners:
         owner = user_name(status.st_uid)
         return Weakness(f"{path} belongs to {owner}", f"`chown root {path}`, or use another path")
     mode = stat.S_IMODE(status.st_mode)

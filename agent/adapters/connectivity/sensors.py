@@ -24,6 +24,7 @@ from agent.adapters.connectivity.service_connection import (
 )
 from agent.config.model import Service
 from agent.rules.connectivity.cause import LinkState, NameServer, Sample, ServiceAnswer
+from collectors.shared.addresses import Network
 
 ReadServers = Callable[[], tuple[str, ...]]
 
@@ -67,6 +68,11 @@ class SystemSensors:
     def read_link(self) -> LinkState:
         """Return this machine's side of the path. Sends nothing, and takes milliseconds."""
         return self._read().state
+
+    def networks(self) -> tuple[Network, ...]:
+        """Return the networks of this machine. Without a link, there are none."""
+        reading = self._read()
+        return () if reading.state.has_link is False else reading.networks
 
     async def probe(self, link: LinkState) -> Sample:
         """Try each part of the path, in parallel, for at most about two seconds.

@@ -51,15 +51,17 @@ class InstallOptions:
 def config_text(options: InstallOptions, paths: ServicePaths) -> str:
     """Return the first configuration as TOML. Raises ConfigError for an invalid value."""
     values = {"base_url": options.base_url, "location_id": options.location_id}
-    given = {key: value for key, value in values.items() if value is not None}
-    issues = tuple(review_of({"service": given}))
+    present_values = {key: value for key, value in values.items() if value is not None}
+    issues = tuple(review_of({"service": present_values}))
     try:
-        validate(given, Service)
+        validate(present_values, Service)
     except ValidationError as error:
         issues = error.issues
     if issues:
-        named = ((each.path[-1] if each.path else "", each.reason) for each in issues)
-        raise ConfigError(tuple(f"{_OPTIONS.get(str(key), key)} {why}" for key, why in named))
+        reasons_by_name = ((each.path[-1] if each.path else "", each.reason) for each in issues)
+        raise ConfigError(
+            tuple(f"{_OPTIONS.get(str(key), key)} {why}" for key, why in reasons_by_name)
+        )
     if paths.names_the_key_file:
         values["api_key_file"] = str(paths.api_key)
     lines = [f"{key} = {_toml_string(value or '')}" for key, value in values.items()]
@@ -79,17 +81,17 @@ def write_first_config(options: InstallOptions, paths: ServicePaths) -> tuple[Pa
             raise ConfigError((problem,))
         text = config_text(options, paths)
     key = _key(options.api_key_file)
-    written = []
+    written_files = []
     try:
         if key is not None and _read(paths.api_key) != key:
             _write(paths.api_key, key)
-            written.append(paths.api_key)
+            written_files.append(paths.api_key)
         if text is not None:
             _write(paths.config, text)
-            written.append(paths.config)
+            written_files.append(paths.config)
     except OSError as error:
         raise ServiceManagerError(f"{error.filename} cannot be written: {error.strerror}") from None
-    return tuple(written)
+    return tuple(written_files)
 
 
 def _toml_string(text: str) -> str:

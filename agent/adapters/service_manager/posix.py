@@ -84,10 +84,10 @@ def reachable_by_a_service(command: tuple[str, ...]) -> tuple[str, ...]:
 def require_safe_program(command: tuple[str, ...], owners: Collection[int] = ROOTS) -> None:
     """Raise ServiceManagerError if users other than ``owners`` can change the program."""
     program = Path(command[0])
-    whole, parts = program_directories(program)
+    own_directories, parts = program_directories(program)
     for path in (program, *parts):
         _require_safe(path, owners)
-    for directory in whole:
+    for directory in own_directories:
         _require_safe(directory, owners, weakness_below)
 
 
@@ -102,8 +102,8 @@ def program_directories(program: Path) -> tuple[tuple[Path, ...], tuple[Path, ..
         return (directory,), (directory,)
     packages = Path(__file__).parents[2], Path(__file__).parents[3] / "collectors"
     is_virtual = sys.prefix != sys.base_prefix
-    whole = (*packages, Path(sys.prefix)) if is_virtual else packages
-    return tuple(whole), (*packages, *_import_paths())
+    own_directories = (*packages, Path(sys.prefix)) if is_virtual else packages
+    return tuple(own_directories), (*packages, *_import_paths())
 
 
 def require_roots_configuration(paths: ServicePaths, owners: Collection[int] = ROOTS) -> None:

@@ -80,10 +80,10 @@ class SystemdService(PosixService):
 
     def install(self) -> None:
         self.require_rights()
-        changed = self._write_backoff()
+        is_changed = self._write_backoff()
         if not self._is_packaged():
-            changed = self._write_units() or changed
-        if changed:
+            is_changed = self._write_units() or is_changed
+        if is_changed:
             checked(self.run, "systemctl", "daemon-reload")
         checked(self.run, "systemctl", "--quiet", "enable", UNIT)
         checked(self.run, "systemctl", "--quiet", "enable", "--now", KEY_UNITS[0])
@@ -181,8 +181,8 @@ class SystemdService(PosixService):
 def unit_text(command_line: tuple[str, ...]) -> str:
     """Return the unit file, with ``command_line`` instead of the packaged program."""
     text = (RESOURCES / UNIT).read_text()
-    quoted = " ".join(_quoted(word) for word in command_line)
-    return text.replace("ExecStart=/usr/bin/venue-agent", f"ExecStart={quoted}", 1)
+    quoted_words = " ".join(_quoted(word) for word in command_line)
+    return text.replace("ExecStart=/usr/bin/venue-agent", f"ExecStart={quoted_words}", 1)
 
 
 def _described_account() -> list[str]:
@@ -230,5 +230,7 @@ def _number(text: str | None) -> int | None:
 
 def _quoted(word: str) -> str:
     """Quote a word for ExecStart= (systemd.service(5), "Command lines")."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"' if escaped != word or " " in word else word
+    escaped_word = (
+        word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    )
+    return f'"{escaped_word}"' if escaped_word != word or " " in word else word

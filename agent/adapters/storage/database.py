@@ -191,8 +191,8 @@ class Database:
 
     def quarantine_tables(self, name: str, tables: Sequence[str], failpoint: Failpoint) -> None:
         """Copy the rows of tables to the quarantine, and drop the tables."""
-        known = {row[0] for row in self.query("SELECT name FROM sqlite_schema")}
-        present = [each for each in tables if each in known]
+        table_names = {row[0] for row in self.query("SELECT name FROM sqlite_schema")}
+        present = [each for each in tables if each in table_names]
         rows = {
             each: [tuple(row) for row in self.query(f"SELECT * FROM {each}")]  # noqa: S608
             for each in present

@@ -164,7 +164,7 @@ class Journal:
                 (now - TOMBSTONE_AGE, TOMBSTONES_MAX),
             )
 
-    def _select(self, rest: str, parameters: tuple[object, ...] = ()) -> Iterator[Entry]:
-        for row in self._database.query(f"SELECT * FROM requests {rest}", parameters):  # noqa: S608
+    def _select(self, clause: str, parameters: tuple[object, ...] = ()) -> Iterator[Entry]:
+        for row in self._database.query(f"SELECT * FROM requests {clause}", parameters):  # noqa: S608
             if (entry := self._database.read_or_quarantine("requests", row, Entry)) is not None:
                 yield entry

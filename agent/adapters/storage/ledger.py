@@ -56,10 +56,10 @@ class Ledger:
         self, max_bytes: int, max_age: timedelta, now: datetime
     ) -> tuple[Item, ...]:
         """Drop the reports that exceed the outbox's limits, and return them."""
-        dropped = self.outbox.over_bounds(max_bytes, max_age, now)
-        for item in dropped:
+        dropped_reports = self.outbox.over_bounds(max_bytes, max_age, now)
+        for item in dropped_reports:
             self.give_up(item, now, "dropped: too old, or the outbox is full")
-        return dropped
+        return dropped_reports
 
     def _close(
         self,

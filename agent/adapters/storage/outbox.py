@@ -72,12 +72,12 @@ class Outbox:
                     (created_at, row["report_id"]),
                 )
 
-    def replace(self, sealed: SealedReport) -> None:
+    def replace(self, report: SealedReport) -> None:
         """Replace a report by a newly sealed version of it."""
         with self._database.transaction(Failpoint.REPORT_RESEALED) as connection:
             connection.execute(
                 "UPDATE outbox SET body = ?, tier = ?, outcome = ? WHERE report_id = ?",
-                (sealed.body, sealed.tier, sealed.outcome, sealed.report_id),
+                (report.body, report.tier, report.outcome, report.report_id),
             )
 
     def remove_within(self, connection: sqlite3.Connection, report_id: UUID) -> None:
@@ -114,9 +114,9 @@ class Outbox:
         )
         oldest_kept = (now - max_age).isoformat()
         to_drop = [row for row in rows if row["created_at"] < oldest_kept]
-        fresh = [row for row in rows if row["created_at"] >= oldest_kept]
-        total = sum(row["size"] for row in fresh)
-        for row in fresh:
+        recent_rows = [row for row in rows if row["created_at"] >= oldest_kept]
+        total = sum(row["size"] for row in recent_rows)
+        for row in recent_rows:
             if total <= max_bytes:
                 break
             to_drop.append(row)

@@ -47,8 +47,8 @@ class PrinterMemory:
             reason = f"{self._path} is damaged{if_damaged()}"
         except (OSError, StateError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-        lost = f"the details of printers from earlier reports cannot be read: {reason}"
-        return NOTHING_LEARNED, lost
+        problem = f"the details of printers from earlier reports cannot be read: {reason}"
+        return NOTHING_LEARNED, problem
 
     def _quarantine(self) -> str:
         log.error("%s cannot be read and is quarantined", self._path)

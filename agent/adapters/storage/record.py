@@ -17,7 +17,15 @@ from agent.adapters.storage.database import FILES, NAME, Database, connect_to_re
 from agent.adapters.storage.state import StateDirectory
 from agent.errors import StateError
 from agent.rules.connectivity.hours import joined_hours
-from agent.wire.payloads.history import CAUSES, EVENT_KINDS, Event, History, Hour, Incident
+from agent.wire.payloads.history import (
+    CAUSES,
+    EVENT_KINDS,
+    SUBJECT_END,
+    Event,
+    History,
+    Hour,
+    Incident,
+)
 
 log = logging.getLogger(__name__)
 
@@ -81,9 +89,9 @@ class Record:
     ) -> None:
         """Add rows in one transaction, and delete rows from before ``keep_since``.
 
-        ``incidents`` must contain the incident that lasts, because the stored one is deleted.
-        An incident replaces the stored incidents of its cause that began within it. ``values`` are
-        the recorder's own notes, which replace earlier ones with the same name.
+        ``incidents`` must contain the incidents that last, because the stored ones are deleted. An
+        incident replaces the stored incidents of its cause and subject that began within it.
+        ``values`` are the recorder's own notes, which replace earlier ones with the same name.
         """
         with self._database.transaction(Failpoint.RECORD_WRITTEN, durably=False) as connection:
             for table in _TABLES:
@@ -163,9 +171,13 @@ def _write_incident(connection: sqlite3.Connection, incident: Incident) -> None:
     began_at = incident.began_at.timestamp()
     ended_at = None if incident.ended_at is None else incident.ended_at.timestamp()
     connection.execute(
-        "DELETE FROM incidents WHERE cause = ? AND began_at >= ? AND began_at <= ?",
-        (incident.cause, began_at, began_at if ended_at is None else ended_at),
-    )
+        "DELETE FROM incidents WHERE cause = ?1 AND began_at >= ?2 AND began_at <= ?3"
+        " AND substr(evidence, 1, length(?4)) = ?4",
+        (
+            incident.cause, began_at, began_at if ended_at is None else ended_at,
+            incident.subject and incident.subject + SUBJECT_END,
+        ),
+    )  # fmt: skip
     connection.execute(
         "INSERT OR REPLACE INTO incidents VALUES (?, ?, ?, ?, ?, ?)",
         (

@@ -132,10 +132,10 @@ def _require_plain(path: Path, status: os.stat_result, owner: int) -> None:
 
 def _require_owner(path: Path, status: os.stat_result, owner: int) -> None:
     if status.st_uid != owner:
-        wanted = user_name(owner)
+        expected = user_name(owner)
         raise UnsafeFile(
-            f"{path} belongs to {user_name(status.st_uid)}, but its directory belongs to {wanted}:"
-            f" remove it, or `chown {wanted} {path}`"
+            f"{path} belongs to {user_name(status.st_uid)}, but its directory belongs to"
+            f" {expected}: remove it, or `chown {expected} {path}`"
         )
 
 

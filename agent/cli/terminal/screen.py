@@ -44,13 +44,13 @@ class Screen:
         """Write one line of styled parts, without wrapping."""
         self._stream.write("".join(self._painted(plain_part(t), s) for t, s in parts) + "\n")
 
-    def beside(self, head: tuple[str, Style], rest: tuple[str, Style]) -> None:
+    def beside(self, head: tuple[str, Style], tail: tuple[str, Style]) -> None:
         """Write two parts on one line, or below each other if they do not fit."""
-        if len(head[0]) + 2 + len(rest[0]) <= self.width:
-            self.line(head, ("  ", "none"), rest)
+        if len(head[0]) + 2 + len(tail[0]) <= self.width:
+            self.line(head, ("  ", "none"), tail)
             return
         self.paragraph(*head)
-        self.paragraph(*rest, indent="  ")
+        self.paragraph(*tail, indent="  ")
 
     def paragraph(self, text: str, style: Style = "none", *, indent: str = "") -> None:
         """Write wrapped text, each line after ``indent``.
@@ -94,8 +94,8 @@ class Screen:
             else:
                 (first, *more), margin = wrapped(text, room) or [""], indent
             self._stream.write((cells + self._painted(first, style)).rstrip() + "\n")
-            for rest in more:
-                self._stream.write(" " * margin + self._painted(rest, style) + "\n")
+            for tail in more:
+                self._stream.write(" " * margin + self._painted(tail, style) + "\n")
 
     def blank(self) -> None:
         self._stream.write("\n")

@@ -63,6 +63,11 @@ def _show_verdict(screen: Screen, history: History, now: datetime, to_local: ToL
     if lasting := open_incident(history.incidents):
         began = time_text(to_local(lasting.began_at), to_local(now))
         screen.paragraph(f"No connection since {began}: {redact(lasting.evidence)}", "bad")
+    for fault in history.incidents:
+        if fault.ended_at is None and not fault.is_interruption:
+            began = time_text(to_local(fault.began_at), to_local(now))
+            title = CAUSE_TITLES[fault.cause].sentence
+            screen.paragraph(f"Lasts since {began}: {title}: {redact(fault.evidence)}", "warn")
     known = list(interruptions(history, history.since, now))
     if not known:
         screen.paragraph(f"No interruptions since {since}.", "good")

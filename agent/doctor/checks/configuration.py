@@ -92,8 +92,8 @@ def printers(context: Context) -> Outcome:
 
 def _key_source(context: Context) -> ApiKeySource:
     service = context.config.service if context.config else None
-    named = service.api_key_file if service else ""
-    return key_source(named, context.config_path, context.environment)
+    key_file = service.api_key_file if service else ""
+    return key_source(key_file, context.config_path, context.environment)
 
 
 def _too_open(path: Path, mask: int) -> str | None:

@@ -141,11 +141,11 @@ def _judge_unit(unit: UnitFacts | None) -> Outcome:
 def other_agent(context: Context) -> Outcome:
     """Check for a second agent, or for an agent that the service manager did not start."""
     holder, unit = context.daemon_pid, context.unit
-    others = other_agents(holder)
-    if others is None:
+    other_pids = other_agents(holder)
+    if other_pids is None:
         return skipped("processes cannot be listed here")
-    if others:
-        numbers = ", ".join(str(pid) for pid in others)
+    if other_pids:
+        numbers = ", ".join(str(pid) for pid in other_pids)
         return fail(
             f"another agent runs on this machine: process {numbers}",
             "end it: two agents with one API key interfere with each other",
@@ -161,10 +161,10 @@ def other_agent(context: Context) -> Outcome:
 @_of_running
 def conditions(_: Context, status: DaemonStatus) -> Outcome:
     """Return the problems that the daemon reports and that no other check covers."""
-    rest = [problem for problem in status.problems if problem.code not in OWN_CHECKS]
-    if not rest:
+    other_problems = [problem for problem in status.problems if problem.code not in OWN_CHECKS]
+    if not other_problems:
         return ok("none")
-    return warn("; ".join(f"{p.title}: {p.detail}" for p in rest), rest[0].fix)
+    return warn("; ".join(f"{p.title}: {p.detail}" for p in other_problems), other_problems[0].fix)
 
 
 @_of_running
@@ -218,6 +218,6 @@ def commands(context: Context, status: DaemonStatus) -> Outcome:
             f"by {status.delivery}, but the last reply was {ago(status.last_contact_at)}",
             "if doctor reaches the service, restart the agent",
         )
-    received = status.counters.get("commands_received", 0)
+    received_count = status.counters.get("commands_received", 0)
     last = ago(status.last_contact_at)
-    return ok(f"by {status.delivery}, last reply {last}, {received} since the start")
+    return ok(f"by {status.delivery}, last reply {last}, {received_count} since the start")

@@ -35,12 +35,12 @@ _JOB: Final = NetworkJob(
 def collector(context: Context) -> Outcome:
     """Start a collector as the daemon does. It reads this machine's network and scans nothing."""
     try:
-        collected = asyncio.run(CollectorProcess().collect(_JOB, lambda _: None))
+        result = asyncio.run(CollectorProcess().collect(_JOB, lambda _: None))
     except CollectorError as error:
         return fail(str(error), "install the agent again; its collector does not start")
-    if not isinstance(collected.facts, NetworkFacts):
+    if not isinstance(result.facts, NetworkFacts):
         return fail("it returned facts of another kind", "install the agent again")
-    return ok("it starts and returns facts").with_facts(facts=collected.facts)
+    return ok("it starts and returns facts").with_facts(facts=result.facts)
 
 
 def confinement(context: Context) -> Outcome:
@@ -67,9 +67,9 @@ def interfaces(context: Context) -> Outcome:
         )
     up = [i for i in facts.interfaces if _ipv4(i)]
     if not up:
-        others = ", ".join(i.name for i in facts.interfaces) or "none but loopback"
+        interface_names = ", ".join(i.name for i in facts.interfaces) or "none but loopback"
         return warn(
-            f"no interface has an IPv4 address ({others})",
+            f"no interface has an IPv4 address ({interface_names})",
             "plug in the cable or join the Wi-Fi; check DHCP",
             may_cause=True,
         )

@@ -92,17 +92,19 @@ def _judge_grant(error: ServiceError | None) -> Outcome:
 
 
 def location(context: Context) -> Outcome:
-    wanted = context.config.service.location_id if context.config else ""
+    configured_location = context.config.service.location_id if context.config else ""
     error = context.challenge_answer.error if context.challenge_answer else None
     if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_location(error)):
-        return fail(f"the service refuses the location {wanted!r}: {error}", _LOCATION_FIX)
+        return fail(
+            f"the service refuses the location {configured_location!r}: {error}", _LOCATION_FIX
+        )
     binding = context.record.binding if context.record else None
-    if binding is not None and binding.location_id != wanted:
+    if binding is not None and binding.location_id != configured_location:
         return warn(
-            f"enrolled at {binding.location_id!r}, but {wanted!r} is configured",
+            f"enrolled at {binding.location_id!r}, but {configured_location!r} is configured",
             "restart the agent: it enrolls at the configured location",
         )
-    return ok(wanted)
+    return ok(configured_location)
 
 
 def binding(context: Context) -> Outcome:
@@ -112,16 +114,18 @@ def binding(context: Context) -> Outcome:
         return skipped(f"the service gave no answer: {answer.error if answer else 'not called'}")
     if record is None or record.binding is None:
         return _unbound(answer.current)
-    known = record.binding.record
-    verdict = judge(answer.current, instance_id=known.instance_id, binding_id=known.binding_id)
+    bound_record = record.binding.record
+    verdict = judge(
+        answer.current, instance_id=bound_record.instance_id, binding_id=bound_record.binding_id
+    )
     if verdict is BindingVerdict.KEEP:
-        return ok(f"{known.binding_id}")
+        return ok(f"{bound_record.binding_id}")
     if verdict is BindingVerdict.ADOPT:
         return warn(
             "the service has a new binding for this device", "restart the agent to adopt it"
         )
     if verdict is BindingVerdict.SHARED:
-        return ok(f"{known.binding_id}; the API key serves other devices as well")
+        return ok(f"{bound_record.binding_id}; the API key serves other devices as well")
     return fail("the service has revoked this device", CONDITIONS["revoked"].fix)
 
 

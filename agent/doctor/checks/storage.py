@@ -108,9 +108,9 @@ def device_record(context: Context) -> Outcome:
     record = DeviceRecordFile(context.state).peek()
     if record is None:
         return warn(f"{path} is damaged", _RECREATED)
-    here, stored = machine.fingerprint(), record.fingerprint
+    present_fingerprint, stored_fingerprint = machine.fingerprint(), record.fingerprint
     outcome = ok(f"install id {record.legacy_install_id}")
-    if here and stored and here != stored:
+    if present_fingerprint and stored_fingerprint and present_fingerprint != stored_fingerprint:
         fix = "restart the agent: it enrolls with a new identity"
         outcome = warn("this disk was copied from another machine", fix)
     return outcome.with_facts(record=record)

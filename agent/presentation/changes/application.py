@@ -253,9 +253,11 @@ def _fields_of(facts: SnapshotFacts, name: str) -> dict[str, SnapshotField | Bro
     peripherals are left out.
     """
     things = (*facts.interfaces, *facts.peripherals)
-    named = [each for each in things if each[0] == name] or things
+    things_with_name = [each for each in things if each[0] == name] or things
     return dict(facts.machine.by_key) | {
-        f"{owner} {key}": field for owner, fields in named for key, field in fields.by_key.items()
+        f"{owner} {key}": field
+        for owner, fields in things_with_name
+        for key, field in fields.by_key.items()
     }
 
 

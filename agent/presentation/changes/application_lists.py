@@ -57,11 +57,17 @@ def list_changes(
 def _added_and_removed(
     key: str, label: str, severity: Severity, old: Mapping[str, str], new: Mapping[str, str]
 ) -> Iterator[Change]:
-    for name, gone, added in differences(old, new):
-        if added is None:
-            yield change(key, name, (gone or "", ""), severity, f"{label} {gone} was removed.")
+    for name, removed_count, added_count in differences(old, new):
+        if added_count is None:
+            yield change(
+                key,
+                name,
+                (removed_count or "", ""),
+                severity,
+                f"{label} {removed_count} was removed.",
+            )
         else:
-            yield change(key, name, ("", added), "muted", f"{label} {added} is new.")
+            yield change(key, name, ("", added_count), "muted", f"{label} {added_count} is new.")
 
 
 def _members(fields: Fields, key: str) -> dict[str, str] | None:
@@ -112,8 +118,10 @@ def _connection(name: str, label: str, one: Fields, other: Fields) -> Iterator[C
 
 def _addresses(link: Fields) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    known = (each.partition("/")[0] for each in link.texts("interface.addresses"))
-    return ", ".join(sorted(each for each in known if ":" not in each and is_routable(each)))
+    own_addresses = (each.partition("/")[0] for each in link.texts("interface.addresses"))
+    return ", ".join(
+        sorted(each for each in own_addresses if ":" not in each and is_routable(each))
+    )
 
 
 # ---------------------------------------------------------------------------- peripherals
@@ -141,14 +149,14 @@ def _peripheral_changes(before: ReportWithFacts, after: ReportWithFacts) -> Iter
         counts = (Counter(each.identity for each in devices) for devices in (was, now))
         for identity, old, new in differences(*counts):
             device, is_removed = by_identity[identity], (new or 0) < (old or 0)
-            left = f" {new} of them remain." if is_removed and new else ""
+            remaining_text = f" {new} of them remain." if is_removed and new else ""
             state = "was removed" if is_removed else "is new"
             yield change(
                 f"peripheral {kind}",
                 identity,
                 (str(old or ""), str(new or "")),
                 "warn" if is_removed and device.is_essential else "muted",
-                f"The {bus} device {device.name} {state}.{left}",
+                f"The {bus} device {device.name} {state}.{remaining_text}",
             )
 
 
@@ -168,6 +176,6 @@ def _devices(payload: ApplicationPayload, kind: str) -> list[_Device]:
 def _device(port: str, fields: Fields) -> _Device:
     keys = ("usb.product", "bluetooth.name", "usb.vendor", "bluetooth.kind")
     name = next((text for key in keys if (text := fields.text(key))), port)
-    made = ":".join(fields.text(f"usb.{key}") for key in ("vendorId", "productId", "product"))
-    identity = fields.text("usb.serialFingerprint") or made.strip(":") or port
+    product_id = ":".join(fields.text(f"usb.{key}") for key in ("vendorId", "productId", "product"))
+    identity = fields.text("usb.serialFingerprint") or product_id.strip(":") or port
     return _Device(identity, shorten(name, NAME_LENGTH), fields.text("usb.guess") in _ESSENTIAL)

@@ -59,9 +59,9 @@ def finding_changes(
     rules = tuple(rules)
     before, after = (_matches(rules, each) for each in facts)
     return [
-        _changed(key, old, new, known, was_checked)
+        _changed(key, old, new, match, was_checked)
         for key, old, new in differences(before, after)
-        if (known := new or old) and not (old and new and old.rule.code == new.rule.code)
+        if (match := new or old) and not (old and new and old.rule.code == new.rule.code)
     ]
 
 
@@ -86,25 +86,25 @@ def _changed(
     key: tuple[str, str],
     old: Match[Facts] | None,
     new: Match[Facts] | None,
-    known: Match[Facts],
+    match: Match[Facts],
     was_checked: tuple[WasChecked[Facts], WasChecked[Facts]],
 ) -> Change:
     """Return a change. ``known`` is ``new``, or ``old`` if ``new`` is None."""
-    severity: Severity = known.rule.severity
+    severity: Severity = match.rule.severity
     if old is None:
-        is_new = was_checked[0](known)
+        is_new = was_checked[0](match)
         label = "New" if is_new else "New, or not checked before"
-        states = "" if is_new else NOT_CHECKED, known.sentence
+        states = "" if is_new else NOT_CHECKED, match.sentence
     elif new is None:
-        is_resolved = was_checked[1](known)
+        is_resolved = was_checked[1](match)
         label = "Resolved" if is_resolved else "Not checked this time"
-        states = known.sentence, "" if is_resolved else NOT_CHECKED
+        states = match.sentence, "" if is_resolved else NOT_CHECKED
         severity = "good" if is_resolved and severity != "muted" else "muted"
     else:
         is_worse = _rank(new) <= _rank(old)
         label, severity = ("Worse", severity) if is_worse else ("Better", "good")
         states = old.sentence, new.sentence
-    return change(*key, states, severity, f"{label}: {known.sentence}")
+    return change(*key, states, severity, f"{label}: {match.sentence}")
 
 
 def _rank(match: Match[Facts]) -> int:

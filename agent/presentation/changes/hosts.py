@@ -66,9 +66,9 @@ def host_changes(
     before: NetworkPayload, after: NetworkPayload
 ) -> tuple[list[Change], tuple[str, ...]]:
     """Return the changes, and sentences about hosts that one of the reports did not check."""
-    pairs, gone, new = _paired(_hosts(before), _hosts(after))
-    routers, gone, new = _routers(gone, new)
-    gone_checked, gone_unchecked = _split(gone, _coverage(after, before))
+    pairs, removed_hosts, new = _paired(_hosts(before), _hosts(after))
+    routers, removed_hosts, new = _routers(removed_hosts, new)
+    gone_checked, gone_unchecked = _split(removed_hosts, _coverage(after, before))
     new_checked, new_unchecked = _split(new, _coverage(before, after))
     changes = [*routers, *_added_and_removed(gone_checked, new_checked)]
     changes += (c for pair in pairs if (c := _other_address(*pair)) is not None)
@@ -84,9 +84,11 @@ def _hosts(payload: NetworkPayload) -> list[_Host]:
     hosts = payload.network_map.hosts if payload.network_map else ()
     # host_rows() adds hosts that only endpoints mention after the hosts of the map. zip() drops
     # them.
-    known = (_Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False))
+    hosts_with_rows = (
+        _Host(host, row) for host, row in zip(hosts, host_rows(payload), strict=False)
+    )
     # A host that is listed at two interfaces counts once.
-    return list({each.identity: each for each in known}.values())
+    return list({each.identity: each for each in hosts_with_rows}.values())
 
 
 def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[list[_Host], ...]:
@@ -94,9 +96,9 @@ def _split(hosts: list[_Host], is_covered: Callable[[MapHost], bool]) -> tuple[l
 
     This machine is left out of the covered hosts.
     """
-    covered = [each for each in hosts if is_covered(each.host)]
-    uncovered = [each for each in hosts if not is_covered(each.host)]
-    return [each for each in covered if not each.is_local], uncovered
+    covered_hosts = [each for each in hosts if is_covered(each.host)]
+    uncovered_hosts = [each for each in hosts if not is_covered(each.host)]
+    return [each for each in covered_hosts if not each.is_local], uncovered_hosts
 
 
 # ---------------------------------------------------------------------------- pairs
@@ -112,11 +114,12 @@ def _paired(
     """
     pairs: list[_Pair] = []
     for key in map(attrgetter, ("identity", "mac", "address")):
-        others = _unique(_without(pairs, after, 1), key)
+        other_pairs = _unique(_without(pairs, after, 1), key)
         pairs += [
-            (one, others[at])
+            (one, other_pairs[at])
             for at, one in _unique(_without(pairs, before, 0), key).items()
-            if at in others and not (one.mac and others[at].mac and one.mac != others[at].mac)
+            if at in other_pairs
+            and not (one.mac and other_pairs[at].mac and one.mac != other_pairs[at].mac)
         ]
     return pairs, _without(pairs, before, 0), _without(pairs, after, 1)
 
@@ -128,22 +131,24 @@ def _unique(hosts: list[_Host], key: Callable[[_Host], Hashable]) -> dict[Hashab
 
 
 def _without(pairs: list[_Pair], hosts: list[_Host], side: int) -> list[_Host]:
-    paired = {id(pair[side]) for pair in pairs}
-    return [each for each in hosts if id(each) not in paired]
+    paired_ids = {id(pair[side]) for pair in pairs}
+    return [each for each in hosts if id(each) not in paired_ids]
 
 
 # ---------------------------------------------------------------------------- changes
 
 
-def _routers(gone: list[_Host], new: list[_Host]) -> tuple[list[Change], list[_Host], list[_Host]]:
+def _routers(
+    removed_hosts: list[_Host], new: list[_Host]
+) -> tuple[list[Change], list[_Host], list[_Host]]:
     """Return the replaced routers as changes, and ``gone`` and ``new`` without these routers.
 
     A router is replaced if the gateway at its address is now a different device.
     """
     by_address = {each.address: each for each in new if "gateway" in each.host.sources}
-    swapped = [
+    swapped_routers = [
         (each, by_address[each.address])
-        for each in gone
+        for each in removed_hosts
         if "gateway" in each.host.sources and each.address in by_address
     ]
     changes = [
@@ -154,18 +159,21 @@ def _routers(gone: list[_Host], new: list[_Host]) -> tuple[list[Change], list[_H
             "warn",
             f"Another router answers at {one.row.address}: {other.mac}; it was {one.mac}.",
         )
-        for one, other in swapped
+        for one, other in swapped_routers
     ]
-    return changes, _without(swapped, gone, 0), _without(swapped, new, 1)
+    return changes, _without(swapped_routers, removed_hosts, 0), _without(swapped_routers, new, 1)
 
 
-def _added_and_removed(gone: list[_Host], new: list[_Host]) -> Iterator[Change]:
-    for hosts, ending in ((gone, "is no longer on the network"), (new, "is new on the network")):
+def _added_and_removed(removed_hosts: list[_Host], new: list[_Host]) -> Iterator[Change]:
+    for hosts, ending in (
+        (removed_hosts, "is no longer on the network"),
+        (new, "is new on the network"),
+    ):
         for each in hosts:
             if not each.is_transient:
-                states = (each.label, "") if hosts is gone else ("", each.label)
+                states = (each.label, "") if hosts is removed_hosts else ("", each.label)
                 yield change("host", each.thing, states, "muted", f"{each.label} {ending}.")
-    went, came = (sum(each.is_transient for each in hosts) for hosts in (gone, new))
+    went, came = (sum(each.is_transient for each in hosts) for hosts in (removed_hosts, new))
     if went or came:
         sentence = f"Phones and devices without a name: {came} new, {went} gone."
         yield change("passing-hosts", "", (str(went), str(came)), "muted", sentence)
@@ -184,24 +192,24 @@ def _other_address(one: _Host, other: _Host) -> Change | None:
 def _port_changes(
     pairs: list[_Pair], before: NetworkPayload, after: NetworkPayload
 ) -> Iterator[Change]:
-    scanned = _scanned_ports(before) & _scanned_ports(after)
+    scanned_ports = _scanned_ports(before) & _scanned_ports(after)
     for one, other in pairs:
-        was, now = _open_ports(one.host) & scanned, _open_ports(other.host) & scanned
+        was, now = _open_ports(one.host) & scanned_ports, _open_ports(other.host) & scanned_ports
         if was == now or one.is_transient or other.is_transient:
             continue
         states = _listed(was - now), _listed(now - was)
-        opened = f"has opened {_ports(now - was)}" if now - was else ""
-        closed = f"no longer answers on {_ports(was - now)}" if was - now else ""
-        sentence = f"{other.label} {' and '.join(filter(None, (opened, closed)))}."
+        opened_text = f"has opened {_ports(now - was)}" if now - was else ""
+        closed_text = f"no longer answers on {_ports(was - now)}" if was - now else ""
+        sentence = f"{other.label} {' and '.join(filter(None, (opened_text, closed_text)))}."
         thing = one.mac or other.mac or one.address
-        yield change("open-ports", thing, states, "warn" if opened else "muted", sentence)
+        yield change("open-ports", thing, states, "warn" if opened_text else "muted", sentence)
 
 
 def _ports(numbers: set[int]) -> str:
-    rest = len(numbers) - _PORTS_NAMED
-    more = f" and {rest} more" if rest > 0 else ""
-    listed = ", ".join(map(str, sorted(numbers)[:_PORTS_NAMED]))
-    return f"port{'s'[: len(numbers) != 1]} {listed}{more}"
+    other_count = len(numbers) - _PORTS_NAMED
+    more = f" and {other_count} more" if other_count > 0 else ""
+    listed_ports = ", ".join(map(str, sorted(numbers)[:_PORTS_NAMED]))
+    return f"port{'s'[: len(numbers) != 1]} {listed_ports}{more}"
 
 
 def _listed(numbers: set[int]) -> str:
@@ -248,11 +256,13 @@ def own_networks(network: NetworkMap) -> frozenset[ipaddress.IPv4Network]:
     for link in network.interfaces:
         for own in link.addresses:
             try:
-                known = ipaddress.IPv4Network((own.address, int(own.prefix_length)), strict=False)
+                own_network = ipaddress.IPv4Network(
+                    (own.address, int(own.prefix_length)), strict=False
+                )
             except ValueError:
                 continue
-            if not (known.is_loopback or known.is_link_local):
-                networks.add(known)
+            if not (own_network.is_loopback or own_network.is_link_local):
+                networks.add(own_network)
     return frozenset(networks)
 
 

@@ -49,10 +49,10 @@ def _checked(one: NetworkPayload, other: NetworkPayload) -> WasChecked[NetworkPa
     A report has a line for each watched device, which states whether the device was checked.
     """
     is_covered = covers(one, other)
-    checked = {each.described for each in watched_devices(one) if each.state != "unknown"}
+    checked_names = {each.described for each in watched_devices(one) if each.state != "unknown"}
 
     def was_checked(match: Match[NetworkPayload]) -> bool:
-        return match.thing in checked if match.rule in WATCHED_NETWORK_RULES else is_covered
+        return match.thing in checked_names if match.rule in WATCHED_NETWORK_RULES else is_covered
 
     return was_checked
 
@@ -173,8 +173,10 @@ def _address_change(name: str, label: str, old: str, new: str) -> Change:
 
 def _addresses(link: MapInterface | None) -> str:
     """Return the IPv4 addresses. IPv6 addresses change regularly (RFC 8981) and are left out."""
-    known = (each.address for each in link.addresses if each.family == "ipv4") if link else ()
-    return ", ".join(sorted(filter(is_routable, known)))
+    ipv4_addresses = (
+        (each.address for each in link.addresses if each.family == "ipv4") if link else ()
+    )
+    return ", ".join(sorted(filter(is_routable, ipv4_addresses)))
 
 
 def _links(network: NetworkMap) -> dict[str, MapInterface]:

@@ -29,8 +29,9 @@ def is_empty(history: History, until: datetime) -> bool:
 
 
 def open_incident(incidents: Iterable[Incident]) -> Incident | None:
-    """Return the incident that lasts now."""
-    return next((each for each in incidents if each.ended_at is None), None)
+    """Return the interruption of the connection that lasts now."""
+    lasting = (each for each in incidents if each.ended_at is None)
+    return next((each for each in lasting if each.is_interruption), None)
 
 
 def connection_sentence(history: History, now: datetime, zone: tzinfo | None = None) -> str:
@@ -42,10 +43,11 @@ def connection_sentence(history: History, now: datetime, zone: tzinfo | None = N
     if lasting := open_incident(history.incidents):
         since = time_text(lasting.began_at.astimezone(zone), now.astimezone(zone))
         return f"no connection since {since}: {lasting.evidence}"
-    if not history.incidents:
+    known = [each for each in history.incidents if each.is_interruption]
+    if not known:
         since = time_text(history.since.astimezone(zone), now.astimezone(zone))
         return f"no interruption since {since}"
-    last = max(history.incidents, key=lambda each: each.ended_at or each.began_at)
+    last = max(known, key=lambda each: each.ended_at or each.began_at)
     ended = ago((last.ended_at or last.began_at).isoformat(), now)
     title = CAUSE_TITLES[last.cause].sentence
     title = title[:1].lower() + title[1:]

@@ -26,6 +26,9 @@ CAUSE_TITLES: Final[Mapping[Cause, CauseTitle]] = {
     "service-down": CauseTitle("The service did not answer", "service", "S"),
     "service-refuses": CauseTitle("The service refused the agent", "agent refused", "X"),
     "unreachable": CauseTitle("The service could not be reached", "provider or service", "U"),
+    "queue-stopped": CauseTitle("A print queue stopped", "print queue", "Q"),
+    "page-missing": CauseTitle("The kiosk's page was not open", "kiosk", "K"),
+    "device-absent": CauseTitle("A watched device was gone", "watched device", "D"),
 }
 
 EVENT_TITLES: Final[Mapping[EventKind, str]] = {
@@ -37,7 +40,10 @@ EVENT_TITLES: Final[Mapping[EventKind, str]] = {
     "clock-set": "The clock was set",
     "address-changed": "The machine got another address",
     "gateway-changed": "The router changed",
+    "gateway-conflict": "Two machines use the router's address",
     "access-point-changed": "The Wi-Fi access point changed",
+    "device-moved": "A watched device got another address",
     "disk-full": "The disk was full",
     "memory-exhausted": "The memory was exhausted",
+    "processor-throttled": "The processor was slowed down because of heat",
 }

@@ -11,7 +11,7 @@ from agent.presentation.connectivity.record import ReportedRecord, record_of, to
 from agent.presentation.findings.rule import Detect, NoteRule, Rule, Values, WarningRule
 from agent.presentation.findings.snapshot_facts import SnapshotFacts
 from agent.presentation.humanize import format_seconds, times
-from agent.wire.payloads.history import Cause
+from agent.wire.payloads.history import Cause, EventKind
 from agent.wire.payloads.history_lines import HourRow
 
 REPEATED: Final = 8
@@ -19,6 +19,8 @@ REPEATED: Final = 8
 REPEATED_TODAY: Final = 5
 LONG_S: Final = 300
 POWER_LOST: Final = 2
+THROTTLED: Final = 3
+ROAMS_FROM: Final = 30
 MOSTLY: Final = 0.7
 """Share of the downtime that the named hours contain."""
 MOSTLY_HOURS_MAX: Final = 4
@@ -127,15 +129,32 @@ def _cable_lost(facts: SnapshotFacts) -> Iterator[Values]:
             yield {**values, "link": f"link of {name}" if name else "network link"}
 
 
-def _power_lost(facts: SnapshotFacts) -> Iterator[Values]:
-    now = facts.taken_at
-    if now is None or not any("power-lost" in line for line in facts.machine.texts(_EVENTS)):
-        return
-    record = record_of(facts.machine)
-    lost = [each.at for each in record.events if each.kind == "power-lost"] if record else []
-    count = sum(timedelta() <= now - at <= _WEEK_DAYS * _DAY for at in lost)
-    if record is not None and count >= POWER_LOST:
-        yield {"times": times(count), "period": _period(record, now)}
+def _events(kind: EventKind, at_least: int) -> Detect[SnapshotFacts]:
+    """Return a function that yields the number of events of a kind in 7 days, and the last one."""
+
+    def detect(facts: SnapshotFacts) -> Iterator[Values]:
+        now = facts.taken_at
+        if now is None or not any(kind in line for line in facts.machine.texts(_EVENTS)):
+            return
+        record = record_of(facts.machine)
+        known = [each for each in record.events if each.kind == kind] if record else []
+        recent = [each for each in known if timedelta() <= now - each.at <= _WEEK_DAYS * _DAY]
+        if record is not None and len(recent) >= at_least:
+            count, why = times(len(recent)), recent[0].detail
+            yield {"times": count, "period": _period(record, now), "why": why}
+
+    return detect
+
+
+def _throttled(facts: SnapshotFacts) -> Iterator[Values]:
+    for values in _events("processor-throttled", THROTTLED)(facts):
+        yield {**values, "times": values["times"].removesuffix(" times")}
+
+
+def _roamed(facts: SnapshotFacts) -> Iterator[Values]:
+    count = facts.machine.number("history.roams24h")
+    if count is not None and count >= ROAMS_FROM:
+        yield {"times": times(round(count))}
 
 
 _FIELDS: Final = "history.causes7d, history.recent, history.hours"
@@ -216,7 +235,58 @@ HISTORY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         f"at least {POWER_LOST} times in 7 days",
         "This machine lost power {times} in {period}.",
         "check its plug, its power supply and the circuit; shut it down before it is switched off",
-        _power_lost,
+        _events("power-lost", POWER_LOST),
+    ),
+    WarningRule(
+        "router-address-shared",
+        _EVENTS,
+        "two MACs had the gateway's address by turns at least once in 7 days",
+        "Two machines use the router's address: {why}.",
+        "find the one that is not the router by its MAC (see the network report), and give it"
+        " another address",
+        _events("gateway-conflict", 1),
+    ),
+    WarningRule(
+        "queue-outages",
+        _FIELDS,
+        f"a print queue was stopped or accepted no jobs {_WHEN}",
+        "A print queue stopped {times} in {period}, {duration} in total: {why}.",
+        "check the printer's paper, cover and connection, then resume the queue; delete a queue"
+        " that is not used",
+        _repeated("queue-stopped"),
+    ),
+    WarningRule(
+        "kiosk-outages",
+        _FIELDS,
+        f"the kiosk's browser had no page open, or did not answer, {_WHEN}",
+        "The kiosk's page was not open {times} in {period}, {duration} in total: {why}.",
+        "check why the browser ended: in its log, and whether memory ran out; let the system start"
+        " it again",
+        _repeated("page-missing"),
+    ),
+    WarningRule(
+        "processor-throttled",
+        _EVENTS,
+        f"in at least {THROTTLED} hours of 7 days",
+        "The processor was slowed down because of heat in {times} hours of {period}.",
+        "remove dust, check the fan, and give the machine more air",
+        _throttled,
+    ),
+    NoteRule(
+        "device-absences",
+        _FIELDS,
+        f"a watched device did not answer, or another one had its address, {_WHEN}",
+        "A watched device was gone {times} in {period}, {duration} in total: {why}.",
+        f"check its power supply, and its cable or Wi-Fi{_AT_NIGHT}",
+        _repeated("device-absent"),
+    ),
+    NoteRule(
+        "wifi-roaming",
+        "history.roams24h",
+        f"at least {ROAMS_FROM}",
+        "The Wi-Fi changed its access point {times} in 24 hours.",
+        "bind the machine to one access point (BSSID), or move it closer to one of them",
+        _roamed,
     ),
     NoteRule(
         "service-outages",

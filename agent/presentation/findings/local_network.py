@@ -72,7 +72,7 @@ def _self_assigned(payload: NetworkPayload) -> Iterator[tuple[bool, Values]]:
     """
     network = readable_map(payload)
     for link in network.interfaces if network is not None else ():
-        addresses = [known.address for known in link.addresses]
+        addresses = [each.address for each in link.addresses]
         own = next(filter(is_self_assigned, addresses), None)
         if network is not None and own is not None and not any(map(is_routable, addresses)):
             is_direct = bool(_in_use(network)) and not link.name.startswith(_WIRELESS_NAMES)
@@ -146,7 +146,7 @@ def _same_address(payload: NetworkPayload) -> Iterator[Values]:
     own = Counter(
         address
         for link in network.interfaces
-        for address in {known.address for known in link.addresses}
+        for address in {each.address for each in link.addresses}
         if is_routable(address)
     )
     macs: dict[str, dict[str, None]] = {}
@@ -157,9 +157,9 @@ def _same_address(payload: NetworkPayload) -> Iterator[Values]:
     for address, count in own.items():
         if count > 1:
             yield {"address": address, "by": f"{count} interfaces of this machine"}
-    for address, known in macs.items():
-        if len(known) > 1 and is_routable(address):
-            yield {"address": address, "by": f"the MACs {' and '.join(known)}"}
+    for address, pair in macs.items():
+        if len(pair) > 1 and is_routable(address):
+            yield {"address": address, "by": f"the MACs {' and '.join(pair)}"}
 
 
 def _failed_sources(payload: NetworkPayload) -> Iterator[Values]:

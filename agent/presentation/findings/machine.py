@@ -37,31 +37,36 @@ _UNCLEAN: Final = {
 
 
 def _memory_full(facts: SnapshotFacts) -> Iterator[Values]:
-    used = facts.machine.number("memory.usedFraction")
+    used_share = facts.machine.number("memory.usedFraction")
     free = facts.machine.number("memory.availableBytes")
-    if used is not None and free is not None and used >= MEMORY_USED and free < MEMORY_FREE:
-        yield {"used": percent(used), "free": format_bytes(free)}
+    if (
+        used_share is not None
+        and free is not None
+        and used_share >= MEMORY_USED
+        and free < MEMORY_FREE
+    ):
+        yield {"used": percent(used_share), "free": format_bytes(free)}
 
 
 def _swapping(facts: SnapshotFacts) -> Iterator[Values]:
     total = facts.machine.number("memory.swapTotalBytes")
-    swapped = facts.machine.number("memory.swapUsedBytes")
-    used = facts.machine.number("memory.usedFraction")
+    swap_bytes = facts.machine.number("memory.swapUsedBytes")
+    used_share = facts.machine.number("memory.usedFraction")
     # macOS adds swap files as long as the disk has space.
     is_growing = facts.machine.text("os.name") == "macOS"
-    if not total or swapped is None or used is None or is_growing:
+    if not total or swap_bytes is None or used_share is None or is_growing:
         return
-    if swapped / total >= SWAP_USED and used >= SWAP_MEMORY_USED:
-        yield {"swapped": format_bytes(swapped), "total": format_bytes(total)}
+    if swap_bytes / total >= SWAP_USED and used_share >= SWAP_MEMORY_USED:
+        yield {"swapped": format_bytes(swap_bytes), "total": format_bytes(total)}
 
 
 def _busy(facts: SnapshotFacts) -> Iterator[Values]:
     load = facts.machine.number("cpu.load15")
     cores = facts.machine.number("hardware.logicalCores")
-    used = facts.machine.number("cpu.useFraction")
-    if load is None or not cores or used is None:
+    used_share = facts.machine.number("cpu.useFraction")
+    if load is None or not cores or used_share is None:
         return
-    if load >= LOAD_PER_CORE * cores and used >= CPU_USED:
+    if load >= LOAD_PER_CORE * cores and used_share >= CPU_USED:
         yield {"load": f"{load:.1f}", "cores": f"{cores:.0f}"}
 
 
@@ -84,8 +89,10 @@ def _hot(facts: SnapshotFacts) -> Iterator[Values]:
     limit = facts.machine.number("hardware.temperatureLimitCelsius")
     hot = HOT_CELSIUS if limit is None else min(limit, max(HOT_CELSIUS, limit - HOT_BELOW_LIMIT))
     if hottest is not None and hottest >= hot:
-        named = (text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures"))
-        sensor = next((name for name, _, at in named if at == f"{hottest:.1f}"), "")
+        names_and_values = (
+            text.rpartition(" ") for text in facts.machine.texts("hardware.temperatures")
+        )
+        sensor = next((name for name, _, at in names_and_values if at == f"{hottest:.1f}"), "")
         yield {"degrees": f"{hottest:.0f} °C ({sensor})" if sensor else f"{hottest:.0f} °C"}
 
 

@@ -58,11 +58,11 @@ def complaints_of(printer: Printer) -> str:
 
 def _complaints(reason: str) -> Iterator[str]:
     """Yield the printer's messages in a reason that need a user's attention."""
-    for quoted in dict.fromkeys(_QUOTED.findall(reason)):
-        for each in re.split(r", | and ", quoted):
+    for name in dict.fromkeys(_QUOTED.findall(reason)):
+        for each in re.split(r", | and ", name):
             if not _HARMLESS.match(each):
                 yield each
-    if any(stopped in reason for stopped in _STOPPED):
+    if any(phrase in reason for phrase in _STOPPED):
         yield "stopped"
 
 

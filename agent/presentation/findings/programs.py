@@ -71,9 +71,9 @@ def _frequent_restarts(facts: SnapshotFacts, group: str, aspect: str) -> Iterato
 def _grown(facts: SnapshotFacts) -> Iterator[Values]:
     total = facts.machine.number("memory.totalBytes")
     for name in facts.machine.names("process", "memoryBytes"):
-        used = facts.machine.number(f"process.{name}.memoryBytes")
-        if total and used is not None and used >= MEMORY_SHARE * total:
-            memory = f"{format_bytes(used)} of {format_bytes(total)}"
+        memory_bytes = facts.machine.number(f"process.{name}.memoryBytes")
+        if total and memory_bytes is not None and memory_bytes >= MEMORY_SHARE * total:
+            memory = f"{format_bytes(memory_bytes)} of {format_bytes(total)}"
             yield {"program": name, "memory": memory}
 
 
@@ -116,9 +116,9 @@ def _stuck(facts: SnapshotFacts) -> Iterator[Values]:
         is_oldest = oldest is not None and waiting == stuck
         age = f", the oldest for {format_seconds(oldest or 0, units=1)}" if is_oldest else ""
         complaints = _complaints(facts, queue, ())
-        reported = f"; the printer reports: {complaints}" if complaints else ""
+        complaint_text = f"; the printer reports: {complaints}" if complaints else ""
         jobs = "1 job waits" if stuck == 1 else f"{stuck:.0f} jobs wait"
-        yield {"queue": queue, "jobs": jobs + age + reported}
+        yield {"queue": queue, "jobs": jobs + age + complaint_text}
 
 
 def _queues_stopped(facts: SnapshotFacts) -> Iterator[Values]:
@@ -149,14 +149,16 @@ def _stuck_jobs(facts: SnapshotFacts, queue: str) -> float:
     return max(0, facts.machine.number(f"printqueue.{queue}.stuckJobs") or 0)
 
 
-def _complaints(facts: SnapshotFacts, queue: str, ignored: Container[str]) -> str:
+def _complaints(facts: SnapshotFacts, queue: str, ignored_reasons: Container[str]) -> str:
     reasons = facts.machine.texts(f"printqueue.{queue}.reasons")
     bare = (
         reason if reason in _ATTENTION else reason.removesuffix("-error").removesuffix("-warning")
         for reason in reasons
     )
-    known = (reason for reason in bare if reason in _ATTENTION and reason not in ignored)
-    return ", ".join(dict.fromkeys(map(_ATTENTION.__getitem__, known)))
+    known_reasons = (
+        reason for reason in bare if reason in _ATTENTION and reason not in ignored_reasons
+    )
+    return ", ".join(dict.fromkeys(map(_ATTENTION.__getitem__, known_reasons)))
 
 
 def _agent_died(facts: SnapshotFacts) -> Iterator[Values]:

@@ -16,15 +16,18 @@ def _in_snapshot(facts: SnapshotFacts) -> Iterator[WatchedLine]:
     machine = facts.machine
     for name in machine.names("device", "present"):
         prefix, is_present = f"device.{name}", machine.flag(f"device.{name}.present")
-        moved_from, other = machine.text(f"{prefix}.movedFrom"), machine.text(f"{prefix}.otherMac")
+        moved_from, other_mac = (
+            machine.text(f"{prefix}.movedFrom"),
+            machine.text(f"{prefix}.otherMac"),
+        )
         if is_present is None:
             continue
         state: WatchedState = "moved" if moved_from else "present"
         if not is_present:
-            state = "replaced" if other else "absent"
+            state = "replaced" if other_mac else "absent"
         kind = KIND_WORDS.get(machine.text(f"{prefix}.kind"), KIND_WORDS["other"])
         address = machine.text(f"{prefix}.address") or None
-        yield WatchedLine(name, kind, state, address, moved_from or None, other or None)
+        yield WatchedLine(name, kind, state, address, moved_from or None, other_mac or None)
 
 
 def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Values, ...]:
@@ -32,8 +35,8 @@ def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Va
 
     ``thing`` is the word for what the devices are, if they are all of one kind.
     """
-    known = [each for each in devices if each.state == state]
-    kinds = {each.kind for each in known}
+    devices_in_state = [each for each in devices if each.state == state]
+    kinds = {each.kind for each in devices_in_state}
     thing = kinds.pop() if len(kinds) == 1 else KIND_WORDS["other"]
     return tuple(
         {
@@ -44,7 +47,7 @@ def _with_state(devices: Iterable[WatchedLine], state: WatchedState) -> tuple[Va
             "new": each.address or "",
             "mac": each.other_mac or "",
         }
-        for each in known
+        for each in devices_in_state
     )
 
 
@@ -52,11 +55,11 @@ def _rules(
     devices: Callable[[T], Iterable[WatchedLine]], fields: tuple[str, str, str]
 ) -> tuple[Rule[T], ...]:
     """Return the rules for one kind of report. ``fields`` are those of the three rules."""
-    moved, replaced, absent = fields
+    moved_devices, replaced_devices, absent_devices = fields
     return (
         ProblemRule(
             "device-moved",
-            moved,
+            moved_devices,
             "a watched device answers at another address",
             "{device} has moved from {old} to {new}.",
             "give the {thing} a fixed address (DHCP reservation)",
@@ -64,7 +67,7 @@ def _rules(
         ),
         ProblemRule(
             "device-replaced",
-            replaced,
+            replaced_devices,
             "another MAC answers at the address of a watched device, which does not answer",
             "{device} does not answer: another device uses its address {new} (MAC {mac}).",
             "give the {thing} a fixed address (DHCP reservation), and the other device another one;"
@@ -73,7 +76,7 @@ def _rules(
         ),
         ProblemRule(
             "device-absent",
-            absent,
+            absent_devices,
             "a watched device does not answer, and was not found at another address",
             "{device} does not answer {at}.",
             "check that the {thing} is on and connected to this network",

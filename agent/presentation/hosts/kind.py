@@ -80,7 +80,7 @@ def _by_word(host: MapHost, endpoints: Collection[Endpoint]) -> HostKind | None:
     return (
         _by_pattern(evidence.MODELS, models)
         or next((kind for kind in evidence.HOST_KINDS if kind in roles), None)
-        or next((kind for kind, known in evidence.TYPES if types & known), None)
+        or next((kind for kind, service_types in evidence.TYPES if types & service_types), None)
     )
 
 
@@ -99,9 +99,9 @@ def _by_port(host: MapHost) -> HostKind | None:
     # Programs of servers listen on 9100 too, such as Prometheus' node_exporter.
     if evidence.SSH_PORT in ports and not ports & evidence.QUEUE_PORTS:
         ports -= evidence.RAW_PRINT_PORTS
-    return next((kind for kind, known in evidence.PORTS if ports & known), None)
+    return next((kind for kind, known_ports in evidence.PORTS if ports & known_ports), None)
 
 
 def _by_pattern(patterns: Patterns, texts: Iterable[str]) -> HostKind | None:
-    known = tuple(texts)
-    return next((k for k, pattern in patterns if any(pattern.search(t) for t in known)), None)
+    words = tuple(texts)
+    return next((k for k, pattern in patterns if any(pattern.search(t) for t in words)), None)

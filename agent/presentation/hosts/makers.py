@@ -40,27 +40,27 @@ class Registry:
         ValueError: ``packed`` is not a registry, or is cut short.
     """
 
-    def __init__(self, packed: bytes) -> None:
-        if len(packed) < HEADER.size or not packed.startswith(MAGIC):
+    def __init__(self, table: bytes) -> None:
+        if len(table) < HEADER.size or not table.startswith(MAGIC):
             raise ValueError("no packed registry of makers")
-        _, date, self._count = HEADER.unpack_from(packed)
+        _, date, self._count = HEADER.unpack_from(table)
         self.date = date.decode("ascii")
-        self._packed = packed
+        self._packed = table
         self._names = HEADER.size + self._count * RECORD.size
-        if len(packed) < self._names:
+        if len(table) < self._names:
             raise ValueError("the registry of makers is cut short")
 
     def maker_of(self, mac: bytes) -> str:
         """Return the maker for a MAC address of 6 bytes; "" if the registry has none."""
-        wanted = mac[:4] + bytes([mac[4] | 0x0F])
-        at = bisect_right(range(self._count), wanted, key=lambda n: self._record(n)[0]) - 1
+        last_prefix = mac[:4] + bytes([mac[4] | 0x0F])
+        at = bisect_right(range(self._count), last_prefix, key=lambda n: self._record(n)[0]) - 1
         if at < 0:
             return ""
         block, name = self._record(at)
         if (kind := block[4] & 0x0F) >= len(BLOCK_BITS):
             return ""
         beyond = 40 - BLOCK_BITS[kind]
-        if int.from_bytes(block) >> beyond != int.from_bytes(wanted) >> beyond:
+        if int.from_bytes(block) >> beyond != int.from_bytes(last_prefix) >> beyond:
             return ""
         start = self._names + int.from_bytes(name)
         return self._packed[start : self._packed.find(b"\n", start)].decode(errors="replace")

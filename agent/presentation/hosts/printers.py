@@ -17,8 +17,10 @@ NAMED_MAX: Final = 3
 def printers_verdict(payload: NetworkPayload) -> tuple[str, Severity]:
     """Return one sentence about the printers, and its severity."""
     verdict, severity = verdict_on(payload.printers)
-    others = _on_network(payload) if payload.printers == () else ""
-    return (f"{verdict.removesuffix('.')}; {others}." if others else verdict), severity
+    other_printers = _on_network(payload) if payload.printers == () else ""
+    return (
+        f"{verdict.removesuffix('.')}; {other_printers}." if other_printers else verdict
+    ), severity
 
 
 def _on_network(payload: NetworkPayload) -> str:
@@ -27,10 +29,10 @@ def _on_network(payload: NetworkPayload) -> str:
     if not rows:
         return ""
     network = rows[0].address.rpartition(".")[0]
-    named: list[str] = []
+    printer_names: list[str] = []
     for row in rows[:NAMED_MAX]:
         near, _, last = row.address.rpartition(".")
-        where = f".{last}" if named and near and near == network else row.address
-        named.append(f"{row.model or row.name or row.known_maker or 'one'} at {where}")
-    rest = f" and {len(rows) - len(named)} more" if len(rows) > len(named) else ""
-    return f"{len(rows)} discovered on the network: {', '.join(named)}{rest}"
+        where = f".{last}" if printer_names and near and near == network else row.address
+        printer_names.append(f"{row.model or row.name or row.known_maker or 'one'} at {where}")
+    more = f" and {len(rows) - len(printer_names)} more" if len(rows) > len(printer_names) else ""
+    return f"{len(rows)} discovered on the network: {', '.join(printer_names)}{more}"

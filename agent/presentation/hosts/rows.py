@@ -105,26 +105,32 @@ def host_rows(payload: NetworkPayload) -> tuple[HostRow, ...]:
         endpoints.setdefault(endpoint.address, []).append(endpoint)
     hosts = payload.network_map.hosts if payload.network_map else ()
     links = payload.network_map.interfaces if payload.network_map else ()
-    matched, expected = _matched_printers(payload), _expected_printers(payload)
-    watched = located_devices(payload)
+    matched_printers, expected_printers = _matched_printers(payload), _expected_printers(payload)
+    watched_by_address = located_devices(payload)
     gateways = {gateway for link in links for gateway in link.gateways}
-    mapped = {host.address for host in hosts}
-    unmapped = (_unmapped(own) for address, own in endpoints.items() if address not in mapped)
+    mapped_addresses = {host.address for host in hosts}
+    unmapped_hosts = (
+        _unmapped(own) for address, own in endpoints.items() if address not in mapped_addresses
+    )
 
     def row(host: MapHost) -> HostRow:
         own = endpoints.get(host.address, ())
-        at_host = matched.get(host.address, ())
+        at_host = matched_printers.get(host.address, ())
         is_gateway = host.address in gateways
         kind = kind_of(host, own, is_matched=bool(at_host), is_gateway=is_gateway)
-        printers = dict.fromkeys((*at_host, *expected.get(host.address, ())))
-        named = _host_row(host, own, kind, tuple(printers))
-        if device := watched.get(host.address):
+        printers = dict.fromkeys((*at_host, *expected_printers.get(host.address, ())))
+        plain_row = _host_row(host, own, kind, tuple(printers))
+        if device := watched_by_address.get(host.address):
             kind = kind if printers or kind in ("machine", "router") else "watched"
             name = shorten(device.name, NAME_LENGTH)
-            return replace(named, name=name, kind=kind, watched_kind=device.kind)
-        return replace(named, name=named.name or _own_name(payload)) if kind == "machine" else named
+            return replace(plain_row, name=name, kind=kind, watched_kind=device.kind)
+        return (
+            replace(plain_row, name=plain_row.name or _own_name(payload))
+            if kind == "machine"
+            else plain_row
+        )
 
-    return tuple(map(row, (*hosts, *unmapped)))
+    return tuple(map(row, (*hosts, *unmapped_hosts)))
 
 
 def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[HostRow, ...]]:
@@ -132,10 +138,10 @@ def by_interest(rows: Iterable[HostRow]) -> tuple[tuple[HostRow, ...], tuple[Hos
 
     This machine, the router, printers and hosts with a name or model come first.
     """
-    ordered = sorted(rows, key=_rank)
-    named = sum(_rank(row) < _NAMELESS for row in ordered)
-    first = min(max(named, FIRST_MIN), FIRST_MAX)
-    return tuple(ordered[:first]), tuple(ordered[first:])
+    sorted_rows = sorted(rows, key=_rank)
+    named_count = sum(_rank(row) < _NAMELESS for row in sorted_rows)
+    first = min(max(named_count, FIRST_MIN), FIRST_MAX)
+    return tuple(sorted_rows[:first]), tuple(sorted_rows[first:])
 
 
 def makers_note(rows: Iterable[HostRow]) -> str:
@@ -191,14 +197,14 @@ def _own_name(payload: NetworkPayload) -> str:
 
 def _name(endpoints: Iterable[Endpoint], hostname: str) -> str:
     """Return the announced name of the device, or else its host name."""
-    announced = (
+    announced_names = (
         shorten(endpoint.label, NAME_LENGTH)
         for endpoint in endpoints
         if "mdns" in endpoint.discovered_by
         and not is_port_name(endpoint.label)
         and split_role(endpoint.model or "")[1] != SHARED_QUEUE
     )
-    names = [name for name in (*announced, hostname) if name]
+    names = [name for name in (*announced_names, hostname) if name]
     return next((name for name in names if not _TECHNICAL.search(name)), next(iter(names), ""))
 
 
@@ -208,10 +214,10 @@ def _model(endpoints: Sequence[Endpoint], kind: HostKind) -> str:
     The model of a shared printer is ignored. Without a model, return the title of its web page.
     """
     for endpoint in endpoints:
-        announced = shorten(endpoint.model or "", NAME_LENGTH)
-        model, role = split_role(announced)
-        if announced and role != SHARED_QUEUE:
-            return model if ROLES.get(role) == kind else announced
+        announced_model = shorten(endpoint.model or "", NAME_LENGTH)
+        model, role = split_role(announced_model)
+        if announced_model and role != SHARED_QUEUE:
+            return model if ROLES.get(role) == kind else announced_model
     return "" if kind == "machine" else shorten(descriptive_title(endpoints), NAME_LENGTH)
 
 
@@ -241,14 +247,14 @@ def _matched_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:
     names: dict[str, dict[str, None]] = {}
     by_id = {printer.id: printer_name(printer) for printer in payload.printers or ()}
     for endpoint in payload.endpoints:
-        for known in endpoint.matched_printer_ids:
-            name = by_id.get(known, shorten(known, NAME_LENGTH))
+        for printer_id in endpoint.matched_printer_ids:
+            name = by_id.get(printer_id, shorten(printer_id, NAME_LENGTH))
             names.setdefault(endpoint.address, {})[name] = None
     for printer in payload.printers or ():
         if printer.matched_endpoint:
             address = split_host_port(printer.matched_endpoint)[0]
             names.setdefault(address, {})[printer_name(printer)] = None
-    return {address: tuple(known) for address, known in names.items()}
+    return {address: tuple(names_at_address) for address, names_at_address in names.items()}
 
 
 def _expected_printers(payload: NetworkPayload) -> dict[str, tuple[str, ...]]:

@@ -84,8 +84,12 @@ def describe_services(
         key = (word, "" if is_known else f" “{title}”", port.is_reached)
         ports_of.setdefault(key, []).extend([f"{number:.0f}"] if number else [])
     lines = [_line(*key, numbers) for key, numbers in ports_of.items()]
-    rest = len(lines) - SERVICES_LISTED_MAX
-    return (*lines[:SERVICES_LISTED_MAX], f"and {rest} more") if rest > 0 else tuple(lines)
+    omitted_count = len(lines) - SERVICES_LISTED_MAX
+    return (
+        (*lines[:SERVICES_LISTED_MAX], f"and {omitted_count} more")
+        if omitted_count > 0
+        else tuple(lines)
+    )
 
 
 def is_port_name(text: str) -> bool:

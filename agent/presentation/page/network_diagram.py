@@ -89,22 +89,24 @@ class Diagram:
 
 def network_diagram(payload: NetworkPayload) -> Diagram | None:
     """Return the drawing of the payload's network map; None if it has no hosts."""
-    mapped = len(payload.network_map.hosts) if payload.network_map else 0
-    hosts = host_rows(payload)[:mapped]
+    host_count = len(payload.network_map.hosts) if payload.network_map else 0
+    hosts = host_rows(payload)[:host_count]
     if not hosts:
         return None
     printers = {row.name: row for row in printer_rows(payload)}
     centre, around = _centre_and_others(hosts)
-    ordered = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
-    labelled = len(ordered) if len(ordered) <= LABELLED_MAX else _important(ordered)
-    dots = ordered[labelled : labelled + DOTS_MAX]
-    layout = lay_out(labelled, len(dots))
+    sorted_rows = sorted(around, key=lambda row: (not row.printers, NEAREST_FIRST.index(row.kind)))
+    labelled_count = (
+        len(sorted_rows) if len(sorted_rows) <= LABELLED_MAX else _important(sorted_rows)
+    )
+    dots = sorted_rows[labelled_count : labelled_count + DOTS_MAX]
+    layout = lay_out(labelled_count, len(dots))
     return Diagram(
         layout=layout,
         centre=_node(centre, Point(0.0, 0.0), printers),
         boxes=tuple(
             _node(row, place, printers)
-            for row, place in zip(ordered[:labelled], layout.boxes, strict=True)
+            for row, place in zip(sorted_rows[:labelled_count], layout.boxes, strict=True)
         ),
         dots=tuple(
             _node(row, place, printers, is_dot=True)
@@ -113,7 +115,7 @@ def network_diagram(payload: NetworkPayload) -> Diagram | None:
         legend=_legend(hosts),
         description=_description(hosts),
         missing_printers=_missing_printers(hosts, printers),
-        not_drawn=len(ordered) - labelled - len(dots),
+        not_drawn=len(sorted_rows) - labelled_count - len(dots),
     )
 
 
@@ -125,11 +127,11 @@ def _centre_and_others(hosts: tuple[HostRow, ...]) -> tuple[HostRow, list[HostRo
     return centre, [row for row in hosts if row is not centre]
 
 
-def _important(ordered: list[HostRow]) -> int:
+def _important(sorted_rows: list[HostRow]) -> int:
     """Return how many hosts at the start of ``ordered`` are important enough for a label."""
     important = sum(
         bool(row.printers) or row.kind in {"printer", "watched", "machine", "router"}
-        for row in ordered
+        for row in sorted_rows
     )
     return min(important, IMPORTANT_MAX)
 
@@ -175,7 +177,7 @@ def _marker(row: HostRow, statuses: list[Status]) -> Marker:
 def _tooltip(row: HostRow) -> str:
     """Return all facts about a host."""
     services = row.services[:_SERVICES_IN_TOOLTIP]
-    rest = len(row.services) - len(services)
+    omitted_count = len(row.services) - len(services)
     facts = (
         row.name,
         row.address,
@@ -185,7 +187,7 @@ def _tooltip(row: HostRow) -> str:
         row.mac_address,
         row.latency,
         f"printers: {', '.join(row.printers)}" if row.printers else "",
-        ", ".join(services) + (f" and {rest} more" if rest else ""),
+        ", ".join(services) + (f" and {omitted_count} more" if omitted_count else ""),
     )
     return " · ".join(fact for fact in facts if fact)
 
@@ -205,6 +207,6 @@ def _description(hosts: tuple[HostRow, ...]) -> str:
 def _missing_printers(
     hosts: tuple[HostRow, ...], printers: dict[str, PrinterRow]
 ) -> tuple[str, ...]:
-    drawn = {name for row in hosts for name in row.printers}
-    wanted = (row.name for row in printers.values() if row.transport == "network")
-    return tuple(name for name in wanted if name not in drawn)
+    drawn_printers = {name for row in hosts for name in row.printers}
+    network_printers = (row.name for row in printers.values() if row.transport == "network")
+    return tuple(name for name in network_printers if name not in drawn_printers)

@@ -58,11 +58,11 @@ def lay_out(boxes: int, dots: int) -> Layout:
     counts = _shares(boxes)
     room = _ROOM.get(len(counts), 1.0) if not dots else 1.0
     box = Point(BOX_WIDTH * room, BOX_HEIGHT * room)
-    placed: list[Point] = []
+    points: list[Point] = []
     rings: list[tuple[Point, ...]] = []
     for number, count in enumerate(counts, start=1):
         radius = number * _RING_STEP
-        placed += _scaled(_even_points(radius, radius, count, _turn(number)), box)
+        points += _scaled(_even_points(radius, radius, count, _turn(number)), box)
         rings.append(_outline(radius * box.x, radius * box.y))
     reach = len(counts) * _RING_STEP + _BOX_REACH
     half = Point(reach * box.x, reach * box.y)
@@ -70,7 +70,7 @@ def lay_out(boxes: int, dots: int) -> Layout:
     return Layout(
         width=2 * (half.x + MARGIN),
         height=2 * (half.y + MARGIN),
-        boxes=tuple(placed),
+        boxes=tuple(points),
         dots=dot_points,
         rings=tuple(rings),
     )
@@ -117,16 +117,16 @@ def _are_apart(points: tuple[Point, ...]) -> bool:
 
 def _around(inner: Point, dots: int) -> tuple[tuple[Point, ...], Point]:
     """Place the dots on rings outside ``inner``. Return them, and half the size of the layout."""
-    placed: list[Point] = []
+    points: list[Point] = []
     half, turn = inner, 0.0
-    while len(placed) < dots:
+    while len(points) < dots:
         half = Point(half.x + _DOT_STEP, half.y + _DOT_STEP)
         fitting = math.floor(_length(_outline(half.x, half.y)) / _DOT_STEP)
-        count = min(fitting, dots - len(placed))
-        placed += _even_points(half.x, half.y, count, turn)
+        count = min(fitting, dots - len(points))
+        points += _even_points(half.x, half.y, count, turn)
         turn = 0.5 - turn
     rim = DOT_DIAMETER / 2 if dots else 0.0
-    return tuple(placed), Point(half.x + rim, half.y + rim)
+    return tuple(points), Point(half.x + rim, half.y + rim)
 
 
 @lru_cache(maxsize=512)
@@ -140,17 +140,17 @@ def _even_points(half_x: float, half_y: float, count: int, turn: float) -> tuple
         return ()
     outline = _outline(half_x, half_y)
     step = _length(outline) / count
-    wanted = [(number + turn) * step for number in range(count)]
+    distances = [(number + turn) * step for number in range(count)]
     points: list[Point] = []
-    passed = 0.0
+    passed_length = 0.0
     for start, end in pairwise((*outline, outline[0])):
         length = math.hypot(end.x - start.x, end.y - start.y)
-        while len(points) < count and wanted[len(points)] <= passed + length:
-            part = (wanted[len(points)] - passed) / length
+        while len(points) < count and distances[len(points)] <= passed_length + length:
+            part = (distances[len(points)] - passed_length) / length
             points.append(
                 Point(start.x + part * (end.x - start.x), start.y + part * (end.y - start.y))
             )
-        passed += length
+        passed_length += length
     return tuple(points)
 
 

@@ -70,13 +70,13 @@ def _fact(row: FieldRow, indent: int) -> tuple[Text, Text]:
 
 def _absences(payload: ApplicationPayload) -> Iterator[RenderableType]:
     rows = application_rows.absence_rows(payload)
-    missed = [row for row in rows if row.severity != "muted"]
-    if missed:
-        yield title("Could not be read", sum(row.count for row in missed))
-        yield table(("Status", 17), "Why, and which facts", map(_absence, missed))
+    missing_rows = [row for row in rows if row.severity != "muted"]
+    if missing_rows:
+        yield title("Could not be read", sum(row.count for row in missing_rows))
+        yield table(("Status", 17), "Why, and which facts", map(_absence, missing_rows))
     if count := sum(row.count for row in rows if row.severity == "muted"):
-        folded = f"{count} facts do not apply to this machine; --json shows the reasons."
-        yield Text.assemble("\n", words(folded, "dim"))
+        note = f"{count} facts do not apply to this machine; --json shows the reasons."
+        yield Text.assemble("\n", words(note, "dim"))
 
 
 def _absence(row: AbsenceRow) -> tuple[Text, Text]:

@@ -69,11 +69,11 @@ def _hosts(payload: NetworkPayload) -> Iterator[RenderableType]:
     if not rows:
         yield words("No host was discovered.", "dim")
         return
-    first, rest = by_interest(rows)
+    first, other_rows = by_interest(rows)
     yield columns(map(_host, first), _FIRST_WIDTH)
-    if rest:
-        yield title("Further hosts", len(rest))
-        yield columns(map(_further_host, rest), _FIRST_WIDTH)
+    if other_rows:
+        yield title("Further hosts", len(other_rows))
+        yield columns(map(_further_host, other_rows), _FIRST_WIDTH)
     if note := makers_note(rows):
         yield words(note, "dim")
 

@@ -34,8 +34,13 @@ def _is_full(state: MachineState) -> bool:
     return state.free_bytes is not None and state.free_bytes < DISK_FLOOR_BYTES
 
 
-def link_events(before: LinkState, after: LinkState, at: datetime) -> Iterator[Event]:
-    """Yield what has changed. A part that is missing in one of the states is no change."""
+def link_events(
+    before: LinkState, after: LinkState, at: datetime, *, has_conflict: bool = False
+) -> Iterator[Event]:
+    """Yield what has changed. A part that is missing in one of the states is no change.
+
+    With ``has_conflict``, the MAC of the gateway changes all the time, and is left out.
+    """
     old, new = _ipv4(before), _ipv4(after)
     if old and new and old != new:
         yield Event("address-changed", at, f"from {', '.join(old)} to {', '.join(new)}")
@@ -43,12 +48,17 @@ def link_events(before: LinkState, after: LinkState, at: datetime) -> Iterator[E
         if before.gateway != after.gateway:
             detail = f"from {before.gateway} to {after.gateway}"
             yield Event("gateway-changed", at, detail)
-        elif before.gateway_mac and after.gateway_mac and before.gateway_mac != after.gateway_mac:
+        elif not has_conflict and _has_other_mac(before, after):
             detail = f"{after.gateway} is now {after.gateway_mac}, not {before.gateway_mac}"
             yield Event("gateway-changed", at, detail)
     if before.access_point and after.access_point and before.access_point != after.access_point:
         detail = f"from {before.access_point} to {after.access_point}"
         yield Event("access-point-changed", at, detail)
+
+
+def _has_other_mac(before: LinkState, after: LinkState) -> bool:
+    macs = before.gateway_mac, after.gateway_mac
+    return all(macs) and macs[0] != macs[1]
 
 
 def _ipv4(link: LinkState) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 from agent.redaction.known import redact
 from agent.rules.connectivity.figures import Interruption, hour_rows, interruptions
 from agent.rules.reports.fit import clip
-from agent.wire.payloads.history import Cause, History
+from agent.wire.payloads.history import LOCAL_CAUSES, Cause, History
 from agent.wire.payloads.history_lines import (
     CauseTotal,
     event_line,
@@ -38,6 +38,7 @@ _KEYS: Final = (
     "history.events",
     "history.roundTripP95Ms24h",
     "history.signalMinDbm24h",
+    "history.roams24h",
     "history.hours",
 )
 
@@ -55,6 +56,11 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
     """
     day = tuple(interruptions(history, now - DAY, now))
     week = tuple(interruptions(history, now - WEEK, now))
+    faults = interruptions(history, now - WEEK, now, LOCAL_CAUSES)
+    roams = [
+        each for each in history.events
+        if each.kind == "access-point-changed" and now - DAY <= each.at <= now
+    ]  # fmt: skip
     hours = hour_rows(history, now - WEEK, now, zone)
     today = [each for each in history.hours if now - DAY <= each.at <= now]
     times = [each.round_trip_p95_ms for each in today if each.round_trip_p95_ms is not None]
@@ -65,12 +71,13 @@ def history_fields(history: History, now: datetime, zone: tzinfo | None = None) 
         len(week),
         _downtime_s(day),
         _downtime_s(week),
-        tuple(map(total_line, _totals(week))),
+        tuple(map(total_line, _totals((*week, *faults)))),
         tuple(_worst_hours(week, zone)),
         _newest(incident_line(each) for each in history.incidents),
         _newest(event_line(each) for each in history.events),
         round(median(times), 1) if times else None,
         min(signals, default=None),
+        len(roams),
         tuple(clip(hour_line(row)) for row in hours),
     )
     absences = {

@@ -1,11 +1,11 @@
 """Figures of the connectivity record: interruptions in a period, and the downtime of each hour."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
-from agent.wire.payloads.history import Cause, History, Hour, Incident
+from agent.wire.payloads.history import PATH_CAUSES, Cause, History, Hour, Incident
 from agent.wire.payloads.history_lines import HourRow
 
 _HOUR = timedelta(hours=1)
@@ -24,13 +24,20 @@ class Interruption:
         return (self.ended_at - self.began_at).total_seconds()
 
 
-def interruptions(history: History, since: datetime, until: datetime) -> Iterator[Interruption]:
+def interruptions(
+    history: History,
+    since: datetime,
+    until: datetime,
+    causes: Collection[Cause] = PATH_CAUSES,
+) -> Iterator[Interruption]:
     """Yield the interruptions between the two times. Those that began or ended outside are cut.
 
     The record does not contain the times of the interruptions that were joined to one incident.
     They are spread evenly over its time.
     """
     for incident in history.incidents:
+        if incident.cause not in causes:
+            continue
         for each in _interruptions(incident, until):
             if each.began_at < until and (each.ended_at > since or each.began_at >= since):
                 began_at, ended_at = max(each.began_at, since), min(each.ended_at, until)

@@ -24,8 +24,24 @@ from agent.wire.payloads.history import CAUSES, Cause, Incident
 RECOVERY_S: Final = 30.0
 FIRST_S: Final = 6.0
 MERGE_S: Final = 60.0
+UNCERTAIN_S: Final = 60.0
+"""The end of an incident is called uncertain if it may have been earlier by this time."""
 FLAPPING_FROM: Final = 6
 FLAPPING_WITHIN: Final = timedelta(hours=1)
+
+
+def with_uncertain_end(incident: Incident, failed_until: datetime) -> Incident:
+    """Return an ended incident whose end only a later call has shown.
+
+    Args:
+        failed_until: when the last call failed before the end.
+    """
+    ended_at = incident.ended_at or failed_until
+    early_s = (ended_at - max(failed_until, incident.began_at)).total_seconds()
+    if early_s < UNCERTAIN_S:
+        return incident
+    early = f"{early_s / 60:.0f} min" if early_s >= 120 else f"{early_s:.0f} s"
+    return replace(incident, evidence=f"{incident.evidence}; it ended up to {early} earlier")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ class Suspicion:
     """The failed calls since the last success. ``since`` is when the first of them began."""
 
     since: datetime | None = None
+    failed_until: datetime | None = None
+    """When the last call failed although a connection was possible. Only the next call shows the
+    end of such an interruption."""
     _refusal: Diagnosis | None = None
     """The reply to the last heartbeat, if it was an error and no call has succeeded since."""
     _failing: Diagnosis | None = None
@@ -40,6 +43,7 @@ class Suspicion:
             self._refusal = refusal
         else:
             return False
+        self.failed_until = began_at if self._refusal or self._failing else None
         self.note_begin(began_at)
         return True
 
@@ -51,6 +55,7 @@ class Suspicion:
         """Move the times, because the wall clock was set."""
         self.since = self.since and self.since + by
         self._connected_at = self._connected_at and self._connected_at + by
+        self.failed_until = self.failed_until and self.failed_until + by
 
     def completed(self, sample: Sample, at: datetime) -> Sample:
         """Return a sample together with what failed calls have shown."""

@@ -25,8 +25,8 @@ def application_report(
     ``agent_fields`` are the daemon's facts about itself (``agent.*``).
     """
     browser_fields = _browser_fields_kept(collected)
-    omitted = len(collected.browser_fields) - len(browser_fields)
-    lines = (f"{omitted} browser fields are omitted",) if omitted else ()
+    omitted_count = len(collected.browser_fields) - len(browser_fields)
+    lines = (f"{omitted_count} browser fields are omitted",) if omitted_count else ()
     limitations = limitation_lines(
         (*collected.limitations, *lines, *unconfined(collected.confinement))
     )
@@ -55,7 +55,7 @@ def application_report(
                 for p in collected.peripherals
             ),
             limitations=limitations,
-            truncated=collected.truncated or bool(omitted),
+            truncated=collected.truncated or bool(omitted_count),
         ),
         browser_fields=tuple(_browser_field(f) for f in browser_fields),
     )
@@ -74,8 +74,8 @@ def completeness(collected: facts.ApplicationFacts) -> Completeness:
 
 def _browser_fields_kept(collected: facts.ApplicationFacts) -> tuple[facts.Field, ...]:
     """Return the fields that the contract names. A newer collector might send more fields."""
-    known = (f for f in collected.browser_fields if f.key in _BROWSER_KEYS)
-    return tuple(known)[: limits.BROWSER_FIELDS_MAX]
+    known_fields = (f for f in collected.browser_fields if f.key in _BROWSER_KEYS)
+    return tuple(known_fields)[: limits.BROWSER_FIELDS_MAX]
 
 
 def _field(field: facts.Field) -> wire.SnapshotField:

@@ -23,10 +23,10 @@ def clip(text: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
     if utf16_length(clean) <= maximum:
         return clean
     room = maximum - 1
-    kept = clean[:room]
-    while utf16_length(kept) > room:
-        kept = kept[: len(kept) - max(1, (utf16_length(kept) - room) // 2)]
-    return kept + ELLIPSIS
+    head = clean[:room]
+    while utf16_length(head) > room:
+        head = head[: len(head) - max(1, (utf16_length(head) - room) // 2)]
+    return head + ELLIPSIS
 
 
 def clip_id(text: str, fallback: str, maximum: int = limits.PAYLOAD_STRING_MAX) -> str:
@@ -63,5 +63,5 @@ def take(
         return everything
     if describe is None:
         return everything[:maximum]
-    kept = everything[: maximum - 1]
-    return (*kept, describe(len(everything) - len(kept)))
+    kept_items = everything[: maximum - 1]
+    return (*kept_items, describe(len(everything) - len(kept_items)))

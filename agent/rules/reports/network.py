@@ -55,15 +55,15 @@ def switched_off_report(
 
     Facts that were not collected are null, not empty (docs/adr/0009).
     """
-    unsupported = facts.SourceState("unsupported", why)
+    state = facts.SourceState("unsupported", why)
     nothing = facts.NetworkFacts(
         scope="device",
         os_platform="",
         os_version=None,
         started_at=started_at,
-        interfaces_source=unsupported,
-        mdns_source=unsupported,
-        scan_source=unsupported,
+        interfaces_source=state,
+        mdns_source=state,
+        scan_source=state,
         unavailable=facts.Unavailable(interfaces=why),
         limitations=(why,),
     )
@@ -166,14 +166,14 @@ def _endpoints_kept(collected: facts.NetworkFacts) -> tuple[facts.Endpoint, ...]
 
 def _failed_sources(collected: facts.NetworkFacts) -> Iterator[facts.Failure]:
     """Yield a failure for each failed source that has no entry in the collected failures."""
-    listed = {failure.step for failure in collected.failures}
+    listed_steps = {failure.step for failure in collected.failures}
     sources = {
         "interfaces": collected.interfaces_source,
         "mdns": collected.mdns_source,
         "scan": collected.scan_source,
     }
     for step, source in sources.items():
-        if source.state == "failed" and step not in listed:
+        if source.state == "failed" and step not in listed_steps:
             yield facts.Failure(step, source.reason or NO_REASON)
 
 

@@ -39,9 +39,9 @@ def seal(report: SubmitResultRequest, max_bytes: int, *, first_tier: int = 0) ->
     if payload is None:
         return _sealed(report, None, first_tier)
     for tier in range(first_tier, LAST_TIER):
-        sealed = _sealed(report, shrink(payload, tier), tier)
-        if len(sealed.body) <= max_bytes:
-            return sealed
+        sealed_report = _sealed(report, shrink(payload, tier), tier)
+        if len(sealed_report.body) <= max_bytes:
+            return sealed_report
     return _sealed(report, None, LAST_TIER)
 
 
@@ -101,14 +101,14 @@ def _shrink_network(payload: NetworkPayload, tier: int) -> NetworkPayload:
     if printers is not None:
         printers = printers[: _PRINTERS_KEPT.get(tier)]
         printers_dropped = len(payload.printers or ()) - len(printers)
-    dropped = len(payload.endpoints) - len(endpoints)
-    what = ["services of hosts", f"{dropped} endpoints", f"{hosts_dropped} hosts"]
+    dropped_count = len(payload.endpoints) - len(endpoints)
+    what = ["services of hosts", f"{dropped_count} endpoints", f"{hosts_dropped} hosts"]
     what += _counted((printers_dropped, "printers"), (interfaces_dropped, "interfaces"))
     return payload.model_copy(
         update={
             **_shrinkage(payload, tier, what),
             "endpoints": endpoints,
-            "endpoints_omitted": payload.endpoints_omitted + dropped,
+            "endpoints_omitted": payload.endpoints_omitted + dropped_count,
             "printers": printers,
             "network_map": network_map,
         }
@@ -131,8 +131,8 @@ def _shrink_application(payload: ApplicationPayload, tier: int) -> ApplicationPa
         update["fields"] = available[: _FIELDS_KEPT.get(tier)]
         dropped += _counted((len(available) - len(update["fields"]), "other fields"))
     if tier >= 4:
-        known = tuple(f for f in browser_fields if f.status == "available")
-        browser_fields = known[: _BROWSER_FIELDS_KEPT.get(tier, 0)]
+        available_fields = tuple(f for f in browser_fields if f.status == "available")
+        browser_fields = available_fields[: _BROWSER_FIELDS_KEPT.get(tier, 0)]
         dropped += _counted((len(payload.browser_fields) - len(browser_fields), "browser fields"))
         update["limitations"] = snapshot.limitations[: _LINES_KEPT[tier]]
     return payload.model_copy(
@@ -150,14 +150,16 @@ def _counted(*dropped: tuple[int, str]) -> list[str]:
 
 def _shrinkage(payload: ReportPayload, tier: int, dropped: list[str]) -> dict[str, Any]:
     """Return the changes that describe in the report what was dropped."""
-    kept = _LINES_KEPT[tier]
-    lines = max(0, len(payload.limitations) - kept + 1) + max(0, len(payload.failures) - kept)
+    lines_kept = _LINES_KEPT[tier]
+    lines = max(0, len(payload.limitations) - lines_kept + 1) + max(
+        0, len(payload.failures) - lines_kept
+    )
     more = f", {lines} failures and limitations" if lines else ""
     line = f"the report was too large for the service: dropped {', '.join(dropped)}{more}"
     completeness = "limited" if payload.completeness == "complete" else payload.completeness
     return {
-        "limitations": (line, *payload.limitations[: kept - 1]),
-        "failures": payload.failures[:kept],
+        "limitations": (line, *payload.limitations[: lines_kept - 1]),
+        "failures": payload.failures[:lines_kept],
         "completeness": completeness,
     }
 

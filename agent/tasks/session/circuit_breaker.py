@@ -172,10 +172,12 @@ class CircuitBreaker:
 
     async def wait_for_another_key(self, at_most_s: float) -> None:
         """Return after ``at_most_s`` seconds, or earlier if a user replaces the API key."""
-        known = self._present_key()
+        key_before = self._present_key()
         until = self.clock.monotonic() + at_most_s
-        while (left := until - self.clock.monotonic()) > 0 and self._present_key() == known:
-            await self.clock.sleep(min(left, KEY_CHECK_S))
+        while (
+            remaining_s := until - self.clock.monotonic()
+        ) > 0 and self._present_key() == key_before:
+            await self.clock.sleep(min(remaining_s, KEY_CHECK_S))
 
     # ------------------------------------------------------------------ one attempt
 
@@ -350,13 +352,15 @@ class CircuitBreaker:
     # ------------------------------------------------------------------ waits
 
     async def _wait_for(self, breaker: _Breaker) -> None:
-        while not breaker.is_closed and (left := breaker.retry_at - self.clock.monotonic()) > 0:
+        while (
+            not breaker.is_closed and (remaining_s := breaker.retry_at - self.clock.monotonic()) > 0
+        ):
             if breaker.is_key_refused:
                 if self._present_key() != breaker.refused_key:
                     return
-                left = min(left, KEY_CHECK_S)
+                remaining_s = min(remaining_s, KEY_CHECK_S)
             self._retry_now.clear()
-            await wait_at_most(self._retry_now, left, self.clock)
+            await wait_at_most(self._retry_now, remaining_s, self.clock)
 
     def _present_key(self) -> str | None:
         try:

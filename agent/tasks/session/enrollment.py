@@ -60,10 +60,10 @@ class Enrollment:
         The agent sends its version only when it enrolls, and operators read it in the service.
         Returns whether the device was enrolled again.
         """
-        known = self.session.binding_state.binding
-        if known is None or self.session.binding_state.is_revoked:
+        known_binding = self.session.binding_state.binding
+        if known_binding is None or self.session.binding_state.is_revoked:
             return False
-        if known.app_version in (None, __version__):  # None: the service does not store it
+        if known_binding.app_version in (None, __version__):  # None: the service does not store it
             return False
         try:
             record = await self.enroll_once()
@@ -71,7 +71,7 @@ class Enrollment:
             log.info("the service did not accept the new version: %s", explain(error))
             return False
         log.info("the service has accepted version %s", __version__)
-        if record.binding_id != known.binding_id:
+        if record.binding_id != known_binding.binding_id:
             log.warning(
                 "the service has created binding %s for this device",
                 record.binding_id,

@@ -83,19 +83,20 @@ BrowserValue = Annotated[
 def _one_of_the_two(schema: dict[str, Any]) -> None:
     """Describe `BrowserField` in a JSON Schema as two alternatives: with a value or a reason."""
     fields = schema.pop("properties")
-    required = [name for name in fields if name not in {"value", "reason"}]
+    required_names = [name for name in fields if name not in {"value", "reason"}]
     statuses = [each for each in get_args(FieldStatus) if each != "available"]
     shapes = (("value", {"const": "available"}), ("reason", {"enum": statuses}))
-    closed = {
+    closed_schema = {
         "type": schema.pop("type"),
         "additionalProperties": schema.pop("additionalProperties"),
     }
     del schema["required"]
     schema["oneOf"] = [
         {
-            "properties": {name: fields[name] for name in (*required, has)} | {"status": status},
-            "required": [*required, has],
-            **closed,
+            "properties": {name: fields[name] for name in (*required_names, has)}
+            | {"status": status},
+            "required": [*required_names, has],
+            **closed_schema,
         }
         for has, status in shapes
     ]
@@ -133,9 +134,9 @@ class ApplicationPayload(Payload):
     def _check_version(cls, value: Any) -> Any:
         # The version distinguishes the payloads. A field with this function cannot have a validator
         # of its own.
-        if isinstance(value, dict) and is_equal_but_other_type(given := value.get("version"), 1):
+        if isinstance(value, dict) and is_equal_but_other_type(version := value.get("version"), 1):
             error = InitErrorDetails(
-                type="literal_error", loc=("version",), input=given, ctx={"expected": "1"}
+                type="literal_error", loc=("version",), input=version, ctx={"expected": "1"}
             )
             raise ValidationError.from_exception_data(cls.__name__, [error])
         return value

@@ -17,12 +17,22 @@ Cause = Literal[
     "service-down",
     "service-refuses",
     "unreachable",
+    "queue-stopped",
+    "page-missing",
+    "device-absent",
 ]
 """The cause of an incident: the first part of the path to the service that failed. If it is
-``unreachable``, the gateway works, and it is unknown whether the provider or the service failed."""
+``unreachable``, the gateway works, and it is unknown whether the provider or the service failed.
+The last three are faults beside the connection: a print queue, the kiosk's page, a watched
+device."""
 
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
-"""All causes, in the order of the path from this machine to the service."""
+"""All causes: first those of `PATH_CAUSES`."""
+LOCAL_CAUSES: Final[tuple[Cause, ...]] = ("queue-stopped", "page-missing", "device-absent")
+"""Causes that leave the connection intact. Several incidents with such a cause can last at the same
+time, each with a subject of its own."""
+PATH_CAUSES: Final[tuple[Cause, ...]] = CAUSES[: -len(LOCAL_CAUSES)]
+"""The causes of an interruption, in the order of the path from this machine to the service."""
 
 EventKind = Literal[
     "agent-started",
@@ -33,23 +43,31 @@ EventKind = Literal[
     "clock-set",
     "address-changed",
     "gateway-changed",
+    "gateway-conflict",
     "access-point-changed",
+    "device-moved",
     "disk-full",
     "memory-exhausted",
+    "processor-throttled",
 ]
 """The kinds of events. ``agent-killed``: the previous run of the agent did not stop cleanly.
-``power-lost``: the machine started, and neither the machine nor the agent had stopped cleanly."""
+``power-lost``: the machine started, and neither the machine nor the agent had stopped cleanly.
+``gateway-conflict``: two MACs answer by turns for the gateway's address."""
 
 EVENT_KINDS: Final[tuple[EventKind, ...]] = get_args(EventKind)
 
 
+SUBJECT_END: Final = ": "
+
+
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A time without a usable connection to the service.
+    """A time without a usable connection to the service, or with a local fault (`LOCAL_CAUSES`).
 
     Interruptions with the same cause that follow each other closely are one incident. ``count`` is
     their number, and ``downtime_s`` the sum of their durations in seconds. ``ended_at`` is None
-    while the incident lasts. ``evidence`` is a sentence without a full stop.
+    while the incident lasts. ``evidence`` is a sentence without a full stop. That of a local fault
+    begins with its subject and a colon: ``receipts: stopped (media-empty)``.
     """
 
     cause: Cause
@@ -58,6 +76,16 @@ class Incident:
     downtime_s: float
     evidence: str
     count: int = 1
+
+    @property
+    def is_interruption(self) -> bool:
+        """Whether the connection to the service was interrupted."""
+        return self.cause in PATH_CAUSES
+
+    @property
+    def subject(self) -> str:
+        """What failed, such as the name of a print queue; "" for an interruption."""
+        return "" if self.is_interruption else self.evidence.partition(SUBJECT_END)[0]
 
 
 @dataclass(frozen=True, slots=True)

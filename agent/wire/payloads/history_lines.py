@@ -70,8 +70,8 @@ def parse_incident(line: str) -> Incident | None:
     began_at, ended_at = _parsed(match[1]), _parsed(match[2] or match[1])
     if began_at is None or ended_at is None or ended_at < began_at:
         return None
-    ended = ended_at if match[2] else None
-    return Incident(cause, began_at, ended, float(match[4]), match[6], max(1, int(match[5] or 1)))
+    end = ended_at if match[2] else None
+    return Incident(cause, began_at, end, float(match[4]), match[6], max(1, int(match[5] or 1)))
 
 
 def total_line(total: CauseTotal) -> str:
@@ -118,12 +118,12 @@ def parse_hour(line: str) -> HourRow | None:
         return None
     parts = (part.split(" ") for part in match[2].split(", ")[:-1])
     downtime = tuple((_cause(name), int(seconds)) for name, seconds, _ in parts)
-    known = tuple((cause, seconds) for cause, seconds in downtime if cause is not None)
-    if len(known) < len(downtime):
+    known_downtime = tuple((cause, seconds) for cause, seconds in downtime if cause is not None)
+    if len(known_downtime) < len(downtime):
         return None
     heartbeats, failures, p50, p95, signal_dbm, link_errors = map(_number, match.groups()[2:])
     figures = Hour(at, heartbeats or 0, failures or 0, p50, p95, signal_dbm, link_errors)
-    return HourRow(figures, known)
+    return HourRow(figures, known_downtime)
 
 
 def _number(text: str | None) -> int | None:

@@ -56,10 +56,10 @@ class WatchedLine:
 
     def __str__(self) -> str:
         at = f" at {self.address}" if self.address else ""
-        there = f"; {self.other_mac} answers there now" if self.other_mac else ""
+        other_device = f"; {self.other_mac} answers there now" if self.other_mac else ""
         words = {
             "present": f"present{at}",
-            "moved": f"moved from {self.moved_from} to {self.address}{there}",
+            "moved": f"moved from {self.moved_from} to {self.address}{other_device}",
             "absent": f"no answer from {self.address}" if self.address else "no answer",
             "replaced": f"{self.other_mac} answers{at}",
             "unknown": f"not checked{at}: {self.reason or ''}",

@@ -57,8 +57,8 @@ def _field(key: str, source: str, entry: object, *, is_secure: bool) -> Field:
         return absent(key, source, status, reason)
     value = entry.get("value")
     if value is None:
-        here = "on this system" if is_secure else "to a page without https"
-        return unsupported(key, source, f"the browser does not offer {source} {here}")
+        place = "on this system" if is_secure else "to a page without https"
+        return unsupported(key, source, f"the browser does not offer {source} {place}")
     return _value(key, source, value)
 
 
@@ -76,7 +76,7 @@ def _value(key: str, source: str, value: object) -> Field:
 
 def _bounded(text: str) -> str:
     # The contract limits the number of UTF-16 code units. Some characters are two code units.
-    cleaned = clean_text(text, TEXT_MAX)
-    while len(cleaned.encode("utf-16-le")) // 2 > TEXT_MAX:
-        cleaned = cleaned[:-1]
-    return cleaned
+    clean = clean_text(text, TEXT_MAX)
+    while len(clean.encode("utf-16-le")) // 2 > TEXT_MAX:
+        clean = clean[:-1]
+    return clean

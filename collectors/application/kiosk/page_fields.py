@@ -24,8 +24,8 @@ _PERMISSIONS: Final = PAGE_KEYS[5:]
 
 
 def of_crashed_page() -> Reading:
-    known = (_flag("kiosk.crashed", True), _flag("kiosk.responding", False))
-    return _with_rest(known, "not-applicable", "the page has crashed")
+    fields = (_flag("kiosk.crashed", True), _flag("kiosk.responding", False))
+    return _with_rest(fields, "not-applicable", "the page has crashed")
 
 
 def of_silent_page() -> Reading:
@@ -44,20 +44,20 @@ def of_page(frame: Mapping[str, object], answer: str) -> Reading:
     # The browser's error page has permissions of its own. They differ from those of the kiosk's
     # page, which could not be loaded.
     excluded = _PERMISSIONS if is_error else ()
-    known = (
+    fields = (
         _flag("kiosk.crashed", False),
         _flag("kiosk.responding", True),
         _flag("kiosk.errorPage", is_error),
         *(field for field in parse_values(answer, STATE) if field.key not in excluded),
     )
-    return _with_rest(known, "not-applicable", "an error page is shown")
+    return _with_rest(fields, "not-applicable", "an error page is shown")
 
 
 def _flag(key: str, value: bool) -> Field:
     return available(key, _SOURCES[key], value)
 
 
-def _with_rest(known: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
-    keys = {field.key for field in known}
-    rest = ((key, where) for key, where in _SOURCES.items() if key not in keys)
-    return Reading((*known, *(absent(key, where, status, reason) for key, where in rest)))
+def _with_rest(fields: tuple[Field, ...], status: FieldStatus, reason: str) -> Reading:
+    keys = {field.key for field in fields}
+    other_keys = ((key, where) for key, where in _SOURCES.items() if key not in keys)
+    return Reading((*fields, *(absent(key, where, status, reason) for key, where in other_keys)))

@@ -28,12 +28,12 @@ def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
     """Return the ids of the pages in a JSON list of targets. Raises ValueError for other data."""
     try:
-        listed = json.loads(body)
+        pages = json.loads(body)
     except (ValueError, RecursionError):
-        listed = None
-    if not isinstance(listed, list):
+        pages = None
+    if not isinstance(pages, list):
         raise ValueError("the DevTools port did not list its pages")
-    return tuple(target["id"] for target in listed if _is_page(target))[:TARGETS_MAX]
+    return tuple(target["id"] for target in pages if _is_page(target))[:TARGETS_MAX]
 
 
 def _is_page(target: object) -> bool:

@@ -53,12 +53,12 @@ def read_drives(
     ask_drive: smart.AskDrive = smart.read_health,
 ) -> Reading:
     entries = _drives(root)
-    listed = entries[:DRIVES_MAX]
+    drives = entries[:DRIVES_MAX]
     fields = [available("disk.drives", SOURCE, tuple(p.name for p in entries))]
-    known = _known_health(ask, deadline) if listed else {}
-    for entry in listed:
+    health_by_name = _known_health(ask, deadline) if drives else {}
+    for entry in drives:
         fields += drive_fields(entry)
-        fields.append(_health(entry.name, known, ask_drive, deadline))
+        fields.append(_health(entry.name, health_by_name, ask_drive, deadline))
     limitations = left_out(len(entries), DRIVES_MAX, "drives")
     return Reading(tuple(fields), limitations=limitations)
 
@@ -117,8 +117,8 @@ def parse_life_time(text: str) -> float | None:
 def _wear(key: str, entry: Path) -> Field:
     if not entry.name.startswith("mmcblk"):
         return not_applicable(key, SOURCE, "only eMMC reports its wear to all users")
-    used = parse_life_time(read_line(entry / "device/life_time") or "")
-    return either(key, SOURCE, used, "the card does not report it")
+    life_time = parse_life_time(read_line(entry / "device/life_time") or "")
+    return either(key, SOURCE, life_time, "the card does not report it")
 
 
 def _verdict(drive: dict[str, dict[str, Any]]) -> str | None:
@@ -151,15 +151,15 @@ def _known_health(ask: Callable[[Deadline], Objects], deadline: Deadline) -> Hea
 
 
 def _health(
-    name: str, known: Health | Unreadable, ask_drive: smart.AskDrive, deadline: Deadline
+    name: str, known_health: Health | Unreadable, ask_drive: smart.AskDrive, deadline: Deadline
 ) -> Field:
     key = f"disk.drive.{name}.health"
-    if isinstance(known, Unreadable):
-        if known.status not in {"not-applicable", "unsupported"}:
-            return absent(key, "UDisks2", known.status, known.reason)
+    if isinstance(known_health, Unreadable):
+        if known_health.status not in {"not-applicable", "unsupported"}:
+            return absent(key, "UDisks2", known_health.status, known_health.reason)
         return _ask_health(key, name, ask_drive, deadline)
     reason = "the drive has no SMART verdict"
-    return either(key, "UDisks2", known.get(name), reason)
+    return either(key, "UDisks2", known_health.get(name), reason)
 
 
 def _ask_health(key: str, name: str, ask_drive: smart.AskDrive, deadline: Deadline) -> Field:

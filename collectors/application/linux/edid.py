@@ -48,9 +48,9 @@ def _text(data: bytes, tag: int) -> str | None:
     texts: dict[str, None] = {}
     for offset in _DESCRIPTORS:
         head, body = data[offset : offset + 5], data[offset + 5 : offset + 18]
-        written = _PRINTABLE.match(body)
-        if written and head[:2] == b"\0\0" and head[3] == tag:
-            text = written[0].decode("ascii")
+        match = _PRINTABLE.match(body)
+        if match and head[:2] == b"\0\0" and head[3] == tag:
+            text = match[0].decode("ascii")
             goes_on = tag == _PRODUCT_NAME and len(text) == _TEXT_BYTES
             texts[text if goes_on else f"{text} "] = None
     return clean_text("".join(texts)) or None

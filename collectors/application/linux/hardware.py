@@ -183,11 +183,11 @@ def _sensor(name: str, millidegrees: int | None, limit: int | None = None) -> li
     """Return the sensor if its reading is plausible. ``limit`` is in millidegrees too."""
     if millidegrees is None:
         return []
-    celsius, known = round(millidegrees / 1000, 1), None if limit is None else limit / 1000
-    if known is not None and not _PLAUSIBLE_LIMITS[0] <= known <= _PLAUSIBLE_LIMITS[1]:
-        known = None
+    celsius, known_limit = round(millidegrees / 1000, 1), None if limit is None else limit / 1000
+    if known_limit is not None and not _PLAUSIBLE_LIMITS[0] <= known_limit <= _PLAUSIBLE_LIMITS[1]:
+        known_limit = None
     low, high = _PLAUSIBLE_CELSIUS
-    return [_Sensor(name, celsius, known)] if low < celsius < high else []
+    return [_Sensor(name, celsius, known_limit)] if low < celsius < high else []
 
 
 def _dmi_value(dmi: Path, name: str) -> str | None:

@@ -29,10 +29,10 @@ _MOUNTINFO_MAX_BYTES: Final = 1024 * 1024
 
 
 def read_mounts(root: Path) -> tuple[Mount, ...]:
-    listed = data_mounts(
+    entries = data_mounts(
         parse_mountinfo(decode(read_bytes(root / "proc/self/mountinfo", _MOUNTINFO_MAX_BYTES)))
     )
-    return tuple(replace(mount, errors=error_count(root, mount.device)) for mount in listed)
+    return tuple(replace(mount, errors=error_count(root, mount.device)) for mount in entries)
 
 
 def error_count(root: Path, device: str) -> int | None:
@@ -71,16 +71,16 @@ def parse_mountinfo(text: str) -> tuple[tuple[str, str, Mount], ...]:
 
 def data_mounts(entries: Iterable[tuple[str, str, Mount]]) -> tuple[Mount, ...]:
     """Return the mounts that hold data. Each file system is listed once, at its shortest path."""
-    chosen: dict[str, Mount] = {}
+    mounts: dict[str, Mount] = {}
     listed = tuple(entries)
     data = {mount.path: _holds_data(device, mount) for _, device, mount in listed}
     for device_number, _, mount in listed:
         if not data[mount.path] or _is_on_other_disk(mount, data):
             continue
-        known = chosen.get(device_number)
-        if known is None or len(mount.path) < len(known.path):
-            chosen[device_number] = mount
-    return tuple(sorted(chosen.values(), key=lambda mount: mount.path))
+        other_mount = mounts.get(device_number)
+        if other_mount is None or len(mount.path) < len(other_mount.path):
+            mounts[device_number] = mount
+    return tuple(sorted(mounts.values(), key=lambda mount: mount.path))
 
 
 def _holds_data(device: str, mount: Mount) -> bool:

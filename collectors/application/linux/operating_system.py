@@ -52,9 +52,9 @@ def read_system(_: Deadline, root: Path) -> Fields:
 )
 def read_boot(_: Deadline, root: Path) -> Fields:
     uptime = time.clock_gettime(time.CLOCK_BOOTTIME)
-    booted = datetime.fromtimestamp(time.time() - uptime, UTC).isoformat(timespec="seconds")
+    booted_at = datetime.fromtimestamp(time.time() - uptime, UTC).isoformat(timespec="seconds")
     return (
-        available("os.bootTime", "CLOCK_BOOTTIME", booted),
+        available("os.bootTime", "CLOCK_BOOTTIME", booted_at),
         available("os.uptimeSeconds", "CLOCK_BOOTTIME", int(uptime)),
         boot_reason(root),
         pending_reboot(root),

@@ -68,24 +68,24 @@ def read_unit(unit: str, deadline: Deadline) -> Properties:
 def read_services(
     deadline: Deadline, states: States = unit_states, unit: Unit = read_unit
 ) -> Fields:
-    every = [name for _, names in ROLES.values() for name in names]
-    installed = states(every, deadline)
+    unit_names = [name for _, names in ROLES.values() for name in names]
+    installed_units = states(unit_names, deadline)
     fields: list[Field] = []
     for role, (title, candidates) in ROLES.items():
-        name = chosen(candidates, installed)
+        name = chosen(candidates, installed_units)
         keys = service_keys((role,))
         if name is None:
             reason = f"no {title} is installed"
             fields += all_absent(keys, SOURCE, "not-applicable", reason)
         else:
-            fields += unit_fields(keys, name, installed[name], unit(name, deadline))
+            fields += unit_fields(keys, name, installed_units[name], unit(name, deadline))
     return tuple(fields)
 
 
-def chosen(candidates: Sequence[str], installed: Mapping[str, UnitState]) -> str | None:
+def chosen(candidates: Sequence[str], installed_units: Mapping[str, UnitState]) -> str | None:
     """Return the unit that has a role: one that is running, or else the first installed one."""
-    present = [name for name in candidates if name in installed]
-    running = [name for name in present if installed[name].active == "active"]
+    present = [name for name in candidates if name in installed_units]
+    running = [name for name in present if installed_units[name].active == "active"]
     return next(iter(running or present), None)
 
 

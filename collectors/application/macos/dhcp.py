@@ -68,8 +68,8 @@ def parse_packet(output: Output, leases: Path) -> Dhcp:
         expires_at = float("inf")
     elif obtained_at is not None and duration_s is not None:
         expires_at = obtained_at + duration_s
-    named = plain_address(server[1]) if server else None
-    return Dhcp(True, named, obtained_at, expires_at, status, reason)
+    server_address = plain_address(server[1]) if server else None
+    return Dhcp(True, server_address, obtained_at, expires_at, status, reason)
 
 
 def _obtained_at(leases: Path, address: str) -> tuple[FieldStatus, str, float | None]:
@@ -86,12 +86,12 @@ def _obtained_at(leases: Path, address: str) -> tuple[FieldStatus, str, float | 
 def _start(path: Path, address: str) -> float | None:
     """Return the start of a stored lease, in seconds since the epoch, if it is of ``address``."""
     try:
-        stored: Any = plistlib.loads(read_bytes(path, SMALL_MAX_BYTES))
+        lease: Any = plistlib.loads(read_bytes(path, SMALL_MAX_BYTES))
     except OSError:
         raise
     except Exception:  # noqa: BLE001 - plistlib raises many types for a malformed file
         return None
-    if not isinstance(stored, dict) or stored.get("IPAddress") != address:
+    if not isinstance(lease, dict) or lease.get("IPAddress") != address:
         return None
-    start = stored.get("LeaseStartDate")
+    start = lease.get("LeaseStartDate")
     return start.replace(tzinfo=UTC).timestamp() if isinstance(start, datetime) else None

@@ -95,9 +95,9 @@ def walk(entries: object, depth: int = 0) -> Iterator[Object]:
 def parse_usb(data: bytes) -> tuple[UsbDevice, ...]:
     """Read SPUSBDataType (up to macOS 15) or SPUSBHostDataType (from macOS 26 on)."""
     devices: list[UsbDevice] = []
-    for listed in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
+    for usb_entry in walk(entries_of(data, "SPUSBDataType", "SPUSBHostDataType")):
         # On the oldest versions of macOS, each key has a letter as prefix: b_vendor_id.
-        entry = {_LETTER.sub("", key): value for key, value in listed.items()}
+        entry = {_LETTER.sub("", key): value for key, value in usb_entry.items()}
         vendor = text(entry, "vendor_id", "USBDeviceKeyVendorID")
         if vendor is None or len(devices) >= ENTRIES_MAX:
             continue
@@ -110,13 +110,13 @@ def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ..
 
     Up to macOS 11 the devices are in ``device_title``, and values have different names.
     """
-    powered: bool | None = None
+    is_powered: bool | None = None
     devices: list[BluetoothDevice] = []
     for entry in entries_of(data, "SPBluetoothDataType"):
         for controller in objects(entry.get("controller_properties")):
-            powered = text(controller, "controller_state") == "attrib_on"
+            is_powered = text(controller, "controller_state") == "attrib_on"
         for controller in objects(entry.get("local_device_title")):
-            powered = text(controller, "general_power") == "attrib_On"
+            is_powered = text(controller, "general_power") == "attrib_On"
         for name, connected in (("device_connected", True), ("device_not_connected", False)):
             for title, properties in _named(entry.get(name)):
                 devices.append(_bluetooth_device(title, properties, connected=connected))
@@ -124,15 +124,15 @@ def parse_bluetooth(data: bytes) -> tuple[bool | None, tuple[BluetoothDevice, ..
             if text(properties, "device_ispaired") != "attrib_No":
                 connected = text(properties, "device_isconnected") == "attrib_Yes"
                 devices.append(_bluetooth_device(title, properties, connected=connected))
-    return powered, tuple(devices[:ENTRIES_MAX])
+    return is_powered, tuple(devices[:ENTRIES_MAX])
 
 
 def parse_hardware(data: bytes) -> Object:
     """Return the entry of SPHardwareDataType, without values that identify the machine."""
     entries = entries_of(data, "SPHardwareDataType")
-    kept = ("machine_model", "machine_name", "chip_type", "cpu_type", "boot_rom_version")
+    kept_keys = ("machine_model", "machine_name", "chip_type", "cpu_type", "boot_rom_version")
     entry = entries[0] if entries else {}
-    return {name: value for name in kept if (value := _known(entry, name))}
+    return {name: value for name in kept_keys if (value := _known(entry, name))}
 
 
 def form_factor(machine_name: str) -> str | None:
@@ -177,8 +177,8 @@ def parse_drives(data: bytes, data_type: str) -> tuple[Object, ...]:
     for entry in walk(entries_of(data, data_type)):
         name = text(entry, "bsd_name")
         if name is not None and re.fullmatch(r"disk\d{1,3}", name):
-            kept = ("device_model", "smart_status", "size_in_bytes")
-            drives.append({"bsd_name": name, **{key: entry.get(key) for key in kept}})
+            kept_keys = ("device_model", "smart_status", "size_in_bytes")
+            drives.append({"bsd_name": name, **{key: entry.get(key) for key in kept_keys}})
     return tuple(drives[:16])
 
 
@@ -190,19 +190,19 @@ def _known(entry: Object, *names: str) -> str | None:
 
 def _named(value: object) -> Iterator[tuple[str, Object]]:
     """Yield the devices of a list of ``{name: properties}``."""
-    for named in objects(value):
-        yield from ((name, device) for name, device in named.items() if isinstance(device, dict))
+    for entry in objects(value):
+        yield from ((name, device) for name, device in entry.items() if isinstance(device, dict))
 
 
 def _usb_device(entry: Object, vendor: str) -> UsbDevice:
-    named = re.search(r"\(([^)]{1,128})\)", vendor)
+    vendor_match = re.search(r"\(([^)]{1,128})\)", vendor)
     location = text(entry, "location_id", "USBKeyLocationID") or ""
     maker = _known(entry, "manufacturer", "USBDeviceKeyVendorName")
     return UsbDevice(
         place=location.partition("/")[0].strip() or "unknown",
         vendor_id=_APPLE if vendor == "apple_vendor_id" else hexadecimal(vendor),
         product_id=hexadecimal(text(entry, "product_id", "USBDeviceKeyProductID")),
-        vendor=maker or (named[1] if named else None),
+        vendor=maker or (vendor_match[1] if vendor_match else None),
         product=text(entry, "_name"),
         speed_megabits=_speed(text(entry, "device_speed", "USBDeviceKeyLinkSpeed")),
         serial=_known(entry, "serial_num", "USBDeviceKeySerialNumber"),
@@ -258,14 +258,14 @@ def _wireless(network: Object) -> Wireless:
     return known
 
 
-def _bssid(written: str | None) -> str | None:
-    return written.lower() if written and _MAC.fullmatch(written) else None
+def _bssid(text: str | None) -> str | None:
+    return text.lower() if text and _MAC.fullmatch(text) else None
 
 
-def _speed(written: str | None) -> float | None:
-    if written in _USB_NAMES:
-        return _USB_NAMES[written]
-    match = _SPEED.search(written or "")
+def _speed(text: str | None) -> float | None:
+    if text in _USB_NAMES:
+        return _USB_NAMES[text]
+    match = _SPEED.search(text or "")
     if match is None:
         return None
     return float(match[1]) * (1000 if match[2].lower().startswith("g") else 1)

@@ -69,11 +69,11 @@ def read_system(deadline: Deadline) -> Fields:
     "os.pendingReboot",
 )
 def read_boot(_: Deadline) -> Fields:
-    booted = psutil.boot_time()
-    timestamp = datetime.fromtimestamp(booted, UTC).isoformat(timespec="seconds")
+    booted_s = psutil.boot_time()
+    timestamp = datetime.fromtimestamp(booted_s, UTC).isoformat(timespec="seconds")
     return (
         available("os.bootTime", "kern.boottime", timestamp),
-        available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted))),
+        available("os.uptimeSeconds", "kern.boottime", max(0, int(time.time() - booted_s))),
         unsupported("os.lastBootReason", "macOS", _NOT_REPORTED),
         unsupported("os.pendingReboot", "macOS", _NOT_REPORTED),
     )
@@ -199,15 +199,15 @@ def service_reading(jobs: dict[str, bool]) -> Reading:
     """
     fields: list[Field] = []
     for role, label in JOBS.items():
-        name, state, *others = service_keys((role,))
+        name, state, *other_values = service_keys((role,))
         if label not in jobs:
             reason = "launchd does not show it to this account"
-            fields += all_absent((name, state, *others), "launchd", "unsupported", reason)
+            fields += all_absent((name, state, *other_values), "launchd", "unsupported", reason)
             continue
         fields += [
             available(name, "launchd", label),
             available(state, "launchd", "running" if jobs[label] else "waiting"),
-            *all_absent(others, "launchd", "unsupported", _NOT_REPORTED),
+            *all_absent(other_values, "launchd", "unsupported", _NOT_REPORTED),
         ]
     return Reading(tuple(fields))
 

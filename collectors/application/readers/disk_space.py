@@ -90,34 +90,34 @@ def read_disk_space(
     mounts: Callable[[], Sequence[Mount]],
     ask: Callable[[Sequence[Mount], Deadline], Answers] | None = None,
 ) -> Reading:
-    every = tuple(mounts())
-    listed = every[:MOUNTS_MAX]
+    all_mounts = tuple(mounts())
+    first_mounts = all_mounts[:MOUNTS_MAX]
     measure = ask or (space_by_psutil if sys.platform == "win32" else space_by_df)
-    answers = measure(listed, deadline.sooner(SPACE_S))
-    fields = [available("disk.mounts", "mount table", tuple(map(_name, listed)))]
-    for mount in listed:
+    answers = measure(first_mounts, deadline.sooner(SPACE_S))
+    fields = [available("disk.mounts", "mount table", tuple(map(_name, first_mounts)))]
+    for mount in first_mounts:
         fields += fields_of(mount, answers.get(mount.path, "the mount was not queried"))
-    limitations = left_out(len(every), MOUNTS_MAX, "mounts")
+    limitations = left_out(len(all_mounts), MOUNTS_MAX, "mounts")
     return Reading(tuple(fields), limitations=limitations)
 
 
 def fields_of(mount: Mount, answer: Space | Unreadable | str) -> tuple[Field, ...]:
     """Return the fields of a mount. ``answer`` is its space, or the reason why it is unknown."""
     prefix = f"disk.{_name(mount)}"
-    known: tuple[Field, ...] = (
+    fields: tuple[Field, ...] = (
         available(f"{prefix}.fileSystem", "mount table", mount.file_system),
         available(f"{prefix}.readOnly", "mount table", mount.read_only),
     )
     if mount.errors is not None:
-        known = (*known, available(f"{prefix}.errors", "sysfs", mount.errors))
+        fields = (*fields, available(f"{prefix}.errors", "sysfs", mount.errors))
     keys = (f"{prefix}.sizeBytes", f"{prefix}.freeBytes", f"{prefix}.usedFraction")
     if isinstance(answer, str):
-        return (*known, *(failed(key, SOURCE, answer) for key in keys))
+        return (*fields, *(failed(key, SOURCE, answer) for key in keys))
     if isinstance(answer, Unreadable):
-        return (*known, *(absent(key, SOURCE, answer.status, answer.reason) for key in keys))
-    used = 1 - answer.free_bytes / answer.size_bytes if answer.size_bytes else 0.0
-    values = (answer.size_bytes, answer.free_bytes, round(min(1.0, max(0.0, used)), 4))
-    return (*known, *map(available, keys, (SOURCE,) * 3, values))
+        return (*fields, *(absent(key, SOURCE, answer.status, answer.reason) for key in keys))
+    used_share = 1 - answer.free_bytes / answer.size_bytes if answer.size_bytes else 0.0
+    values = (answer.size_bytes, answer.free_bytes, round(min(1.0, max(0.0, used_share)), 4))
+    return (*fields, *map(available, keys, (SOURCE,) * 3, values))
 
 
 def parse_df(data: bytes) -> Space | None:

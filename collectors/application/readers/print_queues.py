@@ -57,17 +57,19 @@ def read_print_queues(deadline: Deadline, ask: Ask = ask_cups) -> Reading:
 
 
 def queue_reading(queues: Sequence[Queue], jobs: Sequence[Job]) -> Reading:
-    stopped = {queue.name for queue in queues if queue.state in {"stopped", "offline"}}
+    stopped_queues = {queue.name for queue in queues if queue.state in {"stopped", "offline"}}
     oldest = max((job.age_s for job in jobs if job.age_s is not None), default=None)
     fields = [
         available("printqueue.queues", SOURCE, tuple(queue.name for queue in queues)),
         available("printqueue.waitingJobs", SOURCE, len(jobs)),
-        available("printqueue.stuckJobs", SOURCE, sum(job.is_stuck(stopped) for job in jobs)),
+        available(
+            "printqueue.stuckJobs", SOURCE, sum(job.is_stuck(stopped_queues) for job in jobs)
+        ),
         either("printqueue.oldestJobSeconds", SOURCE, oldest, "no job waits", "not-applicable"),
     ]
     for queue in queues[:QUEUES_MAX]:
         mine = [job for job in jobs if job.queue == queue.name]
-        fields += queue_fields(queue, len(mine), sum(job.is_stuck(stopped) for job in mine))
+        fields += queue_fields(queue, len(mine), sum(job.is_stuck(stopped_queues) for job in mine))
     limitations = left_out(len(queues), QUEUES_MAX, "print queues")
     return Reading(tuple(fields), limitations=limitations)
 

@@ -73,10 +73,10 @@ def read_processes(
     fields = [available("process.watched", "configuration", names)]
     if names:
         read = table or read_table
-        wanted = frozenset(map(program_name, names))
-        before = read(wanted)
+        program_names = frozenset(map(program_name, names))
+        before = read(program_names)
         wait(WINDOW_S)
-        after = read(wanted)
+        after = read(program_names)
         for name in names:
             fields += program_fields(name, before, after, lambda pid: count_restarts(pid, deadline))
     limitations = left_out(len(every_name), WATCHED_MAX, "watched programs")
@@ -114,12 +114,12 @@ def program_fields(
     if not running:
         reason = "the program is not running"
         return (*fields, *(not_applicable(f"{prefix}.{a}", SOURCE, reason) for a in ASPECTS))
-    used = sum(cpu_seconds(running, {(s.pid, s.created): s.cpu_s for s in before}))
-    started = datetime.fromtimestamp(running[0].created, UTC).isoformat(timespec="seconds")
+    cpu_s = sum(cpu_seconds(running, {(s.pid, s.created): s.cpu_s for s in before}))
+    started_at = datetime.fromtimestamp(running[0].created, UTC).isoformat(timespec="seconds")
     return (
         *fields,
-        available(f"{prefix}.startedAt", SOURCE, started),
-        available(f"{prefix}.cpuFraction", SOURCE, round(used / WINDOW_S, 4)),
+        available(f"{prefix}.startedAt", SOURCE, started_at),
+        available(f"{prefix}.cpuFraction", SOURCE, round(cpu_s / WINDOW_S, 4)),
         available(f"{prefix}.memoryBytes", SOURCE, sum(s.memory_bytes for s in running)),
         _restarts(f"{prefix}.restartsSinceBoot", restarts(running[0].pid)),
     )
@@ -134,13 +134,13 @@ def cpu_seconds(running: Iterable[Sample], before: dict[tuple[int, float], float
     return [max(0.0, s.cpu_s - before.get((s.pid, s.created), 0.0)) for s in running]
 
 
-def read_table(wanted: frozenset[str]) -> tuple[Sample, ...]:
+def read_table(program_names: frozenset[str]) -> tuple[Sample, ...]:
     """Return the processes of the programs ``wanted``. Processes that have ended are skipped."""
     samples = []
     for process in psutil.process_iter():
         try:
             name = process.name()
-            if program_name(name) not in wanted:
+            if program_name(name) not in program_names:
                 continue
             with process.oneshot():
                 times = process.cpu_times()

@@ -28,11 +28,11 @@ CORES_MAX: Final = 64
 @source("memory", SOURCE, "memory.totalBytes", "memory.availableBytes", "memory.usedFraction")
 def read_memory(_: Deadline) -> Fields:
     memory = _memory()
-    used = round(1 - memory.available / memory.total, 4)
+    used_share = round(1 - memory.available / memory.total, 4)
     return (
         available("memory.totalBytes", SOURCE, memory.total),
         available("memory.availableBytes", SOURCE, memory.available),
-        available("memory.usedFraction", SOURCE, used),
+        available("memory.usedFraction", SOURCE, used_share),
     )
 
 
@@ -99,12 +99,12 @@ def read_power(_: Deadline) -> Fields:
             not_applicable("hardware.batteryCharging", SOURCE, reason),
             available("hardware.powerSource", SOURCE, "mains"),
         )
-    plugged = battery.power_plugged
-    power = None if plugged is None else "mains" if plugged else "battery"
+    is_plugged = battery.power_plugged
+    power = None if is_plugged is None else "mains" if is_plugged else "battery"
     level = round(battery.percent / 100, 3)
     return (
         available("hardware.batteryFraction", SOURCE, level),
-        either("hardware.batteryCharging", SOURCE, plugged, "the battery does not report it"),
+        either("hardware.batteryCharging", SOURCE, is_plugged, "the battery does not report it"),
         either("hardware.powerSource", SOURCE, power, "the battery does not report it"),
     )
 

@@ -51,17 +51,17 @@ def parse_usb(answer: Section) -> tuple[UsbDevice, ...]:
     has only the vendor and product id of its device. So if several devices have the same vendor and
     product id, each device gets all interfaces with this id. Such devices have equal interfaces.
     """
-    whole: dict[str, list[Object]] = {}
+    parents: dict[str, list[Object]] = {}
     parts: dict[str, list[Object]] = {}
     for row in answer.rows:
         match = _HARDWARE.match(text(row, "Hardware") or "")
         if match:
             kind = f"{match[1]}-{match[2]}".lower()
-            (parts if match[3] else whole).setdefault(kind, []).append(row)
+            (parts if match[3] else parents).setdefault(kind, []).append(row)
     return tuple(
         _usb_device(kind, number, row, parts.get(kind, []))
-        for kind in {**whole, **parts}
-        for number, row in enumerate(whole.get(kind, [{}]), start=1)
+        for kind in {**parents, **parts}
+        for number, row in enumerate(parents.get(kind, [{}]), start=1)
     )
 
 
@@ -109,7 +109,7 @@ def read_devices(deadline: Deadline) -> Reading:
     return read_groups(GROUPS, read_sections(powershell.DEVICES, deadline))
 
 
-def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) -> UsbDevice:
+def _usb_device(kind: str, number: int, parent: Object, parts: Sequence[Object]) -> UsbDevice:
     """Return one of several devices of a kind, with its interfaces.
 
     Args:
@@ -119,9 +119,9 @@ def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) 
         parts: The rows of its interfaces.
     """
     vendor_id, product_id = (int(part, 16) for part in kind.split("-"))
-    mark = text(whole, "Mark")
+    mark = text(parent, "Mark")
     suffix = mark or (str(number) if number > 1 else None)
-    rows = (whole, *parts)
+    rows = (parent, *parts)
     return UsbDevice(
         place=f"{kind}-{suffix}" if suffix else kind,
         vendor_id=vendor_id,
@@ -136,8 +136,10 @@ def _usb_device(kind: str, number: int, whole: Object, parts: Sequence[Object]) 
 
 def _classes(row: Object) -> list[int]:
     ids = row.get("CompatibleID")
-    written = [entry for entry in ids if isinstance(entry, str)] if isinstance(ids, list) else []
-    return [int(match[1], 16) for entry in written if (match := _CLASS.match(entry))]
+    hardware_ids = (
+        [entry for entry in ids if isinstance(entry, str)] if isinstance(ids, list) else []
+    )
+    return [int(match[1], 16) for entry in hardware_ids if (match := _CLASS.match(entry))]
 
 
 def _queue(row: Object, name: str) -> Queue:

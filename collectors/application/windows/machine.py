@@ -108,9 +108,9 @@ def _dhcp(row: Object) -> Dhcp:
     return Dhcp(flag(row, "DHCPEnabled"), server, obtained, expires, reason=_NOT_REPORTED)
 
 
-def _parse_utc(written: str | None) -> datetime | None:
+def _parse_utc(text_value: str | None) -> datetime | None:
     try:
-        return datetime.strptime(written or "", "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        return datetime.strptime(text_value or "", "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:
         return None
 
@@ -171,11 +171,11 @@ def _system(sections: Sections) -> tuple[Field, ...]:
 
 @field_group("os.bootTime", "os.uptimeSeconds")
 def _boot(sections: Sections) -> tuple[Field, ...]:
-    written = text(section(sections, "os").first, "BootedAt") or ""
-    booted = datetime.strptime(written, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    boot_text = text(section(sections, "os").first, "BootedAt") or ""
+    booted_at = datetime.strptime(boot_text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     return (
-        available("os.bootTime", SOURCE, booted.isoformat()),
-        available("os.uptimeSeconds", SOURCE, max(0, int(time.time() - booted.timestamp()))),
+        available("os.bootTime", SOURCE, booted_at.isoformat()),
+        available("os.uptimeSeconds", SOURCE, max(0, int(time.time() - booted_at.timestamp()))),
     )
 
 
@@ -307,8 +307,8 @@ def _name_servers(sections: Sections) -> tuple[Field, ...]:
 
 
 def parse_name_servers(sections: Sections) -> tuple[str, ...]:
-    written = (text(row, "Address") or "" for row in section(sections, "nameServers").rows)
-    return name_servers(each for each in written if not _SITE_LOCAL.match(each))
+    addresses = (text(row, "Address") or "" for row in section(sections, "nameServers").rows)
+    return name_servers(each for each in addresses if not _SITE_LOCAL.match(each))
 
 
 @field_group(*PROXY_KEYS)

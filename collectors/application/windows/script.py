@@ -77,8 +77,10 @@ def read_sections(script: str, deadline: Deadline) -> Sections:
     options = ("-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass")
     # The script is passed in Base64, because Windows joins all arguments to one string, and each
     # program splits this string in its own way.
-    encoded = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
-    output = run_command(("powershell.exe", *options, "-EncodedCommand", encoded), deadline.at)
+    encoded_script = base64.b64encode(script.encode("utf-16-le")).decode("ascii")
+    output = run_command(
+        ("powershell.exe", *options, "-EncodedCommand", encoded_script), deadline.at
+    )
     if output.exit_code != 0:
         raise ValueError(f"PowerShell ended with {output.exit_code}")
     return parse_sections(output.data)
@@ -102,7 +104,7 @@ def section(sections: Sections, name: str) -> Section:
     if result is None:
         raise Unreadable("collection-failed", f"PowerShell did not write the section {name}")
     if result.error is not None:
-        denied = "Unauthorized" in result.error or "AccessDenied" in result.error
-        status: FieldStatus = "permission-denied" if denied else "collection-failed"
+        is_denied = "Unauthorized" in result.error or "AccessDenied" in result.error
+        status: FieldStatus = "permission-denied" if is_denied else "collection-failed"
         raise Unreadable(status, f"Windows answered with {result.error}")
     return result

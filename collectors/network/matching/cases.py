@@ -55,12 +55,14 @@ class Case:
     @property
     def elsewhere(self) -> tuple[Match, ...]:
         """The devices elsewhere that are the printer. A MAC is stronger than other evidence."""
-        others = [each for each in self.matches if each.device is not self.device]
-        by_mac = tuple(each for each in others if each.by == "MAC" and not each.is_by_name)
+        other_matches = [each for each in self.matches if each.device is not self.device]
+        by_mac = tuple(each for each in other_matches if each.by == "MAC" and not each.is_by_name)
         if self.seen is not None and self.seen.contact == "open":
             # The device at this address may be another interface of the device elsewhere.
-            others = [e for e in others if not (e.is_by_name or self.comparison.has_claim)]
-        return by_mac or tuple(others)
+            other_matches = [
+                e for e in other_matches if not (e.is_by_name or self.comparison.has_claim)
+            ]
+        return by_mac or tuple(other_matches)
 
     @property
     def devices(self) -> tuple[Device, ...]:
@@ -167,20 +169,22 @@ class Cases:
 
     def situation(self, case: Case) -> Situation:
         count = len(case.elsewhere)
-        seen: IdentityAt = "nowhere" if not count else "elsewhere" if count == 1 else "at several"
+        identity_place: IdentityAt = (
+            "nowhere" if not count else "elsewhere" if count == 1 else "at several"
+        )
         if case.rivals:
-            return Situation("several", None, None, seen)
+            return Situation("several", None, None, identity_place)
         if not case.address:
-            return Situation("fails", None, None, seen)
+            return Situation("fails", None, None, identity_place)
         occupant, port = self._occupant(case), self._port_of(case)
         if occupant == "this printer":
-            seen = "at the address"
+            identity_place = "at the address"
         elif occupant == "unknown" and port == "open":
             # A device may have several IPv6 addresses beside its IPv4 address.
             addresses = (address for match in case.elsewhere for address in match.device.addresses)
             is_ipv6 = ":" in case.address or all(":" in address for address in addresses)
-            seen = "nowhere" if is_ipv6 else seen
-        return Situation("address", occupant, port, seen)
+            identity_place = "nowhere" if is_ipv6 else identity_place
+        return Situation("address", occupant, port, identity_place)
 
     def _occupant(self, case: Case) -> Occupant:
         device, is_answering = case.device, self._port_of(case) in ("open", "refused")
@@ -257,11 +261,11 @@ class Cases:
             lambda device: any(each.contact == "open" for each in device.observations),
             lambda device: any(is_same_model(printer.make_model, m) for m in device.models),
         )
-        there: list[_Choice] = [(k, d) for k in keys if (d := self.index.at(k[0])) is not None]
+        candidates: list[_Choice] = [(k, d) for k in keys if (d := self.index.at(k[0])) is not None]
         for fits in criteria:
-            there = [each for each in there if fits(each[1])] or there
-        devices = tuple(dict.fromkeys(device for _, device in there))
-        return [key for key, _ in there] or keys, devices if len(devices) > 1 else ()
+            candidates = [each for each in candidates if fits(each[1])] or candidates
+        devices = tuple(dict.fromkeys(device for _, device in candidates))
+        return [key for key, _ in candidates] or keys, devices if len(devices) > 1 else ()
 
     def _observation(
         self, printer: KnownPrinter, device: Device | None, address: str, port: int | None
@@ -310,8 +314,8 @@ def _rank(observation: PortObservation) -> tuple[bool, int, int]:
 
 
 def _is_in(address: str, networks: tuple[Network, ...]) -> bool:
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    return any(parsed in network for network in networks)
+    ip_address = ipaddress.ip_address(address.partition("%")[0])
+    return any(ip_address in network for network in networks)
 
 
 def _usual_network(own: Network) -> Network:

@@ -59,11 +59,11 @@ def explain(
         if (cause := next((c for c in causes if c.is_cause(symptoms, machine)), None))
     ]
     has_place = any(cause in _GROUPS["place"] for cause in applicable)
-    seen = () if has_place or not symptoms.seen else (symptoms.seen,)
-    described = (
+    evidence = () if has_place or not symptoms.seen else (symptoms.seen,)
+    descriptions = (
         cause.describe(symptoms, machine, with_remedy=with_all_remedies) for cause in applicable
     )
-    return (*seen, *described)
+    return (*evidence, *descriptions)
 
 
 def machine_causes(machine: MachineSymptoms) -> Iterator[str]:

@@ -111,17 +111,17 @@ class Directory:
         return alive[0].address if len(alive) == 1 else address
 
     def _resolve_service(self, printer: KnownPrinter, name: str) -> Destination:
-        named = tuple(self._services.get(name.lower(), ()))
-        if not named:
+        services = tuple(self._services.get(name.lower(), ()))
+        if not services:
             return Destination(problem="service")
-        kind, at = printer.dns_sd_type, next((a for s in named for a in s.addresses), "")
+        kind, at = printer.dns_sd_type, next((a for s in services for a in s.addresses), "")
         if kind is None:  # cups-browsed uses IPP, and HPLIP any service
             types = PRINT_SERVICES if printer.port else _IPP
-            usable = [each for each in named if each.type in types]
+            usable = [each for each in services if each.type in types]
         else:
             usable = [
                 each
-                for each in named
+                for each in services
                 if each.type == kind and each.instance.lower() == name.lower()
             ]
         own = [e for e in usable if _given_uuid(e) in (None, printer.uuid) or not printer.uuid]

@@ -73,10 +73,10 @@ def group_devices(observed: Observations) -> tuple[Device, ...]:
     observations: dict[str, list[PortObservation]] = defaultdict(list)
     for each in observed.ports.values():
         observations[each.address].append(each)
-    scanned = {a for a, host in observed.hosts.items() if host.scanned}
+    scanned_hosts = {a for a, host in observed.hosts.items() if host.scanned}
     single = {
         address: _device((address,), observed.hosts.get(address), observations.get(address, ()))
-        for address in sorted({*scanned, *observations}, key=numeric_order)
+        for address in sorted({*scanned_hosts, *observations}, key=numeric_order)
     }
     names = _names(observed)
     for address, device in single.items():
@@ -118,15 +118,15 @@ class DeviceIndex:
         store = self._stores[kind]
         return tuple(store.get(value.lower() if kind in _NAMES else value, ())) if value else ()
 
-    def is_shared(self, mac_address: str, left: str = "") -> bool:
+    def is_shared(self, mac_address: str, left_address: str = "") -> bool:
         """Return whether several devices have a MAC, so that it identifies none of them.
 
         A device at the address ``left`` counts only if it answers: its entry in the neighbour table
         may be from before the printer left this address.
         """
         devices = self.having("mac_addresses", mac_address)
-        there = (d.is_alive or (d.is_there and left not in d.addresses) for d in devices)
-        return sum(there) > 1
+        matches = (d.is_alive or (d.is_there and left_address not in d.addresses) for d in devices)
+        return sum(matches) > 1
 
     def printers(self) -> Iterator[Device]:
         """Yield the devices that are certainly printers, because of a model or a raw print port.
@@ -139,9 +139,9 @@ class DeviceIndex:
                 yield device
 
     def of_model(self, model: str | None) -> Iterator[Device]:
-        wanted = plain_model(model)
-        for device in self.devices if wanted else ():
-            if any(is_same_plain_model(wanted, plain_model(each)) for each in device.models):
+        plain_name = plain_model(model)
+        for device in self.devices if plain_name else ():
+            if any(is_same_plain_model(plain_name, plain_model(each)) for each in device.models):
                 yield device
 
 
@@ -169,10 +169,10 @@ def is_one_device(one: Device, other: Device) -> bool:
     pairs = ((one.uuids, other.uuids), (one.serials, other.serials))
     if any(a and b and not set(a) & set(b) for a, b in pairs):
         return False
-    opened = [
+    open_observations = [
         {e.port for e in device.observations if e.contact == "open"} for device in (one, other)
     ]
-    if opened[0] != opened[1] and all(opened):
+    if open_observations[0] != open_observations[1] and all(open_observations):
         return False
     return not any(is_other_model(a, b) for a in one.models for b in other.models)
 
@@ -193,15 +193,17 @@ def _keys(kind: str, device: Device) -> Iterator[str]:
 
 
 def _device(
-    addresses: tuple[str, ...], host: HostObservation | None, seen: Sequence[PortObservation]
+    addresses: tuple[str, ...],
+    host: HostObservation | None,
+    port_observations: Sequence[PortObservation],
 ) -> Device:
     scanned = host.scanned if host else None
-    is_alive = bool(seen or (scanned and scanned.is_answering))
+    is_alive = bool(port_observations or (scanned and scanned.is_answering))
     return Device(
         addresses=addresses,
         mac_addresses=(scanned.mac_address,) if scanned and scanned.mac_address else (),
-        hostnames=next((each.hostnames for each in seen), ()),
-        observations=tuple(seen),
+        hostnames=next((each.hostnames for each in port_observations), ()),
+        observations=tuple(port_observations),
         is_alive=is_alive,
         is_there=is_alive or bool(scanned and scanned.is_confirmed),
     )
@@ -282,7 +284,7 @@ def _joined(devices: Sequence[Device]) -> Device:
         addresses=distinct("addresses"),
         mac_addresses=distinct("mac_addresses"),
         hostnames=distinct("hostnames"),
-        observations=tuple(seen for each in devices for seen in each.observations),
+        observations=tuple(observation for each in devices for observation in each.observations),
         is_alive=any(each.is_alive for each in devices),
         is_there=any(each.is_there for each in devices),
     )

@@ -67,12 +67,14 @@ def mac_tail_in_hostname(hostname: str | None) -> str | None:
 def mac_in_address(address: str | None) -> str | None:
     """Return the MAC that an IPv6 address contains (RFC 4291, appendix A), or None."""
     try:
-        packed = ipaddress.IPv6Address((address or "").partition("%")[0]).packed[8:]
+        interface_id = ipaddress.IPv6Address((address or "").partition("%")[0]).packed[8:]
     except ValueError:
         return None
-    if packed[3:5] != _EUI64_MARK:
+    if interface_id[3:5] != _EUI64_MARK:
         return None
-    return normal_mac(bytes((packed[0] ^ _LOCAL_BIT, *packed[1:3], *packed[5:])).hex())
+    return normal_mac(
+        bytes((interface_id[0] ^ _LOCAL_BIT, *interface_id[1:3], *interface_id[5:])).hex()
+    )
 
 
 def _first_label(hostname: str | None) -> str:

@@ -21,19 +21,19 @@ def find_machine_symptoms(
 ) -> MachineSymptoms:
     """Return the problems. ``unicast_only`` are the interfaces on which hosts answer mDNS only by
     unicast."""
-    ways, shared = _shared(local)
-    isolated = next(_isolated(local, known, observed), ("", ""))
-    lost = next(_lost_gateways(local), ("", ""))
+    ways, shared_network = _shared(local)
+    isolation = next(_isolated(local, known, observed), ("", ""))
+    lost_gateway = next(_lost_gateways(local), ("", ""))
     lookup_s = max((each.lookup_s for each in known if each.addresses), default=0.0)
     return MachineSymptoms(
         link_local=_link_local(local),
         ways=ways,
-        shared_network=shared,
-        isolated_on=isolated[0],
-        isolated_network=isolated[1],
+        shared_network=shared_network,
+        isolated_on=isolation[0],
+        isolated_network=isolation[1],
         unicast_only=tuple(unicast_only),
-        lost_gateway=lost[0],
-        lost_on=lost[1],
+        lost_gateway=lost_gateway[0],
+        lost_on=lost_gateway[1],
         slow_lookup_s=lookup_s if lookup_s >= SLOW_LOOKUP_S else 0.0,
     )
 
@@ -53,9 +53,9 @@ def _shared(local: LocalNetwork) -> tuple[tuple[str, ...], str]:
         for _, network in _networks(each):
             if each.is_point_to_point or network.prefixlen == _HOST_ROUTE:
                 continue
-            for other, name in first.items():
-                if other.overlaps(network) and name != each.interface.name:
-                    smaller = max(other, network, key=lambda n: n.prefixlen)
+            for other_network, name in first.items():
+                if other_network.overlaps(network) and name != each.interface.name:
+                    smaller = max(other_network, network, key=lambda n: n.prefixlen)
                     return (name, each.interface.name), str(smaller)
             if network != _LINK_LOCAL:
                 first.setdefault(network, each.interface.name)
@@ -69,17 +69,19 @@ def _isolated(
 
     The whole network must have been scanned, and a printer must be set up with an address in it.
     """
-    scanned = parse_networks(observed.scanned_networks)
+    scanned_networks = parse_networks(observed.scanned_networks)
     there = [a for a, h in observed.hosts.items() if h.scanned and h.scanned.is_confirmed]
     answering = {a for a in map(ipaddress.ip_address, there) if str(a) not in local.own_addresses}
-    wanted = {ipaddress.ip_address(a.partition("%")[0]) for p in known for a in p.addresses}
+    printer_addresses = {
+        ipaddress.ip_address(a.partition("%")[0]) for p in known for a in p.addresses
+    }
     for each in local.in_use:
         gateways = {ipaddress.ip_address(gateway) for gateway in each.interface.gateways}
         for _, network in _networks(each) if each.is_wireless else ():
-            seen = {address for address in answering if address in network}
-            is_whole = any(n.version == 4 and network.subnet_of(n) for n in scanned)
-            is_wanted = any(address in network for address in wanted - gateways)
-            if is_whole and is_wanted and seen and seen <= gateways:
+            seen_addresses = {address for address in answering if address in network}
+            is_whole = any(n.version == 4 and network.subnet_of(n) for n in scanned_networks)
+            is_wanted = any(address in network for address in printer_addresses - gateways)
+            if is_whole and is_wanted and seen_addresses and seen_addresses <= gateways:
                 yield each.interface.name, str(network)
 
 
@@ -88,8 +90,10 @@ def _lost_gateways(local: LocalNetwork) -> Iterator[tuple[str, str]]:
     for each in local.in_use:
         networks = [network for _, network in _networks(each) if network.prefixlen < _HOST_ROUTE]
         for gateway in each.interface.gateways if networks and not each.is_point_to_point else ():
-            parsed = ipaddress.ip_address(gateway)
-            if parsed.version == 4 and not any(parsed in network for network in networks):
+            gateway_address = ipaddress.ip_address(gateway)
+            if gateway_address.version == 4 and not any(
+                gateway_address in network for network in networks
+            ):
                 yield gateway, each.interface.name
 
 

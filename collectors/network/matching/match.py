@@ -40,16 +40,24 @@ def match(
     """
     index = DeviceIndex(group_devices(observed))
     judge = _Judge(Cases(known, observed, index), machine, printers_only=printers_only)
-    judged = [(printer, judge.verdict(n, printer)) for n, printer in enumerate(known)]
+    verdicts_with_printers = [
+        (printer, judge.verdict(n, printer)) for n, printer in enumerate(known)
+    ]
     hints = Hints(index, judge.cases.is_free)
     ids: dict[Key, dict[str, None]] = {}
-    for printer, verdict in judged:
+    for printer, verdict in verdicts_with_printers:
         for key in verdict.marked:
             ids.setdefault(key, {})[printer.id] = None
-    answering = ((p, v.device, v.learned_at) for p, v in judged if v.device and v.learned_at)
-    strangers = ((p, v.taken_by, v.taken_by.address) for p, v in judged if v.taken_by)
+    answering = (
+        (p, v.device, v.learned_at) for p, v in verdicts_with_printers if v.device and v.learned_at
+    )
+    strangers = (
+        (p, v.taken_by, v.taken_by.address) for p, v in verdicts_with_printers if v.taken_by
+    )
     return PrinterMatches(
-        printers=tuple(_printer(printer, verdict, hints) for printer, verdict in judged),
+        printers=tuple(
+            _printer(printer, verdict, hints) for printer, verdict in verdicts_with_printers
+        ),
         printer_ids={key: tuple(of_key) for key, of_key in ids.items()},
         learned=tuple(learn(answering, index.devices)),
         strangers=tuple(learn(strangers, index.devices)),
@@ -92,24 +100,26 @@ class _Judge:
         reason = sentence(*texts)
         own = device.observations if device else ()
         ports = [(e.address, e.port) for e in own if is_own(symptoms.printer, e)]
-        marked = tuple(dict.fromkeys((*((key,) if key else ()), *ports)))
-        return Verdict(symptoms.status, reason, key, marked, device, is_certain=device is not None)
+        unique_keys = tuple(dict.fromkeys((*((key,) if key else ()), *ports)))
+        return Verdict(
+            symptoms.status, reason, key, unique_keys, device, is_certain=device is not None
+        )
 
     def _unresolved(self, case: Case, row: Row) -> Verdict:
         if row.outcome == "several":
             where = listed([each.address for each in case.rivals])
-            seen = f"ambiguous between {where}: all have its {verdicts.name_kind(case.printer)}"
-            symptoms = Symptoms(case.printer, row.status, seen)
+            evidence = f"ambiguous between {where}: all have its {verdicts.name_kind(case.printer)}"
+            symptoms = Symptoms(case.printer, row.status, evidence)
             return replace(self._explained(symptoms), is_certain=True)
         symptoms = verdicts.see_missing(case)
         if row.outcome == "unresolved":
             return self._explained(symptoms)
-        other = case.elsewhere[0]
-        port = choose_port(case.printer, other.device.observations)
+        other_match = case.elsewhere[0]
+        port = choose_port(case.printer, other_match.device.observations)
         key = (port.address, port.port) if port else None
-        is_there = case.announced_at in other.device.addresses  # only its service has changed
-        where = "" if is_there else f"{other.device.address} (same {other.by})"
-        return self._explained(replace(symptoms, device_at=where), other.device, key)
+        is_there = case.announced_at in other_match.device.addresses  # only its service has changed
+        where = "" if is_there else f"{other_match.device.address} (same {other_match.by})"
+        return self._explained(replace(symptoms, device_at=where), other_match.device, key)
 
     def _absent(self, case: Case, row: Row) -> Verdict:
         """Judge a printer at whose address nothing was seen."""
@@ -122,29 +132,35 @@ class _Judge:
                 symptoms, seen=f"{where} is not in a network that was scanned", in_vain=""
             )
         elif attempts and attempts[-1] == "refused":
-            seen = f"{where} refuses the connection"
-            symptoms = Symptoms(printer, row.status, seen, attempts=attempts)
+            evidence = f"{where} refuses the connection"
+            symptoms = Symptoms(printer, row.status, evidence, attempts=attempts)
         elif case.device is not None:  # only its MAC is known
-            seen = f"no answer from {address} on port {port} or any other port"
-            symptoms = Symptoms(printer, row.status, seen, attempts=attempts)
+            evidence = f"no answer from {address} on port {port} or any other port"
+            symptoms = Symptoms(printer, row.status, evidence, attempts=attempts)
         devices, by = find_alike(printer, self.cases.index)
         obstacle = reach.obstacle(devices[0].address) if len(devices) == 1 else ""
         if obstacle and row.outcome == "off":
             at = devices[0].address
-            seen = f"{symptoms.seen}; a device with its {by} was seen at {at}"
-            symptoms = replace(symptoms, seen=seen, address=at, out_of_reach=obstacle, in_vain="")
+            evidence = f"{symptoms.seen}; a device with its {by} was seen at {at}"
+            symptoms = replace(
+                symptoms, seen=evidence, address=at, out_of_reach=obstacle, in_vain=""
+            )
         return self._explained(symptoms)
 
     def _there(self, case: Case, row: Row, device: Device) -> Verdict:
         """Judge a printer by the device that is at its destination."""
         printer, address, port, seen = case.printer, case.address, case.port, case.seen
-        other = self._difference(case, device) if row.outcome == "taken" else ""
+        difference = self._difference(case, device) if row.outcome == "taken" else ""
         if port is None:
-            matched = verdicts.matched_by(case)
-            what = f"{device.address} is there, but no print port was found (matched by {matched})"
-            there = "" if other else verdicts.what_is_there(device) or ""
-            symptoms = Symptoms(printer, row.status, what, what_is_there=there, other=other)
-            return self._explained(symptoms, None if other else device)
+            match_basis = verdicts.matched_by(case)
+            what = (
+                f"{device.address} is there, but no print port was found (matched by {match_basis})"
+            )
+            present_device = "" if difference else verdicts.what_is_there(device) or ""
+            symptoms = Symptoms(
+                printer, row.status, what, what_is_there=present_device, other=difference
+            )
+            return self._explained(symptoms, None if difference else device)
         reach = self.cases.reach
         symptoms = verdicts.describe_port(
             Symptoms(
@@ -155,7 +171,7 @@ class _Judge:
                 port,
                 reach.attempts(address, port),
                 reach.is_answering(address),
-                other=other,
+                other=difference,
             ),
             is_announced=seen is not None and seen.is_announced,
             matched_by=verdicts.matched_by(case),
@@ -163,7 +179,7 @@ class _Judge:
         if symptoms.contact != "open":
             instead = verdicts.open_instead(device, port)
             symptoms = replace(symptoms, open_instead=instead)
-        if other:
+        if difference:
             return self._taken(symptoms, case, device)
         symptoms = verdicts.with_own_state(replace(symptoms, models=device.models), seen, device)
         if verdicts.is_queue_missing(printer, seen):
@@ -220,24 +236,24 @@ class _Judge:
         verdict = self._explained(symptoms, device, None if symptoms.out_of_reach else key)
         return replace(verdict, learned_at=device.address if other.by == "MAC" and key else "")
 
-    def _with_obstacle(self, symptoms: Symptoms, seen: str | None = None) -> Symptoms:
+    def _with_obstacle(self, symptoms: Symptoms, evidence: str | None = None) -> Symptoms:
         """If this machine cannot print to the address, add the reason and the text ``seen``."""
         obstacle = self.cases.reach.obstacle(symptoms.address)
         if not obstacle:
             return symptoms
-        seen = seen or f"{symptoms.seen}; {symptoms.left}"
-        return replace(symptoms, status="unreachable", seen=seen, out_of_reach=obstacle)
+        evidence = evidence or f"{symptoms.seen}; {symptoms.left}"
+        return replace(symptoms, status="unreachable", seen=evidence, out_of_reach=obstacle)
 
 
 def _printer(printer: KnownPrinter, verdict: Verdict, hints: Hints) -> Printer:
     is_lost = printer.transport == "network" and not verdict.is_certain and not printer.backend
-    matched = join_host_port(*verdict.endpoint) if verdict.endpoint else None
+    matched_endpoint = join_host_port(*verdict.endpoint) if verdict.endpoint else None
     return Printer(
         id=printer.id,
         name=printer.name,
         transport=printer.transport,
         status=verdict.status,
-        address=printer.address or matched,
+        address=printer.address or matched_endpoint,
         reason=sentence(verdict.reason, hints.about(printer) if is_lost else None),
-        matched_endpoint=matched,
+        matched_endpoint=matched_endpoint,
     )

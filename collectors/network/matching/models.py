@@ -64,8 +64,10 @@ def plain_model(model: str | None) -> str:
 
     Returns "" if ``model`` names no specific model.
     """
-    plain, whole = _letters(_without_driver(model)), _letters((model or "").lower())
-    is_any = plain in _NO_MODELS or plain in _MAKERS or any(word in whole for word in _ANY_MODEL)
+    plain, whole_letters = _letters(_without_driver(model)), _letters((model or "").lower())
+    is_any = (
+        plain in _NO_MODELS or plain in _MAKERS or any(word in whole_letters for word in _ANY_MODEL)
+    )
     return "" if is_any else plain
 
 
@@ -82,8 +84,10 @@ def is_other_model(one: str | None, other: str | None) -> bool:
     makers = [_maker(text) for text in texts]
     if None not in makers and makers[0] != makers[1]:
         return True
-    ours, theirs = (_MODEL_NUMBERS.findall(text) for text in texts)
-    return bool(ours and theirs) and not any(_is_one_family(a, b) for a in ours for b in theirs)
+    own_numbers, theirs = (_MODEL_NUMBERS.findall(text) for text in texts)
+    return bool(own_numbers and theirs) and not any(
+        _is_one_family(a, b) for a in own_numbers for b in theirs
+    )
 
 
 def is_same_model(one: str | None, other: str | None) -> bool:

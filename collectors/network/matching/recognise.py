@@ -72,8 +72,8 @@ def compare(
     if len(same) > 1:
         return Comparison("same", same[0])
     learned = printer.learned
-    named = learned is not None and learned.dns_sd_name in device.instances
-    if named and "host name" in same:
+    is_named = learned is not None and learned.dns_sd_name in device.instances
+    if is_named and "host name" in same:
         return Comparison("unknown")
     if text := _unlike_learned(printer, device, macs):
         return Comparison("different", text=text, is_learned=True)
@@ -113,8 +113,8 @@ def may_have_mac(printer: KnownPrinter, device: Device) -> bool:
 
 
 def _match(printer: KnownPrinter, device: Device, index: DeviceIndex) -> Match | None:
-    left = next(iter(printer.addresses), "")
-    macs = _own_macs(device, index, left)
+    left_address = next(iter(printer.addresses), "")
+    macs = _own_macs(device, index, left_address)
     same = tuple(_claims(printer, device, macs))
     ports = {each.port for each in device.observations}
     if not ports & {*PRINT_PORTS, printer.port} or _contradicts(printer, device):
@@ -138,8 +138,8 @@ def find_candidates(printer: KnownPrinter, index: DeviceIndex) -> Iterable[Devic
 
 def _macs(printer: KnownPrinter) -> tuple[str, ...]:
     """Return the MACs of a printer's setup and the learned one."""
-    learned = printer.learned.mac_address if printer.learned else None
-    return tuple(filter(None, (printer.mac_address, learned, mac_in_address(printer.host))))
+    learned_mac = printer.learned.mac_address if printer.learned else None
+    return tuple(filter(None, (printer.mac_address, learned_mac, mac_in_address(printer.host))))
 
 
 def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
@@ -148,13 +148,13 @@ def _named_macs(printer: KnownPrinter) -> tuple[str, ...]:
     return tuple(filter(None, (mac_in_hostname(host), mac_tail_in_hostname(host))))
 
 
-def _own_macs(device: Device, index: DeviceIndex, left: str) -> tuple[str, ...]:
+def _own_macs(device: Device, index: DeviceIndex, left_address: str) -> tuple[str, ...]:
     """Return a device's MACs, also those in its IPv6 addresses.
 
     The MACs of repeaters and proxies are left out, because several devices have them.
     """
     in_addresses = filter(None, map(mac_in_address, device.addresses))
-    own = (mac for mac in device.mac_addresses if not index.is_shared(mac, left))
+    own = (mac for mac in device.mac_addresses if not index.is_shared(mac, left_address))
     return tuple(dict.fromkeys((*own, *in_addresses)))
 
 
@@ -192,8 +192,8 @@ def _claims(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> Ite
         yield "MAC from its UUID"
     if set(_values(printer, "serial number")) & set(device.serials):
         yield "serial number"
-    learned = printer.learned.hostname if printer.learned else None
-    if learned and learned.lower() in {name.lower() for name in device.hostnames}:
+    learned_name = printer.learned.hostname if printer.learned else None
+    if learned_name and learned_name.lower() in {name.lower() for name in device.hostnames}:
         yield "host name"
 
 
@@ -204,9 +204,9 @@ def _contradicts(printer: KnownPrinter, device: Device) -> bool:
         (_values(printer, "UUID"), device.uuids),
         (_values(printer, "serial number"), device.serials),
     )
-    return any(own and given and not set(own) & set(given) for own, given in pairs) or bool(
-        device.models and all(is_other_model(model, each) for each in device.models)
-    )
+    return any(
+        own and given_values and not set(own) & set(given_values) for own, given_values in pairs
+    ) or bool(device.models and all(is_other_model(model, each) for each in device.models))
 
 
 def _unlike_learned(printer: KnownPrinter, device: Device, macs: tuple[str, ...]) -> str | None:

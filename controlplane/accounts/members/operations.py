@@ -146,8 +146,8 @@ def _keep_an_owner(context: RequestContext, leaving: UUID) -> None:
     query = select(Membership).where(
         Membership.organization_id == context.caller.organization_id, Membership.role == "owner"
     )
-    locked = query.order_by(Membership.user_id).with_for_update()
-    current = locked.execution_options(populate_existing=True)
+    locking_query = query.order_by(Membership.user_id).with_for_update()
+    current = locking_query.execution_options(populate_existing=True)
     owners = context.session.scalars(current).all()
     if not any(each.user_id != leaving and not each.locations for each in owners):
         raise conflict(

@@ -211,9 +211,11 @@ class Server(AuthorizationServer):  # type: ignore[misc]
     def handle_response(
         self, status: int, body: Mapping[str, Any] | str, headers: Sequence[tuple[str, str]]
     ) -> OAuthReply:
-        named = {name.lower(): value for name, value in headers}
-        location = named.pop("location", None)
-        return OAuthReply(status, body if isinstance(body, Mapping) else {}, named, location)
+        values_by_name = {name.lower(): value for name, value in headers}
+        location = values_by_name.pop("location", None)
+        return OAuthReply(
+            status, body if isinstance(body, Mapping) else {}, values_by_name, location
+        )
 
 
 class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]

@@ -63,12 +63,13 @@ def _make_room(session: Session, now: datetime) -> None:
     with_code = select(OAuthCode.client_id).where(OAuthCode.expires_at > now)
     had_grant = OAuthClient.granted_at.is_not(None)
     last_used_at = func.coalesce(OAuthClient.granted_at, OAuthClient.created_at)
-    unused = (
+    unused_clients = (
         select(OAuthClient.id)
         .where(OAuthClient.id.not_in(with_grant), OAuthClient.id.not_in(with_code))
         .order_by(had_grant, last_used_at, OAuthClient.id)
         .limit(DELETED_AT_ONCE)
     )
     change_rows(
-        session, delete(OAuthClient).where(OAuthClient.id.in_(session.scalars(unused).all()))
+        session,
+        delete(OAuthClient).where(OAuthClient.id.in_(session.scalars(unused_clients).all())),
     )

@@ -183,8 +183,8 @@ def find_token(session: Session, token: str) -> tuple[OAuthToken, OAuthGrant] | 
     if row is None:
         return None
     lock_user(session, row[1].user_id)
-    again = session.execute(query).first()
-    return None if again is None else (again[0], again[1])
+    locked_row = session.execute(query).first()
+    return None if locked_row is None else (locked_row[0], locked_row[1])
 
 
 def of_user(
@@ -219,7 +219,7 @@ def end(session: Session, grant: OAuthGrant) -> None:
 
 def _make_room(session: Session, user_id: UUID, now: datetime) -> None:
     query = select(OAuthGrant).where(OAuthGrant.user_id == user_id)
-    kept = session.scalars(query.order_by(OAuthGrant.last_used_at.desc(), OAuthGrant.id)).all()
-    for number, row in enumerate(kept):
+    grants = session.scalars(query.order_by(OAuthGrant.last_used_at.desc(), OAuthGrant.id)).all()
+    for number, row in enumerate(grants):
         if number >= GRANTS_MAX - 1 or row.expires_at <= now:
             end(session, row)

@@ -42,8 +42,8 @@ class OAuthRequest:
     @property
     def query(self) -> str:
         """Return the parameters as a query string."""
-        named = [*self.parameters.items(), *((RESOURCE, each) for each in self.resources)]
-        return urlencode(named)
+        pairs = [*self.parameters.items(), *((RESOURCE, each) for each in self.resources)]
+        return urlencode(pairs)
 
 
 @dataclass(slots=True)
@@ -85,6 +85,6 @@ def read_parameters(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 
 
 def _require_characters(name: str, value: str) -> None:
-    permitted = _VISIBLE if name == "state" else _ERROR_SAFE
-    if not (_ERROR_SAFE.fullmatch(name) and permitted.fullmatch(value)):
+    permitted_characters = _VISIBLE if name == "state" else _ERROR_SAFE
+    if not (_ERROR_SAFE.fullmatch(name) and permitted_characters.fullmatch(value)):
         raise invalid_request("a parameter contains characters that are not allowed")

@@ -35,14 +35,14 @@ def is_redirect_uri(uri: str) -> bool:
     return len(uri) <= URI_MAX and fits is not None
 
 
-def is_same(uri: str, registered: str) -> bool:
+def is_same(uri: str, registered_uri: str) -> bool:
     """Return whether ``uri`` matches a registered redirect URI."""
-    if uri == registered:
+    if uri == registered_uri:
         return True
-    known, sent = _LOOPBACK.fullmatch(registered), _LOOPBACK.fullmatch(uri)
-    if known is None or sent is None or len(uri) > URI_MAX:
+    registered_match, sent_match = _LOOPBACK.fullmatch(registered_uri), _LOOPBACK.fullmatch(uri)
+    if registered_match is None or sent_match is None or len(uri) > URI_MAX:
         return False
-    return known.group("host", "rest") == sent.group("host", "rest")
+    return registered_match.group("host", "rest") == sent_match.group("host", "rest")
 
 
 def host_of(uri: str) -> str | None:

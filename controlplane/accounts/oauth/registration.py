@@ -38,13 +38,13 @@ class Claims(ClientMetadataClaims):  # type: ignore[misc]
         uris = self.get("redirect_uris")
         if not isinstance(uris, list) or not 1 <= len(uris) <= URIS_MAX:
             raise InvalidRedirectURIError(f"'redirect_uris' must contain 1 to {URIS_MAX} addresses")
-        supported = [each for each in uris if isinstance(each, str) and is_redirect_uri(each)]
-        if not supported:
+        supported_uris = [each for each in uris if isinstance(each, str) and is_redirect_uri(each)]
+        if not supported_uris:
             raise InvalidRedirectURIError(
                 "redirect URIs must use https, http with 127.0.0.1, [::1] or localhost, or a"
                 " reversed domain name as in com.example.app:/callback"
             )
-        self["redirect_uris"] = supported
+        self["redirect_uris"] = supported_uris
 
 
 class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
@@ -65,25 +65,25 @@ class Registration(ClientRegistrationEndpoint):  # type: ignore[misc]
 
     def extract_client_metadata(self, request: JsonRequest) -> Mapping[str, Any]:
         """Return the metadata to store. Replace or omit unsupported values (RFC 7591, 2)."""
-        sent = request.payload.data
-        name, types = sent.get("client_name", ""), sent.get("grant_types", [GRANT_TYPES[0]])
+        metadata = request.payload.data
+        name, types = metadata.get("client_name", ""), metadata.get("grant_types", [GRANT_TYPES[0]])
         if not isinstance(name, str) or len(name) > NAME_SENT_MAX:
             raise InvalidClientMetadataError("'client_name' must be a short text")
         if not isinstance(types, list) or GRANT_TYPES[0] not in types:
             raise InvalidClientMetadataError("'grant_types' must contain authorization_code")
         request.payload = Payload(
             {
-                "redirect_uris": sent.get("redirect_uris"),
+                "redirect_uris": metadata.get("redirect_uris"),
                 "client_name": clients.display_name(name),
                 "token_endpoint_auth_method": "none",
                 "grant_types": list(GRANT_TYPES),
-                "response_types": sent.get("response_types", ["code"]),
+                "response_types": metadata.get("response_types", ["code"]),
             }
         )
         if request.payload.data["response_types"] != ["code"]:
             raise InvalidClientMetadataError("'response_types' must be code")
-        kept: Mapping[str, Any] = super().extract_client_metadata(request)
-        return kept
+        stored_metadata: Mapping[str, Any] = super().extract_client_metadata(request)
+        return stored_metadata
 
     def generate_client_info(self, _request: JsonRequest) -> dict[str, Any]:
         """Return nothing: the row of the client has the id, and there is no client secret."""

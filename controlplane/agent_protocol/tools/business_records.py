@@ -88,9 +88,9 @@ def _given(filters: RecordFilters) -> dict[str, Any]:
 
 
 def _require_supported(dataset: Dataset, source: Source, filters: RecordFilters) -> None:
-    if unsupported := [name for name in _given(filters) if name not in source.filters]:
+    if unsupported_names := [name for name in _given(filters) if name not in source.filters]:
         raise ToolError(
-            f"{dataset} cannot be filtered by {', '.join(unsupported)}."
+            f"{dataset} cannot be filtered by {', '.join(unsupported_names)}."
             f" Supported filters: {', '.join(source.filters)}."
         )
 
@@ -112,10 +112,10 @@ def _query(
         query = query.where(source.time >= filters.since)
     if filters.until is not None:
         query = query.where(source.time < filters.until)
-    given = _given(filters)
+    filter_values = _given(filters)
     for name, column in source.columns.items():
-        if name in given:
-            query = query.where(column.in_(_matching(context, name, given[name])))
+        if name in filter_values:
+            query = query.where(column.in_(_matching(context, name, filter_values[name])))
     return query
 
 

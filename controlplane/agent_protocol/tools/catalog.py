@@ -94,7 +94,7 @@ def _matches_search(search: str) -> Any:
     return or_(Good.name.icontains(search, autoescape=True), Good.id.in_(of_variation))
 
 
-def _categories(context: ToolContext, named: str) -> list[UUID]:
+def _categories(context: ToolContext, category_name: str) -> list[UUID]:
     """Return the ids of the categories with this id or name.
 
     If there are none, raise ToolError with the known names.
@@ -106,11 +106,11 @@ def _categories(context: ToolContext, named: str) -> list[UUID]:
     results = [
         key
         for key, name in names.items()
-        if str(key) == named.lower() or name.casefold() == named.casefold()
+        if str(key) == category_name.lower() or name.casefold() == category_name.casefold()
     ]
     if not results:
         some = ", ".join(list(names.values())[:NAMED_MAX])
-        raise ToolError(f"There is no category {named!r}. Categories: {some or 'none'}.")
+        raise ToolError(f"There is no category {category_name!r}. Categories: {some or 'none'}.")
     return results
 
 
@@ -118,8 +118,10 @@ def _rows_of(context: ToolContext, rows: Sequence[Good]) -> Iterator[GoodRow]:
     """Yield the goods with their variations, categories and units: one query for each of these."""
     session = context.session
     variations = _variations(context, [row.id for row in rows])
-    wanted = {row.category_id for row in rows if row.category_id}
-    categories = _texts(session, select(Category.id, Category.name).where(Category.id.in_(wanted)))
+    category_ids = {row.category_id for row in rows if row.category_id}
+    categories = _texts(
+        session, select(Category.id, Category.name).where(Category.id.in_(category_ids))
+    )
     units = {row.uom_id for row in rows}
     symbols = _texts(
         session, select(UnitOfMeasure.id, UnitOfMeasure.symbol).where(UnitOfMeasure.id.in_(units))

@@ -89,11 +89,11 @@ def read_merchant_data(
     context: ToolContext, arguments: ReadMerchantDataArguments
 ) -> tuple[str, MerchantData]:
     rows = _SECTIONS[arguments.section](context)
-    listed = tuple(rows[:ROWS_MAX])
+    first_rows = tuple(rows[:ROWS_MAX])
     answer = MerchantData(
-        section=arguments.section, rows=listed, omitted_count=len(rows) - len(listed)
+        section=arguments.section, rows=first_rows, omitted_count=len(rows) - len(first_rows)
     )
-    return f"Rows of {arguments.section}: {len(listed)}.", answer
+    return f"Rows of {arguments.section}: {len(first_rows)}.", answer
 
 
 def _organization(context: ToolContext) -> list[Any]:

@@ -134,10 +134,10 @@ def query_sales(context: ToolContext, arguments: QuerySalesArguments) -> tuple[s
         if arguments.currency in {None, each.currency}
     ]
     rows.sort(key=partial(_sort_key, groups))
-    listed = tuple(_row(each, groups, metrics) for each in _first(rows, arguments.limit))
+    first_rows = tuple(_row(each, groups, metrics) for each in _first(rows, arguments.limit))
     answer = SalesAnswer(
-        rows=listed,
-        omitted_count=len(rows) - len(listed),
+        rows=first_rows,
+        omitted_count=len(rows) - len(first_rows),
         totals=tuple(
             each
             for each in _totals(question, context, metrics, hours)
@@ -166,18 +166,18 @@ def _question(context: ToolContext, arguments: QuerySalesArguments) -> Question:
 
 
 def _metrics(
-    groups: tuple[GroupBy, ...], hours: Hours, wanted: tuple[Metric, ...] | None
+    groups: tuple[GroupBy, ...], hours: Hours, chosen_metrics: tuple[Metric, ...] | None
 ) -> tuple[Metric, ...]:
     supported = supported_metrics(groups, hours)
-    if wanted is None:
+    if chosen_metrics is None:
         return supported.default
-    if unsupported := [each for each in wanted if each not in supported.metrics]:
+    if unsupported_metrics := [each for each in chosen_metrics if each not in supported.metrics]:
         raise ToolError(
             f"These metrics are not available with groupBy {' and '.join(groups) or '[]'}:"
-            f" {', '.join(unsupported)}."
+            f" {', '.join(unsupported_metrics)}."
             f" Supported metrics: {', '.join(supported.metrics)}."
         )
-    return tuple(dict.fromkeys(wanted))
+    return tuple(dict.fromkeys(chosen_metrics))
 
 
 def _totals(

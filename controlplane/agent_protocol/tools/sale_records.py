@@ -89,8 +89,8 @@ def _lines(context: ToolContext, sales: Sequence[int]) -> Mapping[int, list[Line
 
 
 def _methods(context: ToolContext, rows: Sequence[Sale] | Sequence[Refund]) -> dict[Any, str]:
-    wanted = {row.payment_method for row in rows}
-    return _by_position(context, PaymentMethod, PaymentMethod.name, wanted)
+    method_ids = {row.payment_method for row in rows}
+    return _by_position(context, PaymentMethod, PaymentMethod.name, method_ids)
 
 
 def _by_position(

@@ -307,31 +307,31 @@ def _by_article(
         rows_by_columns = question.reader.item_days(question.day_ranges, columns)
     else:
         rows_by_columns = (
-            (currency, {"snapshot": snapshot}, added)
-            for currency, whole in question.reader.items(question.day_ranges).items()
-            for snapshot, added in whole.items()
+            (currency, {"snapshot": snapshot}, summand)
+            for currency, parts in question.reader.items(question.day_ranges).items()
+            for snapshot, summand in parts.items()
         )
-    for currency, values, added in rows_by_columns:
-        known = sums[currency, *_key(groups, values, ids)]
-        add_part(known, values["snapshot"], added)
+    for currency, values, summand in rows_by_columns:
+        group_sums = sums[currency, *_key(groups, values, ids)]
+        add_part(group_sums, values["snapshot"], summand)
     snapshots = {each for part in sums.values() for each in part}
     categories = question.reader.categories(snapshots) if "category" in groups else {}
     articles = question.reader.articles(snapshots) if "item" in groups else {}
     rows = list[Group]()
     other_groups = [each for each in groups if each not in BY_ARTICLE]
-    for (currency, *others), part in sums.items():
+    for (currency, *group_values), part in sums.items():
         for category, of in _split(part, categories, is_split="category" in groups):
-            for ranked in rank(of.items(), articles):
-                article = ranked.article
-                key = dict(zip(other_groups, others, strict=True))
+            for ranking in rank(of.items(), articles):
+                article = ranking.article
+                key = dict(zip(other_groups, group_values, strict=True))
                 key |= {"category": category, "item": article.variation_id or article.name}
                 label = article.name if "item" in groups else None
-                rows.append(Group(currency, key, ranked.net, partial(_item, ranked), label))
+                rows.append(Group(currency, key, ranking.net, partial(_item, ranking), label))
     return rows
 
 
-def _item(ranked: Ranked) -> Mapping[str, Any]:
-    return to_plain(item(ranked, ranked.net))
+def _item(ranking: Ranked) -> Mapping[str, Any]:
+    return to_plain(item(ranking, ranking.net))
 
 
 def _split(

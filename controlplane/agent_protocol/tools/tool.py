@@ -67,16 +67,18 @@ def tool(
     )
 
 
-def named_locations(context: ToolContext, named: Sequence[str] | None) -> list[QueryLocation]:
+def named_locations(
+    context: ToolContext, location_ids: Sequence[str] | None
+) -> list[QueryLocation]:
     """Return the named locations, each once.
 
     If ``named`` is None, return all locations that the caller has access to.
 
     Raises a refusal if the caller has no access to a named location.
     """
-    if named is None:
+    if location_ids is None:
         return visible_locations(context)
-    return [query_location(context, location_id) for location_id in dict.fromkeys(named)]
+    return [query_location(context, location_id) for location_id in dict.fromkeys(location_ids)]
 
 
 def schema_of(model: type[BaseModel], mode: Any) -> Json:

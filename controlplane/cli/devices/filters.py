@@ -30,9 +30,9 @@ class Filters:
     @property
     def is_empty(self) -> bool:
         """Return whether no filter is given."""
-        given = self.options
-        lists = (given.location, given.platform, given.app_version, given.app_version_not)
-        return not any((*lists, given.search.split(), self.state))
+        options = self.options
+        lists = (options.location, options.platform, options.app_version, options.app_version_not)
+        return not any((*lists, options.search.split(), self.state))
 
     def of(self, devices: Iterable[Device]) -> list[Device]:
         return [device for device in devices if self.admits(device)]
@@ -60,8 +60,8 @@ def location_of(device: Device) -> str:
     return device.location_name or device.location_id
 
 
-def _matches_one(values: set[str], wanted: Sequence[str]) -> bool:
-    return not wanted or not values.isdisjoint(wanted)
+def _matches_one(values: set[str], accepted_values: Sequence[str]) -> bool:
+    return not accepted_values or not values.isdisjoint(accepted_values)
 
 
 def _has(device: Device, word: str) -> bool:

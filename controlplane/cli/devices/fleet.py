@@ -82,11 +82,11 @@ def incidents(client: OperationsClient, location: str | None, days: int) -> list
     return [each for reply in _pages(page) for each in reply.incidents]
 
 
-def reports(client: OperationsClient, wanted: ReportsRequest) -> list[ListedReport] | None:
+def reports(client: OperationsClient, request: ReportsRequest) -> list[ListedReport] | None:
     """Return the reports, newest first, or None if the service has no such list."""
 
     def page(cursor: str | None) -> ReportsReply:
-        body = wanted.model_copy(update={"cursor": cursor, "size": PAGE_MAX})
+        body = request.model_copy(update={"cursor": cursor, "size": PAGE_MAX})
         return client.post(REPORTS, body, ReportsReply)
 
     try:

@@ -85,9 +85,9 @@ def _print(incidents: list[IncidentRecord], days: int) -> None:
         f"No interruptions in the last {period}.",
     )
     if incidents:
-        shared = sum(each.device_count > 1 for each in incidents)
+        shared_count = sum(each.device_count > 1 for each in incidents)
         total = counted(len(incidents), "interruption")
-        tables.print_note(f"{total}, {shared} of them shared by several devices")
+        tables.print_note(f"{total}, {shared_count} of them shared by several devices")
 
 
 def _duration(incident: IncidentRecord) -> str:
@@ -99,16 +99,16 @@ def _duration(incident: IncidentRecord) -> str:
 
 def _corrections(incident: IncidentRecord) -> str:
     """Return a sentence about the devices whose times were corrected, or ""."""
-    corrected = {
+    corrected_fields = {
         each.name: each.clock_correction_seconds
         for each in incident.incidents
         if each.clock_correction_seconds
     }
-    if not corrected:
+    if not corrected_fields:
         return ""
     parts = (
         f"{name} by {format_seconds(abs(s), units=1)} ({'fast' if s < 0 else 'slow, or late'})"
-        for name, s in corrected.items()
+        for name, s in corrected_fields.items()
     )
     return f" Times were corrected by the clock of the service: {', '.join(parts)}."
 

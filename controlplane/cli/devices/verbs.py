@@ -45,16 +45,16 @@ CSV: Final[CsvColumns[Device]] = {
 
 def list_all(options: argparse.Namespace) -> int:
     with client_of(options) as client:
-        every, is_cut = client.devices()
-        known = fleet.healths(client)
-        if known is None and options.health:
+        devices_of_service, is_cut = client.devices()
+        healths = fleet.healths(client)
+        if healths is None and options.health:
             raise CommandError("this service does not report the health of devices")
         matching = fleet.healths(client, options.search) if options.search.strip() else None
     if matching is not None:
         options.search = ""  # the service has applied the search, which includes reports
     devices = [
-        ListedDevice(**dict(device), health=(known or {}).get(device.instance_id))
-        for device in Filters(options).of(every)
+        ListedDevice(**dict(device), health=(healths or {}).get(device.instance_id))
+        for device in Filters(options).of(devices_of_service)
         if matching is None or device.instance_id in matching
     ]
     if options.health:
@@ -63,7 +63,7 @@ def list_all(options: argparse.Namespace) -> int:
         for device in devices:
             print(json.dumps(to_plain(device)))
     elif not print_as(options, devices, CSV):
-        print_devices(devices, is_cut=is_cut, of=len(every))
+        print_devices(devices, is_cut=is_cut, of=len(devices_of_service))
         return 0
     if is_cut:
         sys.stderr.write(f"{CUT}\n")

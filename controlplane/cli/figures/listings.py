@@ -101,21 +101,21 @@ def _print_currency(
 ) -> None:
     console().print()
     figures = None if now is None else now.figures
-    others = None if before is None else before.figures
+    figures_before = None if before is None else before.figures
     rows: list[tuple[str, ...]] = [
-        _money_row(name, value, currency, figures, others) for name, value in MONEY
+        _money_row(name, value, currency, figures, figures_before) for name, value in MONEY
     ]
-    rows += [_count_row(name, value, figures, others) for name, value in COUNTS]
-    if figures is not None and others is not None and figures.vat_cents is not None:
-        rows = [row for row in rows if row[0] != "known VAT" or others.vat_cents is None]
+    rows += [_count_row(name, value, figures, figures_before) for name, value in COUNTS]
+    if figures is not None and figures_before is not None and figures.vat_cents is not None:
+        rows = [row for row in rows if row[0] != "known VAT" or figures_before.vat_cents is None]
     if today is None:
         _print_beside((currency, "now", "before", "change"), rows)
     else:
         rows = list(_compared(currency, rows, today))
         _print_beside((currency, "today", "yesterday", "change"), rows)
-        rest = "all other figures" if today.nets else "all figures"
+        other_figures = "all other figures" if today.nets else "all figures"
         net = f"net {today.until}; " if today.nets else ""
-        print_lines([f"Yesterday: {net}{rest} are for the whole day."])
+        print_lines([f"Yesterday: {net}{other_figures} are for the whole day."])
     if now is not None and len(now.locations) > 1:
         _print_locations(currency, now.locations)
     if figures is not None:
@@ -138,9 +138,9 @@ def _compared(
     day, so they are not compared with today, which has not ended.
     """
     if today.nets is not None:
-        net, other = today.nets.get(currency, (0, 0))
-        amounts = format_amount(net, currency), format_amount(other, currency)
-        yield f"net {today.until}", *amounts, _change(net, other)
+        net, net_before = today.nets.get(currency, (0, 0))
+        amounts = format_amount(net, currency), format_amount(net_before, currency)
+        yield f"net {today.until}", *amounts, _change(net, net_before)
     for name, now, before, _ in rows:
         yield name, now, before, ""
 

@@ -38,8 +38,8 @@ def latest(options: argparse.Namespace) -> int:
 
 def against(client: OperationsClient, report_id: UUID, options: argparse.Namespace) -> int:
     """Print the changes between ``report_id`` and the report of --against, from old to new."""
-    other = report_of(client, options.against)
-    two = [client.report(ReportDetailRequest(report_id=each)) for each in (report_id, other)]
+    other_id = report_of(client, options.against)
+    two = [client.report(ReportDetailRequest(report_id=each)) for each in (report_id, other_id)]
     before, after = sorted(two, key=lambda report: report.created_at)
     if before.instance_id != after.instance_id:
         sys.stderr.write("The reports are of two different devices.\n")

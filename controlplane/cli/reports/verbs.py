@@ -54,8 +54,8 @@ def _listed(
 ) -> DeviceReports | None:
     """Return the reports with their headlines, or None if the service has no list of reports."""
     only = devices[0].instance_id if options.device is not None else None
-    wanted = ReportsRequest(instance_id=only, kind=options.kind, since=since)
-    reports = fleet.reports(client, wanted)
+    request = ReportsRequest(instance_id=only, kind=options.kind, since=since)
+    reports = fleet.reports(client, request)
     if reports is None:
         return None
     by_id = {device.instance_id: device for device in devices}
@@ -151,8 +151,10 @@ def _write_page(report: ReportDetail, path: Path) -> None:
 def _write_csv(report: ReportDetail, table: str) -> None:
     payload = _payload_of(report)
     if table not in tables_of(payload):
-        known = ", ".join(tables_of(payload))
-        raise UsageError(f"a report of kind {report.kind} has no list {table}: use one of {known}")
+        table_names = ", ".join(tables_of(payload))
+        raise UsageError(
+            f"a report of kind {report.kind} has no list {table}: use one of {table_names}"
+        )
     write_exactly(report_csv(payload, table))
 
 

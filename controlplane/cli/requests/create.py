@@ -95,16 +95,16 @@ def _run(
     options: argparse.Namespace,
 ) -> int:
     total = len(selection.devices)
-    skipped: list[Device] = []
+    skipped_devices: list[Device] = []
 
     def on_change(request: DeviceRequest) -> None:
-        progress.show(_progress_of(batch, total - len(skipped)))
+        progress.show(_progress_of(batch, total - len(skipped_devices)))
         if request.is_over:
-            done = sum(each.is_over for each in batch.requests)
+            done_count = sum(each.is_over for each in batch.requests)
             name, outcome = request.device.legacy_install_id, request.trouble or request.status
-            progress.log(f"{done} of {total - len(skipped)}: {name} {outcome}")
+            progress.log(f"{done_count} of {total - len(skipped_devices)}: {name} {outcome}")
 
-    batch = RequestBatch(client, options.kind, on_change, skip=skipped.append)
+    batch = RequestBatch(client, options.kind, on_change, skip=skipped_devices.append)
     is_interrupted = False
     with progress:
         progress.show(f"creating {total} requests")
@@ -116,7 +116,7 @@ def _run(
         except KeyboardInterrupt:
             is_interrupted = True
     left_out = Selection([])
-    for device in skipped:
+    for device in skipped_devices:
         left_out.leave_out(device, "already open")
     for line in left_out.lines():
         progress.write_line(line)
@@ -133,27 +133,31 @@ def _finish(
     """Print the results. Returns whether all requests were successful."""
     from controlplane.cli.requests import results  # rich is slow to import
 
-    finished = []
+    finished_requests = []
     with progress:
         for number, request in enumerate(batch.requests, 1):
             progress.show(f"reading reports: {number} of {len(batch.requests)}")
-            finished.append(results.result_of(client, request))
+            finished_requests.append(results.result_of(client, request))
             if options.out is not None:
-                results.save(finished[-1], Path(options.out))
-    results.print_results(finished)
+                results.save(finished_requests[-1], Path(options.out))
+    results.print_results(finished_requests)
     if not options.wait:
-        return not any(each.request.trouble for each in finished)
-    return all(each.is_good for each in finished)
+        return not any(each.request.trouble for each in finished_requests)
+    return all(each.is_good for each in finished_requests)
 
 
 def _progress_of(batch: RequestBatch, total: int) -> str:
     """Return ``12 of 40 done · 3 running, 20 queued``."""
     counts = batch.counts()
-    done = sum(each.is_over for each in batch.requests)
-    rest = [f"{counts[word]} {word}" for word in ("running", "received", "queued") if counts[word]]
+    done_count = sum(each.is_over for each in batch.requests)
+    counts_by_state = [
+        f"{counts[word]} {word}" for word in ("running", "received", "queued") if counts[word]
+    ]
     ahead = total - len(batch.requests)
-    rest += [f"{ahead} not yet requested"] if ahead > 0 else []
-    text = f"{done} of {total} done" + (f" · {', '.join(rest)}" if rest else "")
+    counts_by_state += [f"{ahead} not yet requested"] if ahead > 0 else []
+    text = f"{done_count} of {total} done" + (
+        f" · {', '.join(counts_by_state)}" if counts_by_state else ""
+    )
     if batch.is_unreachable:
         text += " · the service is not reachable, trying again"
     return text
@@ -163,10 +167,10 @@ def _note_if_offline(device: Device, reply: CreateRequestReply) -> None:
     if state_of(device) != "offline":
         return
     left_s = (reply.expires_at - datetime.now(UTC)).total_seconds()
-    left = format_seconds(max(0, int(left_s)), units=1)
+    remaining_time = format_seconds(max(0, int(left_s)), units=1)
     sys.stderr.write(
         f"{plain(device.legacy_install_id)} is offline, last seen {age(device.last_seen_at)} ago."
-        f" The request waits for the\ndevice and expires in {left}, at"
+        f" The request waits for the\ndevice and expires in {remaining_time}, at"
         f" {_time_of_day(reply.expires_at)}.\n"
     )
 

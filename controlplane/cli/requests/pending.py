@@ -46,20 +46,20 @@ def create(options: argparse.Namespace) -> int:
 def _selected(options: argparse.Namespace, client: OperationsClient) -> list[UUID]:
     if is_for_one(options):
         return [device_of(client, options.instance[0])]
-    selected = selected_devices(options, listed_devices(client))
-    return [each.instance_id for each in selected if each.revoked_at is None]
+    devices = selected_devices(options, listed_devices(client))
+    return [each.instance_id for each in devices if each.revoked_at is None]
 
 
 def _print(replies: Sequence[CreatePendingReply], until: datetime) -> int:
     count = sum(len(each.pending_requests) for each in replies)
-    known = sum(each.existing for each in replies)
-    refused = sum(each.refused for each in replies)
+    existing_count = sum(each.existing for each in replies)
+    refused_count = sum(each.refused for each in replies)
     if not count:
         raise CommandError("no selected device makes reports of this kind")
     devices = f"{count} device{'' if count == 1 else 's'}"
     print(f"waiting for {devices} until {until:%Y-%m-%d %H:%M} UTC")
-    if known:
-        print(f"{known} of them had a pending request of this kind already")
-    if refused:
-        print(f"{refused} left out: revoked, or no reports of this kind")
+    if existing_count:
+        print(f"{existing_count} of them had a pending request of this kind already")
+    if refused_count:
+        print(f"{refused_count} left out: revoked, or no reports of this kind")
     return 0

@@ -45,10 +45,10 @@ def is_for_one(options: argparse.Namespace) -> bool:
     return len(options.instance) == 1 and not options.all and Filters(options).is_empty
 
 
-def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
+def select(options: argparse.Namespace, devices: Sequence[Device]) -> Selection:
     """Return the devices that get a request. Raises CommandError."""
     selection = Selection([])
-    for device in selected_devices(options, every):
+    for device in selected_devices(options, devices):
         if reason := _reason_against(device, options.kind):
             selection.leave_out(device, reason)
         else:
@@ -58,37 +58,37 @@ def select(options: argparse.Namespace, every: Sequence[Device]) -> Selection:
 
 def listed_devices(client: OperationsClient) -> Sequence[Device]:
     """Return all devices. Raises CommandError if there are more than the client reads."""
-    every, is_cut = client.devices()
+    devices, is_cut = client.devices()
     if is_cut:
         raise CommandError("there are too many devices to read: select them by name")
-    return every
+    return devices
 
 
-def selected_devices(options: argparse.Namespace, every: Sequence[Device]) -> list[Device]:
+def selected_devices(options: argparse.Namespace, devices: Sequence[Device]) -> list[Device]:
     """Return the devices that the names or filters select. Raises CommandError."""
     filters = Filters(options)
     if options.instance:
         if options.all or not filters.is_empty:
             raise UsageError("use either names of devices, or --all and filters")
-        return list(dict.fromkeys(device_named(each, every) for each in options.instance))
+        return list(dict.fromkeys(device_named(each, devices) for each in options.instance))
     if options.all or not filters.is_empty:
-        return _filtered(filters, every)
+        return _filtered(filters, devices)
     raise UsageError("no device is selected: use a name, --location or --all")
 
 
-def _filtered(filters: Filters, every: Sequence[Device]) -> list[Device]:
-    selected = filters.of(every)
-    if not selected:
+def _filtered(filters: Filters, devices: Sequence[Device]) -> list[Device]:
+    matching_devices = filters.of(devices)
+    if not matching_devices:
         raise CommandError("No devices match.")
-    return selected
+    return matching_devices
 
 
 def _reason_against(device: Device, kind: Kind) -> Reason | None:
     state = state_of(device)
     if state != "online":
         return state
-    declared = KINDS.intersection(device.capabilities)
-    return "unsupported" if declared and kind not in declared else None
+    declared_kinds = KINDS.intersection(device.capabilities)
+    return "unsupported" if declared_kinds and kind not in declared_kinds else None
 
 
 def _named(devices: Sequence[Device]) -> str:

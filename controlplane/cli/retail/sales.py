@@ -37,8 +37,8 @@ def list_all(options: argparse.Namespace) -> int:
     with Progress() as progress, retail_client_of(options, progress) as client:
         stream = client.sales(sort=options.sort, initiated_from=first, initiated_to=last)
         # Fetch one sale more than is printed, to know whether there are further sales.
-        fetched = islice(stream, None if limit is None else limit + 1)
-        sales = list(_counted(fetched, progress))
+        first_sales = islice(stream, None if limit is None else limit + 1)
+        sales = list(_counted(first_sales, progress))
         is_cut = limit is not None and len(sales) > limit
         sales = sales[:limit]
         rows = [] if options.json else list(_rows(client, sales))

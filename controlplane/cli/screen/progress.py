@@ -82,6 +82,6 @@ class Progress:
             return
         from rich.text import Text
 
-        rendered = Text(plain(text), no_wrap=True)
-        rendered.truncate(max(1, self._status.console.width - _SPINNER), overflow="ellipsis")
-        self._status.update(rendered)
+        line = Text(plain(text), no_wrap=True)
+        line.truncate(max(1, self._status.console.width - _SPINNER), overflow="ellipsis")
+        self._status.update(line)

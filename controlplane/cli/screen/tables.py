@@ -53,11 +53,11 @@ def is_piped() -> bool:
 
 def ids_of(ids: Iterable[UUID]) -> dict[UUID, str]:
     """Return the text of each id: complete in a pipe, otherwise the shortest that is unique."""
-    known = sorted({str(each) for each in ids})
+    sorted_ids = sorted({str(each) for each in ids})
     length = 36 if is_piped() else SHORT_ID
-    while len({each[:length] for each in known}) < len(known):
+    while len({each[:length] for each in sorted_ids}) < len(sorted_ids):
         length += 1
-    return {UUID(each): each[:length] for each in known}
+    return {UUID(each): each[:length] for each in sorted_ids}
 
 
 def print_lines(lines: Sequence[str]) -> None:
@@ -100,9 +100,9 @@ def print_rows(headings: Sequence[str], rows: Rows, empty: str, title: str = "")
     else:
         if title:
             to.print(Text(title, "italic"))
-        for first, *others in cells:
+        for first, *other_cells in cells:
             to.print(first)
-            to.print(Padding(Text(" · ").join(each for each in others if each), (0, 0, 0, 2)))
+            to.print(Padding(Text(" · ").join(each for each in other_cells if each), (0, 0, 0, 2)))
 
 
 def fits(headings: Sequence[str], rows: Rows) -> bool:
@@ -163,11 +163,11 @@ def _write_lines(headings: Sequence[str], rows: list[list[Text]], title: str) ->
     if title:
         sys.stdout.write(f"{title}\n")
     for row in (headings, *rows):
-        padded = (
+        padded_cells = (
             _padded(str(cell), width, to_the_right=heading in NUMBERS)
             for cell, width, heading in zip(row, widths, headings, strict=True)
         )
-        sys.stdout.write("  ".join(padded).rstrip() + "\n")
+        sys.stdout.write("  ".join(padded_cells).rstrip() + "\n")
 
 
 def _width_of(headings: Sequence[str], rows: list[list[Text]]) -> int:

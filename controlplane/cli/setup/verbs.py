@@ -77,8 +77,8 @@ class Plan:
 
 
 def run(options: argparse.Namespace) -> int:
-    read = partial(_read, organization_id=options.organization)
-    existing = in_database(options, read, may_create=True)
+    read_existing = partial(_read, organization_id=options.organization)
+    existing = in_database(options, read_existing, may_create=True)
     if existing.is_complete:
         print(f"{options.organization} is set up already: nothing was changed.")
         _print_existing(existing)
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         except EOFError:
             raise UsageError("the input ended: nothing was created") from None
         secret = in_database(options, lambda session: _create(session, options, plan))
-        _print_existing(in_database(options, read))
+        _print_existing(in_database(options, read_existing))
         if secret is not None:
             print_secret(secret, "This is the first key. Save it: it is shown only once.")
     _print_next(options)
@@ -114,13 +114,13 @@ def _read(session: Session, organization_id: str) -> Existing:
 
 def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
     """Return what to create, from the options and the answers of the user. Raises UsageError."""
-    needed = {
+    questions = {
         "--organization-name": not existing.name and not options.organization_name,
         "--email": not existing.owners and not options.email,
         "--password-file": not existing.owners and options.password_file is None,
         "--location-name": not existing.locations and not options.location_name,
     }
-    missing = [name for name, is_missing in needed.items() if is_missing]
+    missing = [name for name, is_missing in questions.items() if is_missing]
     if missing and not dialog.is_possible():
         raise UsageError(
             f"there is no terminal for questions, so these options are needed: {' '.join(missing)}",
@@ -133,7 +133,7 @@ def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
     if not existing.owners:
         email = _value(options.email, "Your e-mail address", _email)
         name = require_name(options.name or email)
-        if needed["--email"] and not options.name:
+        if questions["--email"] and not options.name:
             name = dialog.ask("Your name", require_name)
         is_typed = options.password_file is None
         password_hash = dialog.repeat(lambda: new_password(options)) if is_typed else (
@@ -141,19 +141,19 @@ def _plan(options: argparse.Namespace, existing: Existing) -> Plan:
         )  # fmt: skip
     if not existing.locations:
         require_locations([options.location])
-        named = _value(options.location_name, "Name of the first location", require_name)
-        needs_zone = needed["--location-name"] and options.zone is None
+        location_name = _value(options.location_name, "Name of the first location", require_name)
+        needs_zone = questions["--location-name"] and options.zone is None
         zone = (
             dialog.ask("Time zone of the location", _zone, system_zone())
             if needs_zone
             else _zone(options.zone or system_zone())
         )
-        location = (options.location, named, zone)
+        location = (options.location, location_name, zone)
     return Plan(organization, email, name, password_hash, location)
 
 
-def _value(given: str | None, question: str, parse: dialog.Parse[str]) -> str:
-    return parse(given) if given else dialog.ask(question, parse)
+def _value(option: str | None, question: str, parse: dialog.Parse[str]) -> str:
+    return parse(option) if option else dialog.ask(question, parse)
 
 
 def _email(text: str) -> str:
@@ -173,8 +173,8 @@ def _zone(text: str) -> str:
 
 def system_zone() -> str:
     """Return the time zone of this machine, or UTC if its name is unknown."""
-    named = os.environ.get("TZ") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
-    return valid_zone(named) or "UTC"
+    zone_name = os.environ.get("TZ") or os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    return valid_zone(zone_name) or "UTC"
 
 
 def _create(session: Session, options: argparse.Namespace, plan: Plan) -> str | None:
@@ -233,8 +233,8 @@ def _print_next(options: argparse.Namespace) -> None:
         address = serve.origin or f"http://{join_host_port(serve.host, serve.port)}"
         sys.stderr.write(f"Next: open {address} in a browser and sign in.\n")
     else:
-        named = f" --database {shlex.quote(options.database)}" if options.database else ""
+        database_option = f" --database {shlex.quote(options.database)}" if options.database else ""
         sys.stderr.write(
-            f"Next: venue-control serve{named}\n"
+            f"Next: venue-control serve{database_option}\n"
             f"Then open http://127.0.0.1:{DEFAULT_PORT} in a browser and sign in.\n"
         )

@@ -23,17 +23,17 @@ _STYLES: Final[dict[LinkState, str]] = {"waiting": "cyan", "confirmed": "green"}
 def create_link(options: argparse.Namespace) -> int:
     channel = require_label(options.channel, "a channel")
     requested_by = require_label(options.asked_by, "a name")
-    made = in_database(
+    new_link = in_database(
         options,
         lambda session: make_link(
             session, channel=channel, requested_by=requested_by, now=system_clock()
         ),
     )
     note = (
-        f"The token links {channel} once, and expires at {made.expires_at:%Y-%m-%d %H:%M} UTC."
+        f"The token links {channel} once, and expires at {new_link.expires_at:%Y-%m-%d %H:%M} UTC."
         " Hand the token over now: it is shown only once."
     )
-    print_secret(made.token, note)
+    print_secret(new_link.token, note)
     return 0
 
 

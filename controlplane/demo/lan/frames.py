@@ -139,8 +139,8 @@ def echo_reply(packet: Ipv4) -> bytes:
 
 
 def port_unreachable(packet: Ipv4) -> bytes:
-    quoted = ipv4(packet.source, packet.destination, packet.protocol, packet.body)[:28]
-    return _icmp_reply(packet, b"\x03\x03\0\0\0\0\0\0" + quoted)
+    quoted_bytes = ipv4(packet.source, packet.destination, packet.protocol, packet.body)[:28]
+    return _icmp_reply(packet, b"\x03\x03\0\0\0\0\0\0" + quoted_bytes)
 
 
 def _icmp_reply(packet: Ipv4, body: bytes) -> bytes:

@@ -27,9 +27,9 @@ def ipp_answer(printers: Sequence[IppPrinter], request: bytes) -> bytes:
     return ipp.http_response((ipp.PRINTER_GROUP, _attributes(printer.attributes)))
 
 
-def _attributes(written: Iterable[str]) -> Iterator[ipp.Attribute]:
+def _attributes(lines: Iterable[str]) -> Iterator[ipp.Attribute]:
     before = ""
-    for each in written:
+    for each in lines:
         name, _, text = each.partition("=")
         tag = _TAGS.get(name, ipp.TEXT)
         # The second and each further value of an attribute have an empty name (RFC 8010, 3.1.5).

@@ -45,11 +45,12 @@ def record_content_of(payload: ApplicationPayload) -> RecordContent | None:
     """Return the record in a snapshot; None if it has none, or if its times are unreadable."""
     machine = facts_of(payload).machine
     since = parse_timestamp(machine.text("history.since"))
-    finished = parse_timestamp(payload.finished_at)
-    if since is None or finished is None:
+    finished_at = parse_timestamp(payload.finished_at)
+    if since is None or finished_at is None:
         return None
-    since_s, finished_s = seconds_of(since), seconds_of(finished)
-    incidents = tuple(_incident(each, finished_s) for each in incidents_of(machine))
+    since_s, finished_s = seconds_of(since), seconds_of(finished_at)
+    interruptions = (each for each in incidents_of(machine) if each.is_interruption)
+    incidents = tuple(_incident(each, finished_s) for each in interruptions)
     if len(machine.texts("history.recent")) >= LINES_MAX:  # older incidents are left out
         since_s = max(since_s, min((each.reported_s for each in incidents), default=finished_s))
     is_right = machine.flag("os.clockSynchronised") is True

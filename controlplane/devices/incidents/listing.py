@@ -116,15 +116,15 @@ def _began_within(context: RequestContext, days: int) -> ColumnElement[bool]:
 
 def _is_near_another() -> ColumnElement[bool]:
     """Return the condition for incidents that may be shared: another device has one near it."""
-    other = aliased(DeviceIncident)
+    other_incident = aliased(DeviceIncident)
     return (
-        select(other.position)
+        select(other_incident.position)
         .where(
-            other.organization_id == DeviceIncident.organization_id,
-            other.location_id == DeviceIncident.location_id,
-            other.began_s >= DeviceIncident.began_s - SHARED_WITHIN_S,
-            other.began_s <= DeviceIncident.began_s + SHARED_WITHIN_S,
-            other.device != DeviceIncident.device,
+            other_incident.organization_id == DeviceIncident.organization_id,
+            other_incident.location_id == DeviceIncident.location_id,
+            other_incident.began_s >= DeviceIncident.began_s - SHARED_WITHIN_S,
+            other_incident.began_s <= DeviceIncident.began_s + SHARED_WITHIN_S,
+            other_incident.device != DeviceIncident.device,
         )
         .exists()
     )
@@ -147,12 +147,12 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
 
     All groups that contain one of these incidents are complete.
     """
-    known: dict[int, Incident] = {}
+    incidents: dict[int, Incident] = {}
     margin_s, spans = _MARGIN_S, _spans(rows, _MARGIN_S)
     oldest_s = seconds_of(context.now - 2 * INCIDENTS_KEPT)
     while spans:
         near = _incidents_in(context, spans)
-        known |= {each.position: each for each in near}
+        incidents |= {each.position: each for each in near}
         margin_s *= 8
         begins = defaultdict[str, list[int]](list)
         for each in near:
@@ -166,7 +166,7 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
             if each.low_s > oldest_s
         ]
     by_location = defaultdict[str, list[Incident]](list)
-    for each in known.values():
+    for each in incidents.values():
         by_location[each.location_id].append(each)
     groups = [group for near in by_location.values() for group in groups_of(near)]
     return sorted(groups, key=lambda group: (-group[0].began_s, -group[0].position))
@@ -175,8 +175,8 @@ def _groups(context: RequestContext, rows: Sequence[_Row]) -> list[Group]:
 def _spans(rows: Iterable[_Row], margin_s: int) -> list[_Span]:
     """Return the periods to read for the groups of these incidents. They do not overlap."""
     spans: list[_Span] = []
-    ordered = sorted(rows, key=lambda row: (row.location_id, row.began_s))
-    for location_id, of_location in groupby(ordered, key=lambda row: row.location_id):
+    sorted_rows = sorted(rows, key=lambda row: (row.location_id, row.began_s))
+    for location_id, of_location in groupby(sorted_rows, key=lambda row: row.location_id):
         begins = [row.began_s for row in of_location]
         spans.append(_around(location_id, begins[0], margin_s))
         for began_s in begins[1:]:

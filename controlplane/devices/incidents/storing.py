@@ -47,12 +47,12 @@ def store_record(
         Binding.organization_id == device.organization_id,
     )
     bindings = _Bindings(session.execute(query.order_by(Binding.created_at)))
-    accepted = [
+    accepted_incidents = [
         each
         for each in record.incidents
         if oldest_s <= each.reported_s + correction <= arrived_s + CLOCK_OFF_S
     ]
-    _store_incidents(session, device, accepted, correction, bindings)
+    _store_incidents(session, device, accepted_incidents, correction, bindings)
     # It can be unknown whether a report is late or its clock is slow. Then only the time that the
     # report covers in both cases is stored.
     since_s = max(record.since_s + correction, oldest_s)
@@ -99,12 +99,12 @@ def _store_incidents(
     # Rows of the ORM would take twice as long, and most reports change none of them.
     query = select(DeviceIncident.position, DeviceIncident.correction_s, *_CONTENT)
     query = query.where(DeviceIncident.device == device.position)
-    stored = {
+    stored_rows = {
         (row.reported_s, row.cause): (row.position, _content(row), row.correction_s)
         for row in session.execute(query)
     }
-    contents = {key: content for key, (_, content, _) in stored.items()}
-    corrections = {key: seconds for key, (_, _, seconds) in stored.items()}
+    contents = {key: content for key, (_, content, _) in stored_rows.items()}
+    corrections = {key: seconds for key, (_, _, seconds) in stored_rows.items()}
     for each in incidents:
         key = (each.reported_s, each.cause)
         contents[key] = max(contents.get(key, each), each, key=_progress)
@@ -112,8 +112,8 @@ def _store_incidents(
         corrections[key] = min(corrections.get(key, correction), correction)
     for key in _kept(contents):
         content, seconds = contents[key], corrections[key]
-        position, *known = stored.pop(key, (None,))
-        if known == [content, seconds]:
+        position, *values_before = stored_rows.pop(key, (None,))
+        if values_before == [content, seconds]:
             continue
         values = asdict(content) | {
             "began_s": content.reported_s + seconds,
@@ -126,9 +126,11 @@ def _store_incidents(
         elif (location_id := bindings.location_at(values["began_s"])) is not None:
             place = {"organization_id": device.organization_id, "location_id": location_id}
             session.add(DeviceIncident(**place, **values, device=device.position))
-    replaced = [position for position, _, _ in stored.values()]
-    if replaced:
-        change_rows(session, delete(DeviceIncident).where(DeviceIncident.position.in_(replaced)))
+    old_positions = [position for position, _, _ in stored_rows.values()]
+    if old_positions:
+        change_rows(
+            session, delete(DeviceIncident).where(DeviceIncident.position.in_(old_positions))
+        )
 
 
 def _content(row: Any) -> IncidentContent:
@@ -153,7 +155,7 @@ def _kept(contents: dict[Key, IncidentContent]) -> list[Key]:
     The agent joins incidents with one cause: the joined incident replaces those that began within
     it. While an incident lasts, its cause can change.
     """
-    kept: list[Key] = []
+    kept_keys: list[Key] = []
     ends: dict[Cause, int] = {}
     ended_begins: set[int] = set()
     for key in sorted(contents, key=lambda key: (key[0], contents[key].ended_s is None)):
@@ -165,8 +167,8 @@ def _kept(contents: dict[Key, IncidentContent]) -> list[Key]:
         if each.ended_s is not None:
             ends[each.cause] = each.ended_s
             ended_begins.add(each.reported_s)
-        kept.append(key)
-    return kept[-INCIDENTS_MAX:]
+        kept_keys.append(key)
+    return kept_keys[-INCIDENTS_MAX:]
 
 
 def _store_periods(
@@ -175,20 +177,20 @@ def _store_periods(
     """Add periods. Periods at one location that overlap become one."""
     query = select(RecordPeriod).where(RecordPeriod.device == device.position)
     rows = session.scalars(query.order_by(RecordPeriod.until_s.desc())).all()
-    stored = [row for row in rows[:PERIODS_MAX] if row.until_s >= oldest_s]
-    obsolete = [*rows[len(stored) :]]
+    recent_rows = [row for row in rows[:PERIODS_MAX] if row.until_s >= oldest_s]
+    obsolete = [*rows[len(recent_rows) :]]
     for location_id, since_s, until_s in periods:
         same = [
             row
-            for row in stored
+            for row in recent_rows
             if row.location_id == location_id and row.since_s <= until_s and since_s <= row.until_s
         ]
         if same:
-            first, *others = same
+            first, *duplicates = same
             first.since_s = min(since_s, *(row.since_s for row in same))
             first.until_s = max(until_s, *(row.until_s for row in same))
-            stored = [row for row in stored if row not in others]
-            obsolete += others
+            recent_rows = [row for row in recent_rows if row not in duplicates]
+            obsolete += duplicates
         else:
             session.add(
                 RecordPeriod(

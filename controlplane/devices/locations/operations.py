@@ -55,8 +55,8 @@ def location_operations() -> tuple[Procedure, ...]:
 def locations(context: RequestContext, _body: EmptyRequest) -> messages.LocationsReply:
     """Return the locations that the caller may see, with their settings."""
     session, organization_id, caller = context.session, context.organization_id, context.caller
-    known = known_locations(session, organization_id)
-    names = {each: name for each, name in known.items() if caller.has_access_to(each)}
+    existing_locations = known_locations(session, organization_id)
+    names = {each: name for each, name in existing_locations.items() if caller.has_access_to(each)}
     location_keys = [(organization_id, each) for each in names]
     time_zones = zones(session, location_keys)
     hours = {
@@ -97,9 +97,9 @@ def locations(context: RequestContext, _body: EmptyRequest) -> messages.Location
 def add(context: RequestContext, body: messages.LocationAddRequest) -> messages.LocationAddReply:
     """Add a location, which is always open."""
     _require_all_locations(context)
-    known = known_locations(context.session, context.organization_id)
-    location_id = body.location_id or _unused_id(known)
-    if location_id in known:
+    existing_locations = known_locations(context.session, context.organization_id)
+    location_id = body.location_id or _unused_id(existing_locations)
+    if location_id in existing_locations:
         raise conflict(
             "existing_entity_conflict", f"the location id {location_id} is already in use"
         )
@@ -136,8 +136,8 @@ def set_hours(
     is_zone_changed = set_location(
         context.session, location_key, body.time_zone, body.opening_hours, context.now
     )
-    described = describe_hours(body.opening_hours, body.time_zone)
-    _note(context, "location.hours", body.location_id, described)
+    description = describe_hours(body.opening_hours, body.time_zone)
+    _note(context, "location.hours", body.location_id, description)
     return messages.LocationHoursReply(recalculates=is_zone_changed)
 
 
@@ -175,10 +175,10 @@ def finish_maintenance(
     _require_existing(context, body.location_id)
     device = _device(context, body.location_id, body.instance_id)
     location_key = _location_key(context, body.location_id)
-    ended = end_maintenance(context.session, location_key, body.instance_id, context.now)
-    if ended:
+    ended_count = end_maintenance(context.session, location_key, body.instance_id, context.now)
+    if ended_count:
         _note(context, "maintenance.end", body.location_id, "", device)
-    return messages.MaintenanceEndReply(ended=ended)
+    return messages.MaintenanceEndReply(ended=ended_count)
 
 
 def rename_organization(
@@ -208,13 +208,13 @@ def _require_existing(context: RequestContext, location_id: str) -> None:
     require_known(context, [location_id])
 
 
-def _unused_id(known: Collection[str]) -> str:
+def _unused_id(existing_ids: Collection[str]) -> str:
     """Return the first unused id of ``loc-0001``, ``loc-0002`` and so on.
 
     The search begins after the number of known locations.
     """
-    ids = (f"loc-{number:04}" for number in itertools.count(len(known) + 1))
-    return next(each for each in ids if each not in known)
+    ids = (f"loc-{number:04}" for number in itertools.count(len(existing_ids) + 1))
+    return next(each for each in ids if each not in existing_ids)
 
 
 def _device(context: RequestContext, location_id: str, instance_id: UUID | None) -> Device | None:

@@ -74,9 +74,9 @@ class ConsoleStream(EventStream):
         Returns no rows and False after ``within_s``, or when the stream has ended.
         """
         await self.wait(within_s)
-        fresh, self._fresh = tuple(self._fresh.values()), {}
+        new_rows, self._fresh = tuple(self._fresh.values()), {}
         is_to_reload, self._is_to_reload = self._is_to_reload, False
-        return fresh, is_to_reload
+        return new_rows, is_to_reload
 
     def offer(self, positions: Collection[int], *, is_reordered: bool) -> bool:
         """Add devices that the next poll must read. Return whether this console needs a poll."""
@@ -185,24 +185,28 @@ class ConsoleFeeds:
 
     async def _poll_streams(self, streams: Iterable[ConsoleStream], *, is_full: bool) -> None:
         """Poll for changed devices, and with ``is_full`` for all displayed devices."""
-        taken = {stream: (stream.changed, stream.is_reordered) for stream in streams}
-        for stream in taken:
+        changes_by_stream = {stream: (stream.changed, stream.is_reordered) for stream in streams}
+        for stream in changes_by_stream:
             stream.changed, stream.is_reordered = set(), False
-        changed = frozenset().union(*(each for each, _ in taken.values()))
-        displayed = (
-            frozenset().union(*(stream.displayed for stream in taken)) if is_full else frozenset()
+        changed_positions = frozenset().union(*(each for each, _ in changes_by_stream.values()))
+        displayed_positions = (
+            frozenset().union(*(stream.displayed for stream in changes_by_stream))
+            if is_full
+            else frozenset()
         )
         try:
             snapshot = await self._poll(
-                changed, displayed - changed, {each.key_id for each in taken}
+                changed_positions,
+                displayed_positions - changed_positions,
+                {each.key_id for each in changes_by_stream},
             )
         except Exception:
             # Every error is caught, because the loop must survive an unavailable database.
             log.exception("cannot poll for consoles, next attempt in %g s", POLL_S)
-            for stream, (positions, is_reordered) in taken.items():
+            for stream, (positions, is_reordered) in changes_by_stream.items():
                 stream.offer(positions, is_reordered=is_reordered)
             return
-        for stream, (_, is_reordered) in taken.items():
+        for stream, (_, is_reordered) in changes_by_stream.items():
             caller = snapshot.callers.get(stream.key_id)
             if caller is None:
                 stream.end()

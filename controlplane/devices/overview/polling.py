@@ -44,18 +44,23 @@ class ConsolePoller:
 
         A device in ``displayed`` has changed if its fingerprint is different from the last one.
         """
-        fresh = dict(self._fingerprinted(session, now, changed))
-        others = dict(self._fingerprinted(session, now, displayed)) if displayed else {}
+        changed_fingerprints = dict(self._fingerprinted(session, now, changed))
+        displayed_fingerprints = (
+            dict(self._fingerprinted(session, now, displayed)) if displayed else {}
+        )
         stale = [
             position
-            for position, fingerprint in others.items()
+            for position, fingerprint in displayed_fingerprints.items()
             if self._fingerprints.get(position) != fingerprint
         ]
         if displayed:
             # Drops devices that no console displays any more.
-            self._fingerprints = others
-        self._fingerprints |= fresh
-        return Snapshot(self._rows(session, now, [*fresh, *stale]), callers(session, key_ids, now))
+            self._fingerprints = displayed_fingerprints
+        self._fingerprints |= changed_fingerprints
+        return Snapshot(
+            self._rows(session, now, [*changed_fingerprints, *stale]),
+            callers(session, key_ids, now),
+        )
 
     def _rows(self, session: Session, now: datetime, positions: list[int]) -> dict[int, EncodedRow]:
         rows: dict[int, EncodedRow] = {}

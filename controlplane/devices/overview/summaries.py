@@ -57,9 +57,9 @@ def summary_of(report: ReportPayload | None, *, is_empty: bool = True) -> Summar
     return _summary(lambda: report, is_empty=is_empty)
 
 
-def _summary(read: Callable[[], ReportPayload | None], *, is_empty: bool) -> Summary:
+def _summary(read_payload: Callable[[], ReportPayload | None], *, is_empty: bool) -> Summary:
     try:
-        report = read()
+        report = read_payload()
         if report is None and is_empty:
             return _without_findings("The device could report nothing.", "bad")
         if report is None:

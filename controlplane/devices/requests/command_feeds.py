@@ -38,20 +38,20 @@ class CommandStream(EventStream):
         Returns an empty sequence after ``within_s``, or when the stream has ended.
         """
         await self.wait(within_s)
-        fresh, self._fresh = self._fresh, []
-        return fresh
+        new_commands, self._fresh = self._fresh, []
+        return new_commands
 
     def offer(self, waiting: Sequence[Command]) -> None:
         """Queue the commands that this stream has not sent yet.
 
         ``waiting`` contains all waiting commands of the key.
         """
-        fresh = [command for command in waiting if command.request_id not in self._sent]
+        unsent_commands = [command for command in waiting if command.request_id not in self._sent]
         # Ids of finished commands are dropped. Otherwise a stream that stays open for months would
         # collect more and more ids.
         self._sent = frozenset(command.request_id for command in waiting)
-        if fresh:
-            self._fresh += fresh
+        if unsent_commands:
+            self._fresh += unsent_commands
             self.wake()
 
 

@@ -54,8 +54,8 @@ def refuse_unable(device: Device, kind: Kind) -> None:
     """Refuse a request that the device cannot fulfil."""
     if device.revoked_at is not None:
         raise conflict("device_revoked", "the device is revoked and receives no requests")
-    declared = KINDS.intersection(device.capabilities)
-    if declared and kind not in declared:
+    declared_kinds = KINDS.intersection(device.capabilities)
+    if declared_kinds and kind not in declared_kinds:
         raise conflict("kind_unsupported", f"the device does not support reports of kind {kind}")
 
 

@@ -47,9 +47,9 @@ def request_of(context: RequestContext, request_id: UUID, binding_id: UUID) -> R
     return request
 
 
-def refusal_of(refused: lifecycle.TransitionRefusedError) -> Refusal:
-    code = "request_expired" if refused.status == "expired" else "request_finished"
-    return conflict(code, str(refused))
+def refusal_of(error: lifecycle.TransitionRefusedError) -> Refusal:
+    code = "request_expired" if error.status == "expired" else "request_finished"
+    return conflict(code, str(error))
 
 
 def waiting_commands(session: Session, key_id: UUID, now: datetime) -> tuple[Command, ...]:

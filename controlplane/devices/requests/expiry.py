@@ -37,9 +37,9 @@ def expire_binding(session: Session, now: datetime, binding_id: UUID) -> int:
 
 
 def _expire(session: Session, query: Update, now: datetime) -> int:
-    expired = lifecycle.move("queued", "expire")
+    target_state = lifecycle.move("queued", "expire")
     # Read operations already show a due request as finished at its expiry.
     finished_at = case((Request.expires_at < now, Request.expires_at), else_=now)
     return change_rows(
-        session, query.values(status=expired, finished_at=finished_at, updated_at=now)
+        session, query.values(status=target_state, finished_at=finished_at, updated_at=now)
     )

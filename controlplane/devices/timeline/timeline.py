@@ -97,11 +97,17 @@ def build_timeline(
     today = now.astimezone(clock).date()
     begins = _midnight(today - timedelta(days=DAYS - 1), clock)
     bound = merge_spans([(liveness.since, min(liveness.until, now))], begins, now)
-    known = _without(bound, liveness.outages)
-    away = merge_spans([(start, end or now) for start, end in liveness.offline], begins, now)
+    known_spans = _without(bound, liveness.outages)
+    offline_spans = merge_spans(
+        [(start, end or now) for start, end in liveness.offline], begins, now
+    )
     not_required = _not_required(schedule, begins, now)
-    offline = _common(known, away)
-    parts = (_without(known, away), _without(offline, not_required), _common(offline, not_required))
+    offline = _common(known_spans, offline_spans)
+    parts = (
+        _without(known_spans, offline_spans),
+        _without(offline, not_required),
+        _common(offline, not_required),
+    )
     days = tuple(
         _day(today - timedelta(days=back), clock, parts, events) for back in range(DAYS - 1, -1, -1)
     )
@@ -129,13 +135,13 @@ def _day(day: date, clock: ZoneInfo, parts: Parts, events: Events) -> TimelineDa
 
 
 def _cell(start: datetime, end: datetime, parts: Parts) -> TimelineCell:
-    online, offline, closed = (_seconds(part, start, end) for part in parts)
-    state: CellState = "closed" if closed else "unknown"
-    if offline:
-        state = "partial" if online else "offline"
-    elif online:
+    online_s, offline_s, closed_s = (_seconds(part, start, end) for part in parts)
+    state: CellState = "closed" if closed_s else "unknown"
+    if offline_s:
+        state = "partial" if online_s else "offline"
+    elif online_s:
         state = "online"
-    return TimelineCell(state=state, online_s=online, offline_s=offline, closed_s=closed)
+    return TimelineCell(state=state, online_s=online_s, offline_s=offline_s, closed_s=closed_s)
 
 
 def _midnight(day: date, clock: ZoneInfo) -> datetime:
@@ -150,19 +156,19 @@ def _not_required(schedule: Schedule, since: datetime, until: datetime) -> list[
     return merge_spans(spans, since, until)
 
 
-def _common(some: Iterable[Span], others: Sequence[Span]) -> list[Span]:
-    return [each for start, end in some for each in merge_spans(others, start, end)]
+def _common(some: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
+    return [each for start, end in some for each in merge_spans(other_spans, start, end)]
 
 
-def _without(some: Iterable[Span], others: Sequence[Span]) -> list[Span]:
-    left: list[Span] = []
+def _without(some: Iterable[Span], other_spans: Sequence[Span]) -> list[Span]:
+    remaining_spans: list[Span] = []
     for start, end in some:
         at = start
-        for other_start, other_end in merge_spans(others, start, end):
-            left.append((at, other_start))
+        for other_start, other_end in merge_spans(other_spans, start, end):
+            remaining_spans.append((at, other_start))
             at = other_end
-        left.append((at, end))
-    return [(start, end) for start, end in left if start < end]
+        remaining_spans.append((at, end))
+    return [(start, end) for start, end in remaining_spans if start < end]
 
 
 def _seconds(spans: Iterable[Span], since: datetime, until: datetime) -> int:

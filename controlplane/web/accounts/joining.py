@@ -88,8 +88,10 @@ async def join(core: Core, request: Request) -> Response:
         password_hash = user.password_hash
         attempt = await begin_attempt(core, email, address)
         if not await core.passwords.verify(password_hash, body.password, network, is_known=False):
-            refused = partial(_note_refused, code=body.code, user=user, address=address, now=now)
-            await core.write(refused)
+            note_refusal = partial(
+                _note_refused, code=body.code, user=user, address=address, now=now
+            )
+            await core.write(note_refusal)
             raise wrong_password(
                 "the address has an account: enter the password of the account. If you do not know"
                 " it, ask the operator of the service to set a new one"

@@ -130,10 +130,10 @@ async def change_password(core: Core, request: Request) -> Response:
         if row.password_hash != user.password_hash:
             raise wrong_password("the old password is wrong")  # the password was changed meanwhile
         row.password_hash = password_hash
-        ended = _finish(session, caller, attempt)
-        event = Event("password.change", user_subject(row), f"ended {ended} other sessions")
+        ended_count = _finish(session, caller, attempt)
+        event = Event("password.change", user_subject(row), f"ended {ended_count} other sessions")
         note_call(session, caller, event, address=address, now=now)
-        return PasswordChangeReply(ended_sessions=ended)
+        return PasswordChangeReply(ended_sessions=ended_count)
 
     return Response(encode(await core.write(work)), media_type="application/json")
 
@@ -223,8 +223,8 @@ async def _note_refused(core: Core, user: User | None, address: str, reason: str
         organization_id = of[0].organization_id if of else None
         entry = note(session, actor, event, organization_id=organization_id, now=now)
         session.flush()
-        unwanted = entry.position if detail is None else 0
-        session.execute(delete(AuditEntry).where(AuditEntry.position == unwanted))
+        audit_position = entry.position if detail is None else 0
+        session.execute(delete(AuditEntry).where(AuditEntry.position == audit_position))
 
     await core.write(work)
 
@@ -235,17 +235,17 @@ async def _open_session(
     old, now = cookies.token_of(core, request), core.clock()
     agent = request.headers.get("user-agent", "")
     address = address_of(core, request)
-    verified = user.password_hash
+    verified_hash = user.password_hash
     better = None
-    if core.passwords.is_outdated(verified):
+    if core.passwords.is_outdated(verified_hash):
         better = await core.passwords.hash(password, network_of(address), is_known=True)
 
     def work(session: Session) -> tuple[str, SignInReply]:
         row = session.get(User, user.id, with_for_update=True)
-        if row is None or row.password_hash != verified:
+        if row is None or row.password_hash != verified_hash:
             raise sign_in_failed()  # the password was changed meanwhile
         throttle.succeed(session, attempt)
-        row.password_hash = better or verified
+        row.password_hash = better or verified_hash
         if old is not None:
             sessions.end_by_token(session, old)
         organization_id = _first_organization(session, row.id)
@@ -307,10 +307,10 @@ def _finish(session: Session, caller: Caller, attempt: Try) -> int:
     """
     throttle.succeed(session, attempt)
     assert caller.owner_id is not None  # noqa: S101 - a session has a user
-    others = select(SignInSession.id).where(
+    other_sessions = select(SignInSession.id).where(
         SignInSession.user_id == caller.owner_id, SignInSession.id != caller.key_id
     )
-    session_ids = session.scalars(others).all()
+    session_ids = session.scalars(other_sessions).all()
     for each in session_ids:
         sessions.end(session, each, caller.owner_id)
     note_change(session, caller.owner_id)

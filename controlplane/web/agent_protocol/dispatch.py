@@ -104,8 +104,8 @@ async def answer(request: RpcRequest, lines: Sequence[tuple[str, str]], run_tool
         Refusal: the credential has ended.
     """
     assert request.request_id is not None  # noqa: S101 - a notification has no reply
-    if (repeated := find_duplicated_routing_header(lines)) is not None:
-        raise RpcError(types.HEADER_MISMATCH, f"the header {repeated} must be given once")
+    if (repeated_header := find_duplicated_routing_header(lines)) is not None:
+        raise RpcError(types.HEADER_MISMATCH, f"the header {repeated_header} must be given once")
     # White space around the value of a header is not part of the value (RFC 9110, section 5.5).
     # uvicorn does not remove trailing white space.
     headers = {name: value.strip(" \t") for name, value in lines}
@@ -137,10 +137,10 @@ async def _result(
         connection=connection,
         lifespan_state=run_tool,
     )
-    encoded = encode(result)
+    encoded_result = encode(result)
     if lists_tools:
-        _TOOL_LISTS[version] = encoded
-    return encoded
+        _TOOL_LISTS[version] = encoded_result
+    return encoded_result
 
 
 def _connection(request: RpcRequest, headers: Mapping[str, str]) -> Connection:
@@ -178,14 +178,14 @@ async def run_tool(core: Core, caller: Caller, tool: Tool, arguments: Json) -> t
         Refusal: the credential has ended.
     """
 
-    def work(context: RequestContext, parsed: Any) -> tuple[str, Json]:
+    def work(context: RequestContext, arguments: Any) -> tuple[str, Json]:
         if tool.writes and not context.caller.can_write:
             raise RpcError(
                 INVALID_PARAMS,
                 f"{tool.name} needs an API key with a write grant, and this credential is"
                 " read-only. Ask the merchant for such a key.",
             )
-        text, result = tool.run(context, parsed)
+        text, result = tool.run(context, arguments)
         return text, to_plain(result)
 
     try:
@@ -212,8 +212,8 @@ def read_arguments(tool: Tool, arguments: Json) -> Any:
         issues = [
             f"{issue.where or 'arguments'} {issue.reason}" for issue in error.issues[:ISSUES_MAX]
         ]
-        known = ", ".join(tool.input_schema.get("properties", {})) or "none"
-        raise ToolError(f"{'; '.join(issues)}. {tool.name} takes: {known}.") from None
+        known_arguments = ", ".join(tool.input_schema.get("properties", {})) or "none"
+        raise ToolError(f"{'; '.join(issues)}. {tool.name} takes: {known_arguments}.") from None
 
 
 def _rpc_error(refusal: Refusal) -> Exception:
@@ -247,14 +247,14 @@ async def _call_tool(
         names = ", ".join(TOOLS)
         raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:64]!r}: call {names}")
     try:
-        text, structured = await context.lifespan_context(tool, params.arguments or {})
+        text, content = await context.lifespan_context(tool, params.arguments or {})
     except ToolError as error:
         message = types.TextContent(type="text", text=str(error))
         return types.CallToolResult(content=[message], is_error=True)
     except RpcError as error:
         raise MCPError(error.code, error.message, error.data) from None
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], structured_content=structured
+        content=[types.TextContent(type="text", text=text)], structured_content=content
     )
 
 

@@ -106,11 +106,11 @@ def write_result(request_id: Id, result: bytes) -> bytes:
 
 def write_error(error: RpcError) -> bytes:
     """Return the reply for an error."""
-    described: Json = {"code": error.code, "message": error.message}
+    error_object: Json = {"code": error.code, "message": error.message}
     if error.data is not None:
-        described["data"] = error.data
-    named = {} if error.request_id is None else {"id": error.request_id}
-    return encode({"jsonrpc": "2.0", **named, "error": described})
+        error_object["data"] = error.data
+    id_field = {} if error.request_id is None else {"id": error.request_id}
+    return encode({"jsonrpc": "2.0", **id_field, "error": error_object})
 
 
 def encode(value: Json | Id) -> bytes:

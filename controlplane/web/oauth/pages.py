@@ -80,7 +80,7 @@ def refused_page(detail: str, status: int, headers: Mapping[str, str] | None = N
 
 
 def _reply(page: str, forms: str, status: int, headers: Mapping[str, str] | None) -> Response:
-    fixed = {
+    fixed_fields = {
         "Content-Security-Policy": POLICY.format(forms=forms),
         "X-Frame-Options": "DENY",
         # With the policy no-referrer, browsers would send our own form with ``Origin: null``.
@@ -88,7 +88,7 @@ def _reply(page: str, forms: str, status: int, headers: Mapping[str, str] | None
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cache-Control": "no-store",
     }
-    return Response(page, status, {**(headers or {}), **fixed}, "text/html")
+    return Response(page, status, {**(headers or {}), **fixed_fields}, "text/html")
 
 
 @cache

@@ -100,16 +100,16 @@ class Metrics:
 
         ``status`` is 0 if the client disconnected. ``took_s`` is None for a stream.
         """
-        known = self._calls.get((operation, status))
-        if known is None:
+        call_metrics = self._calls.get((operation, status))
+        if call_metrics is None:
             # The series are cached, because finding them by labels costs as much as counting.
             status_class = f"{status // 100}xx" if status else "none"
-            known = (
+            call_metrics = (
                 self._requests.labels(operation, status_class),
                 self._durations.labels(operation),
             )
-            self._calls[operation, status] = known
-        requests, durations = known
+            self._calls[operation, status] = call_metrics
+        requests, durations = call_metrics
         requests.inc()
         if took_s is not None:
             durations.observe(took_s)

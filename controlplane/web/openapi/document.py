@@ -126,8 +126,8 @@ def document(interface: Interface) -> Json:
     paths: Json = {}
     for area in interface.areas:
         for each in area.operations:
-            described = _operation(interface, area, each, schemas)
-            paths.setdefault(each.path, {})[each.method.lower()] = described
+            operation_object = _operation(interface, area, each, schemas)
+            paths.setdefault(each.path, {})[each.method.lower()] = operation_object
     tags = [{"name": each.name, "description": each.description} for each in interface.areas]
     return {
         "openapi": "3.1.0",
@@ -156,12 +156,12 @@ def _schemas(interface: Interface) -> tuple[dict[Key, Json], Json]:
     """
     operations = list(interface.operations)
     models: list[type[Any]] = [Problem, *interface.models]
-    wanted = [SchemaOf(("", each.__name__), each) for each in models]
+    schemas_of = [SchemaOf(("", each.__name__), each) for each in models]
     for each in operations:
         if each.body is not None:
-            wanted.append(SchemaOf((each.path, f"{each.method} body"), each.body))
-        wanted.append(SchemaOf((each.path, f"{each.method} reply"), each.reply, is_reply=True))
-    schemas, components = json_schemas(wanted)
+            schemas_of.append(SchemaOf((each.path, f"{each.method} body"), each.body))
+        schemas_of.append(SchemaOf((each.path, f"{each.method} reply"), each.reply, is_reply=True))
+    schemas, components = json_schemas(schemas_of)
     components |= interface.components
     for each in operations:
         if each.body is not None:
@@ -192,7 +192,7 @@ def _operation(
             "schema": {"type": "string", "description": operation.events}
         }
     headers = _headers_of(200) | (_DEPRECATION if operation.successor else {})
-    described: Json = {
+    operation_object: Json = {
         "operationId": f"{area.name}.{operation.name}".lstrip("."),
         "summary": description.partition(". ")[0].rstrip("."),
         "description": f"{description} {grant}",
@@ -210,19 +210,19 @@ def _operation(
         },
     }
     if area.name:
-        described["tags"] = [area.name]
+        operation_object["tags"] = [area.name]
     if operation.successor:
-        described["deprecated"] = True
+        operation_object["deprecated"] = True
     if operation.is_public:
-        described["security"] = []
+        operation_object["security"] = []
     if operation.body is not None:
         body = schemas[operation.path, f"{operation.method} body"]
         if operation.has_body:
             body_content = {"application/json": {"schema": body}}
-            described["requestBody"] = {"required": True, "content": body_content}
+            operation_object["requestBody"] = {"required": True, "content": body_content}
         else:
-            described["parameters"] = list(_parameters(operation.path, body))
-    return described
+            operation_object["parameters"] = list(_parameters(operation.path, body))
+    return operation_object
 
 
 def _parameters(path: str, model: Json) -> Iterator[Json]:
@@ -245,18 +245,20 @@ def _refusal(interface: Interface, status: int, codes: Iterable[str]) -> Json:
     words = interface.words.get(status, _WORDS[status])
     if status in interface.empty:
         return {"description": words, "headers": _headers_of(status)}
-    sent = sorted({code for each in codes if (code := interface.code_of(status, each))})
+    codes_sent = sorted({code for each in codes if (code := interface.code_of(status, each))})
     properties: Json = {
         "status": {"const": status},
-        "code": {"enum": sent} if sent else False,
+        "code": {"enum": codes_sent} if codes_sent else False,
     }
-    for code in interface.reasons.keys() & set(sent):
+    for code in interface.reasons.keys() & set(codes_sent):
         properties["reason"] = {"const": interface.reasons[code]}
-    narrowed = {"properties": properties, **({"required": ["code"]} if sent else {})}
-    named = f"Codes: {', '.join(f'`{code}`' for code in sent)}." if sent else "No code."
-    schema = {"allOf": [{"$ref": REFERENCES.format(model=Problem.__name__)}, narrowed]}
+    narrowed_schema = {"properties": properties, **({"required": ["code"]} if codes_sent else {})}
+    description = (
+        f"Codes: {', '.join(f'`{code}`' for code in codes_sent)}." if codes_sent else "No code."
+    )
+    schema = {"allOf": [{"$ref": REFERENCES.format(model=Problem.__name__)}, narrowed_schema]}
     return {
-        "description": f"{words} {named}",
+        "description": f"{words} {description}",
         "headers": _headers_of(status),
         "content": {MEDIA_TYPE: {"schema": schema}},
     }

@@ -27,11 +27,11 @@ class SchemaOf:
     is_reply: bool = False
 
 
-def json_schemas(wanted: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]:
+def json_schemas(schemas_of: Iterable[SchemaOf]) -> tuple[dict[Key, Json], Json]:
     """Return the schemas by key, and the schemas of the models to which they refer, by name."""
     inputs: list[tuple[Key, JsonSchemaMode, TypeAdapter[Any]]] = [
         (each.key, "serialization" if each.is_reply else "validation", TypeAdapter(each.kind))
-        for each in wanted
+        for each in schemas_of
     ]
     result, extra = TypeAdapter.json_schemas(
         inputs, by_alias=True, ref_template=REFERENCES, schema_generator=_Schemas

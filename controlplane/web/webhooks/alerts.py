@@ -112,8 +112,8 @@ class AlertOutbox:
 
 def signature(secret: bytes, message_id: str, timestamp: str, content: bytes) -> str:
     """Return ``v1,`` and the Base64 of the HMAC-SHA256 of id, time and body, joined by dots."""
-    signed = b".".join((message_id.encode(), timestamp.encode(), content))
-    return "v1," + base64.b64encode(hmac.digest(secret, signed, hashlib.sha256)).decode()
+    signed_bytes = b".".join((message_id.encode(), timestamp.encode(), content))
+    return "v1," + base64.b64encode(hmac.digest(secret, signed_bytes, hashlib.sha256)).decode()
 
 
 def read_secret(text: str) -> bytes:

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from agent.wire.base import Message
 from agent.wire.codec import encode
-from agent.wire.payloads.history import CAUSES
+from agent.wire.payloads.history import PATH_CAUSES
 from controlplane.devices.incidents.listing import incidents
 from controlplane.devices.incidents.records import IncidentsRequest
 from controlplane.devices.overview.home import summary
@@ -163,7 +163,7 @@ def interruptions(locations: Sequence[str]) -> Iterator[dict[str, Any]]:
             began_s = now_s - ago_s - random.randrange(20)
             yield {
                 "organization_id": ORGANIZATION, "location_id": location_id, "device": position,
-                "cause": random.choice(CAUSES), "reported_s": began_s, "began_s": began_s,
+                "cause": random.choice(PATH_CAUSES), "reported_s": began_s, "began_s": began_s,
                 "ended_s": began_s + 95, "downtime_s": 95, "count": 1, "correction_s": 0,
                 "evidence": "the gateway 192.168.1.1 does not answer",
             }  # fmt: skip

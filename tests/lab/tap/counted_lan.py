@@ -11,14 +11,19 @@ from controlplane.demo.lan.tap import mac_bytes
 from tests.lab.harm import Harm
 from tests.lab.tap.counters import PRINT_PORTS, LanCounters
 from tests.lab.tap.plan import LabPlan
+from tests.lab.tap.traffic import Traffic
 
 _END_OPTION, _NO_OPERATION, _TIMESTAMP_OPTION = 0, 1, 8
 
 
 class CountedLan(TapLan):
-    """A LAN that counts the traffic to its hosts. ``harm`` counts forbidden traffic."""
+    """A LAN that counts the traffic to its hosts.
+
+    ``harm`` and ``traffic`` find forbidden traffic.
+    """
 
     def __init__(self, plan: LabPlan, tap_fd: int, harm: Harm) -> None:
+        self.traffic = Traffic(plan.terminals, plan.excluded)
         super().__init__(plan, tap_fd)
         self._harm = harm
         self.was_queried = False
@@ -26,6 +31,7 @@ class CountedLan(TapLan):
 
     def play(self, plan: LanPlan) -> None:
         super().play(plan)
+        self.traffic.play(plan)
         assert isinstance(plan, LabPlan)
         self._filters_multicast = plan.filters_multicast
         self._agent = socket.inet_aton(plan.agent_address)
@@ -44,6 +50,7 @@ class CountedLan(TapLan):
     def handle(self, raw: bytes, now: float) -> None:
         self.counters.frames += 1
         self._harm.check_terminals(raw)
+        self.traffic.check_frame(raw)
         self.counters.terminal_datagrams = self._harm.datagrams
         super().handle(raw, now)
 

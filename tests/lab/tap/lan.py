@@ -121,9 +121,13 @@ def main() -> int:
                 with suppress(PermissionError):
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
                 code = play(lan, control, child, liar)
-            if harm.counts:
-                sys.stderr.write(f"the LAN received forbidden traffic: {harm}\n")
-            return HARMED if harm.counts else code
+            lan.traffic.store()
+            forbidden = [f"{count} {what}" for what, count in lan.traffic.forbidden().items()]
+            if harm.counts or forbidden:
+                what = ", ".join((str(harm), *forbidden))
+                sys.stderr.write(f"the LAN received forbidden traffic: {what}\n")
+                return HARMED
+            return code
         finally:
             if liar is not None:
                 liar.kill()

@@ -147,5 +147,11 @@ def test_error_page_reports_no_permission_and_no_address(observed: dict[str, Any
     assert "127.0.0.1" not in json.dumps(observed["scenes"])
 
 
+def test_the_recorder_reads_whether_a_page_is_open(observed: dict[str, Any]) -> None:
+    open_page, closed_browser = observed["page_faults"]
+    assert open_page is None
+    assert closed_browser == "no browser listens at kiosk_debug_url"
+
+
 def test_no_source_fails_with_a_real_kiosk_browser(observed: dict[str, Any]) -> None:
     assert observed["facts"]["failures"] == []

@@ -18,6 +18,7 @@ from agent.adapters.storage.state import StateDirectory
 from tests import sizes
 from tests.fakes.strict_service import StrictService
 from tests.scenario.agent_process import write_config
+from tests.scenario.crash import matrix_document
 from tests.scenario.crash.matrix import (
     LEARNED,
     MAX_COLLECTIONS,
@@ -86,6 +87,10 @@ IN_MEDIUM = _last_of_each_class(PLAYED)
 async def test_a_killed_agent_answers_each_request_exactly_once(case: Case, tmp_path: Path) -> None:
     ending = await play(case, tmp_path)
     assert ending.died, "the agent did not die at its failpoint"
+    if matrix_document.RESULTS:
+        matrix_document.store(case, ending)
+    else:
+        assert matrix_document.is_published(case, ending)
     assert ending.violations == []
     assert ending.state == case.scene.state
     assert len(ending.reports) == (1 if case.scene.outcomes else 0)

@@ -6,6 +6,8 @@ The following command shows a payload in the same way as `venue-agent collect`::
 """
 
 import sys
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from rich.console import Console
@@ -13,14 +15,21 @@ from rich.console import Console
 from agent.presentation.terminal.report import report_view
 from agent.wire.codec import decode
 from agent.wire.payloads.application import ApplicationPayload
-from tests.fixtures.healthy import healthy
+from agent.wire.payloads.history import History
+from tests.unit.agent.histories import NOW, bad_venue, incident
+from tests.unit.agent.presentation.findings.changed import with_record
 
 QUEUES = "printqueue."
+WIFI = "enp1s0"
+"""The interface of the recorded till, which is a Wi-Fi in the pictures."""
 
 
 def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
-    """Return ``payload`` with the recorded facts of a till. ``payload`` keeps its print queues."""
-    till = healthy("linux-till")
+    """Return ``payload`` with the recorded facts of a till that had a bad evening.
+
+    ``payload`` keeps its print queues.
+    """
+    till = with_record(with_faults(bad_venue()), {f"{WIFI} interface.type": "wifi"})
     own = [field for field in till.snapshot.fields if not field.key.startswith(QUEUES)]
     queues = [field for field in payload.snapshot.fields if field.key.startswith(QUEUES)]
     snapshot = till.snapshot.model_copy(update={"fields": (*own, *queues)})
@@ -33,6 +42,17 @@ def recorded_till(payload: ApplicationPayload) -> ApplicationPayload:
             "environment": till.environment,
         }
     )
+
+
+def with_faults(history: History) -> History:
+    """Return a record in which the till's Wi-Fi failed, and the receipt printer had no paper."""
+    incidents = [
+        replace(each, evidence=each.evidence.replace("wlan0", WIFI)) for each in history.incidents
+    ]
+    began_at = NOW - timedelta(minutes=100)
+    evidence = "receipts: stopped (media-empty-error)"
+    stopped = incident("queue-stopped", began_at, 1260, evidence)
+    return replace(history, incidents=(*incidents, stopped))
 
 
 if __name__ == "__main__":

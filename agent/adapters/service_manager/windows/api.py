@@ -139,8 +139,8 @@ class Win32ServiceControl:
             process = importlib.import_module("win32api").OpenProcess(_SYNCHRONIZE, False, pid)
         except self._error:
             return False
-        waited: int = importlib.import_module("win32event").WaitForSingleObject(process, 0)
-        return waited == _WAIT_TIMEOUT
+        wait_result: int = importlib.import_module("win32event").WaitForSingleObject(process, 0)
+        return wait_result == _WAIT_TIMEOUT
 
     def protect(self, path: Path) -> None:
         """Restrict access to a file or directory to SYSTEM and the administrators.
@@ -149,11 +149,11 @@ class Win32ServiceControl:
         """
         api = self._security
         parts = api.OWNER_SECURITY_INFORMATION | api.DACL_SECURITY_INFORMATION
-        wanted = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
+        closed = api.ConvertStringSecurityDescriptorToSecurityDescriptor(_CLOSED, 1)
         with self._errors(what=f"{path} cannot be protected"):
             api.SetNamedSecurityInfo(
                 str(path), api.SE_FILE_OBJECT, parts | api.PROTECTED_DACL_SECURITY_INFORMATION,
-                wanted.GetSecurityDescriptorOwner(), None, wanted.GetSecurityDescriptorDacl(), None,
+                closed.GetSecurityDescriptorOwner(), None, closed.GetSecurityDescriptorDacl(), None,
             )  # fmt: skip
 
     def make_closed(self, directory: Path) -> None:

@@ -71,10 +71,10 @@ class Win32Scm:
 
     def set_status(self, status: Status, *, exit_code: int = 0, wait_hint_ms: int = 0) -> None:
         """Report the service's status to the SCM."""
-        accepted = ACCEPTS_STOP_AND_SHUTDOWN if status is Status.RUNNING else 0
+        controls = ACCEPTS_STOP_AND_SHUTDOWN if status is Status.RUNNING else 0
         code = 1066 if exit_code else 0  # ERROR_SERVICE_SPECIFIC_ERROR: use exit_code
         values = (
-            self._service.SERVICE_WIN32_OWN_PROCESS, int(status), accepted, code, exit_code, 0,
+            self._service.SERVICE_WIN32_OWN_PROCESS, int(status), controls, code, exit_code, 0,
             wait_hint_ms,
         )  # fmt: skip
         self._service.SetServiceStatus(self._handle, values)

@@ -162,5 +162,5 @@ def quoted(words: tuple[str, ...]) -> str:
 
     Without quotes, Windows could run C:\\Program.exe instead of a file in C:\\Program Files.
     """
-    program, *rest = words
-    return " ".join((f'"{program}"', *(f'"{word}"' if " " in word else word for word in rest)))
+    program, *arguments = words
+    return " ".join((f'"{program}"', *(f'"{word}"' if " " in word else word for word in arguments)))

@@ -97,16 +97,18 @@ def dhcp_of(
     own = {each.address: each for each in addresses}
     if not own:
         return Dhcp(reason="the kernel does not list its addresses")
-    stored = (each for each in reversed(leases.known) if each.address in own)
-    lease = next((each for each in stored if _is_current(each, own[each.address], now)), None)
+    stored_leases = (each for each in reversed(leases.known) if each.address in own)
+    lease = next(
+        (each for each in stored_leases if _is_current(each, own[each.address], now)), None
+    )
     if lease is not None:
         return _leased(lease, own[lease.address], now, "unsupported", _NOT_STORED)
-    limited = next((each for each in own.values() if each.valid_s is not None), None)
-    if limited is not None:
+    limited_address = next((each for each in own.values() if each.valid_s is not None), None)
+    if limited_address is not None:
         why: tuple[FieldStatus, str] = ("unsupported", _NOT_STORED)
         if leases.denied:
             why = "permission-denied", _DENIED
-        return _leased(Lease(limited.address), limited, now, *why)
+        return _leased(Lease(limited_address.address), limited_address, now, *why)
     if leases.denied and _STORING_CLIENTS.intersection(clients):
         return Dhcp(status="permission-denied", reason=_DENIED)
     if silent := _SILENT_CLIENTS.intersection(clients):
@@ -138,11 +140,11 @@ def _leased(lease: Lease, address: Address, now: float, status: FieldStatus, rea
 def kernel_addresses() -> tuple[Address, ...]:
     """Return all IPv4 addresses. Raises OSError."""
     request = bytes((_AF_INET, 0, 0, 0))  # struct rtgenmsg, padded
-    with open_netlink(NETLINK_ROUTE) as opened:
-        bodies = dump(opened, _RTM_GETADDR, request, _RTM_NEWADDR)
+    with open_netlink(NETLINK_ROUTE) as connection:
+        bodies = dump(connection, _RTM_GETADDR, request, _RTM_NEWADDR)
     names, now_s = dict(socket.if_nameindex()), time.monotonic()
-    parsed = (parse_address(body, names, now_s) for body in bodies)
-    return tuple(each for each in parsed if each is not None)
+    addresses = (parse_address(body, names, now_s) for body in bodies)
+    return tuple(each for each in addresses if each is not None)
 
 
 def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Address | None:
@@ -160,8 +162,8 @@ def parse_address(body: bytes, names: Mapping[int, str], now_s: float) -> Addres
     if family != _AF_INET or len(raw) != 4 or len(cache) < _CACHEINFO.size or index not in names:
         return None
     # The kernel counts the time of the last change in hundredths of a second.
-    _, valid_s, _, changed = _CACHEINFO.unpack_from(cache)
-    age_s = (int(now_s * 100) - changed) % _TICKS_WRAP / 100
+    _, valid_s, _, changed_at = _CACHEINFO.unpack_from(cache)
+    age_s = (int(now_s * 100) - changed_at) % _TICKS_WRAP / 100
     if age_s > _TICKS_WRAP / 200:  # the two clocks differ by a fraction of a second
         age_s = 0.0
     return Address(

@@ -54,13 +54,13 @@ class Leases(NamedTuple):
 def stored_leases(root: Path) -> Leases:
     """Return the leases in the files of DHCP clients, the newest file last."""
     by_age: list[tuple[float, tuple[Lease, ...]]] = []
-    denied = False
+    is_denied = False
     for pattern in LEASES:
         directory, _, name = pattern.removeprefix("/").rpartition("/")
         try:
             files = [each for each in (root / directory).iterdir() if fnmatch(each.name, name)]
         except PermissionError:
-            denied = True
+            is_denied = True
             continue
         except OSError:
             continue
@@ -69,11 +69,11 @@ def stored_leases(root: Path) -> Leases:
                 changed_at = path.stat().st_mtime
                 by_age.append((changed_at, tuple(_parse_file(_end_of(path), changed_at))))
             except PermissionError:
-                denied = True
+                is_denied = True
             except OSError:
                 continue
     by_age.sort(key=lambda each: each[0])
-    return Leases(tuple(lease for _, leases in by_age for lease in leases), denied)
+    return Leases(tuple(lease for _, leases in by_age for lease in leases), is_denied)
 
 
 def _end_of(path: Path) -> bytes:
@@ -124,8 +124,8 @@ def _expiry(text: str) -> float | None:
         return float(match[1])
     if match := _EXPIRES.match(text):
         with suppress(ValueError):
-            written = datetime.strptime(match[1], "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
-            return written.timestamp()
+            timestamp = datetime.strptime(match[1], "%Y/%m/%d %H:%M:%S").replace(tzinfo=UTC)
+            return timestamp.timestamp()
     return None
 
 

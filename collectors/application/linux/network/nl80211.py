@@ -69,8 +69,8 @@ Known = dict[str, tuple[Interface, Connection | None]]
 
 def read_wifi() -> Known:
     """Return all Wi-Fi interfaces. Raises OSError. Returns {} if the kernel has no nl80211."""
-    with open_netlink(NETLINK_GENERIC) as opened:
-        return wifi_of(partial(dump, opened))
+    with open_netlink(NETLINK_GENERIC) as connection:
+        return wifi_of(partial(dump, connection))
 
 
 def wifi_of(ask: Ask) -> Known:

@@ -35,9 +35,9 @@ def parse_certificate(der: bytes) -> CertificateSummary:
     ):  # the library warns about negative serial numbers and similar defects
         try:
             certificate = x509.load_der_x509_certificate(der)
-            issued, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+            issued_at, expires = certificate.not_valid_before_utc, certificate.not_valid_after_utc
             return CertificateSummary(
-                _issuer_of(certificate), issued.isoformat(), expires.isoformat()
+                _issuer_of(certificate), issued_at.isoformat(), expires.isoformat()
             )
         except (ValueError, x509.InvalidVersion):
             raise ValueError("not an X.509 certificate") from None
@@ -47,8 +47,8 @@ def _issuer_of(certificate: "Certificate") -> str:
     from cryptography.x509.oid import NameOID
 
     try:
-        named = {attribute.oid: str(attribute.value) for attribute in certificate.issuer}
+        issuer_names = {attribute.oid: str(attribute.value) for attribute in certificate.issuer}
     except (ValueError, TypeError):  # characters that the ASN.1 string type does not allow
         return "unreadable"
-    parts = (named.get(NameOID.ORGANIZATION_NAME), named.get(NameOID.COMMON_NAME))
+    parts = (issuer_names.get(NameOID.ORGANIZATION_NAME), issuer_names.get(NameOID.COMMON_NAME))
     return clean_text(", ".join(part for part in parts if part), 256) or "unnamed"

@@ -43,8 +43,8 @@ class Dhcp:
 
 def dhcp_fields(dhcp: Dhcp, addresses: Iterable[str]) -> tuple[Field, ...]:
     """Return the fields of an interface with these IPv4 and IPv6 addresses."""
-    known = [ipaddress.ip_interface(text).ip for text in addresses]
-    ipv4 = [address for address in known if address.version == 4]
+    own_addresses = [ipaddress.ip_interface(text).ip for text in addresses]
+    ipv4 = [address for address in own_addresses if address.version == 4]
     if not ipv4:
         return all_absent(KEYS, SOURCE, "not-applicable", "it has no IPv4 address")
     if all(address.is_loopback for address in ipv4):

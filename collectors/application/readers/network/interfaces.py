@@ -54,17 +54,19 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     addresses = psutil.net_if_addrs()
     counters = psutil.net_io_counters(pernic=True)
     names = tuple(sorted(stats))[:INTERFACES_MAX]
-    cut = sum(max(0, len(listed) - ADDRESSES_MAX - 1) for listed in addresses.values())
-    known = links(names, deadline)
+    cut = sum(max(0, len(of_interface) - ADDRESSES_MAX - 1) for of_interface in addresses.values())
+    known_links = links(names, deadline)
     entries = tuple(
         InterfaceFields(
             clean_text(name, 64),
             (
-                *_state(name, stats[name], known),
+                *_state(name, stats[name], known_links),
                 *address_fields(addresses.get(name, [])),
-                *dhcp_fields(known.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))),
+                *dhcp_fields(
+                    known_links.dhcp.get(name, Dhcp()), address_texts(addresses.get(name, []))
+                ),
                 *_counters(counters.get(name)),
-                *wireless_fields(known.wireless.get(name)),
+                *wireless_fields(known_links.wireless.get(name)),
             ),
         )
         for name in names
@@ -79,14 +81,16 @@ def read_interfaces(deadline: Deadline, links: ReadLinks) -> Reading:
     )
 
 
-def _state(name: str, stats: "psutil._ntp.snicstats", known: Links) -> tuple[Field, ...]:
+def _state(name: str, stats: "psutil._ntp.snicstats", known_links: Links) -> tuple[Field, ...]:
     not_reported = "the driver does not report it"
     # Drivers report 0 and 65535 for an unknown speed.
     speed = stats.speed if 0 < stats.speed < 2**31 and stats.speed != 65535 else None
-    routes = known.default_routes
+    routes = known_links.default_routes
     has_route = None if routes is None else name in routes
     return (
-        either("interface.type", "system", known.types.get(name), "the system does not report it"),
+        either(
+            "interface.type", "system", known_links.types.get(name), "the system does not report it"
+        ),
         available("interface.up", SOURCE, stats.isup),
         either("interface.speedMegabitsPerSecond", SOURCE, speed, not_reported),
         either("interface.duplex", SOURCE, _DUPLEX.get(stats.duplex), not_reported),

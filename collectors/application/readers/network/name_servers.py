@@ -48,17 +48,17 @@ def answers_field(servers: Iterable[str], url: str, deadline: Deadline) -> Field
         servers: IP addresses; link-local ones with their zone.
         url: The URL of the service.
     """
-    known = tuple(servers)
+    server_addresses = tuple(servers)
     host = _host(url)
     question = None if host is None else write_question(host.split("."), "A")
-    if not known:
+    if not server_addresses:
         return not_applicable(KEY, SOURCE, "no name server is set")
     if question is None:
         return not_applicable(KEY, SOURCE, "no service with a host name is configured")
     wait_s = min(WAIT_S, deadline.remaining_s() - _RESERVE_S)
     if wait_s < _WAIT_MIN_S:
         return failed(KEY, SOURCE, "no time was left to query the name servers")
-    return available(KEY, SOURCE, query_servers(known, question, wait_s))
+    return available(KEY, SOURCE, query_servers(server_addresses, question, wait_s))
 
 
 def query_servers(
@@ -70,9 +70,9 @@ def query_servers(
         queries = [_Query(server, question) for server in servers]
         for query in queries:
             try:
-                opened = stack.enter_context(_connect(query.server, port))
-                query.send(opened)
-                selector.register(opened, selectors.EVENT_READ, query)
+                connection = stack.enter_context(_connect(query.server, port))
+                query.send(connection)
+                selector.register(connection, selectors.EVENT_READ, query)
             except OSError as error:
                 results[query.server] = _describe(error)
         ends_at = time.monotonic() + wait_s
@@ -92,9 +92,9 @@ class _Query:
         self._identifier = secrets.randbits(16)
         self._sent_at = time.perf_counter()
 
-    def send(self, opened: socket.socket) -> None:
+    def send(self, connection: socket.socket) -> None:
         header = HEADER.pack(self._identifier, RECURSION_DESIRED, 1, 0, 0, 0)
-        opened.send(header + self._question)
+        connection.send(header + self._question)
 
     def result(self, data: bytes) -> str | None:
         """Describe the server's reply; None if the message is no reply to this query."""
@@ -104,10 +104,10 @@ class _Query:
         if reply.code not in (_NO_ERROR, _NO_SUCH_NAME):
             return _REFUSALS.get(reply.code, f"it answers with the error {reply.code}")
         duration_ms = (time.perf_counter() - self._sent_at) * 1000
-        answered = f"answered in {max(1, round(duration_ms))} ms"
+        answer_text = f"answered in {max(1, round(duration_ms))} ms"
         if reply.code == _NO_SUCH_NAME:
-            return f"{answered}: the name does not exist"
-        return answered if reply.answers else f"{answered}: the name has no IPv4 address"
+            return f"{answer_text}: the name does not exist"
+        return answer_text if reply.answers else f"{answer_text}: the name has no IPv4 address"
 
 
 def _receive(selector: selectors.BaseSelector, until: float) -> dict[str, str]:
@@ -115,18 +115,18 @@ def _receive(selector: selectors.BaseSelector, until: float) -> dict[str, str]:
     results: dict[str, str] = {}
     while selector.get_map() and (left_s := until - time.monotonic()) > 0:
         for key, _ in selector.select(left_s):
-            opened, query = key.fileobj, key.data
-            assert isinstance(opened, socket.socket)  # noqa: S101 - registered above
-            result = _read(opened, query)
+            connection, query = key.fileobj, key.data
+            assert isinstance(connection, socket.socket)  # noqa: S101 - registered above
+            result = _read(connection, query)
             if result is not None:
                 results[query.server] = result
-                selector.unregister(opened)
+                selector.unregister(connection)
     return results
 
 
-def _read(opened: socket.socket, query: _Query) -> str | None:
+def _read(connection: socket.socket, query: _Query) -> str | None:
     try:
-        return query.result(opened.recv(_MESSAGE_MAX_BYTES))
+        return query.result(connection.recv(_MESSAGE_MAX_BYTES))
     except BlockingIOError:
         return None
     except OSError as error:
@@ -135,9 +135,9 @@ def _read(opened: socket.socket, query: _Query) -> str | None:
 
 def _send_again(selector: selectors.BaseSelector) -> None:
     for key in tuple(selector.get_map().values()):
-        opened = key.fileobj
+        connection = key.fileobj
         try:
-            key.data.send(opened)
+            key.data.send(connection)
         except OSError:
             continue  # the error of the first query is received
 
@@ -148,14 +148,14 @@ def _connect(server: str, port: int) -> socket.socket:
     family, kind, protocol, _, address = socket.getaddrinfo(
         server, port, type=socket.SOCK_DGRAM, flags=numeric
     )[0]
-    opened = socket.socket(family, kind, protocol)
+    new_socket = socket.socket(family, kind, protocol)
     try:
-        opened.setblocking(False)
-        opened.connect(address)
+        new_socket.setblocking(False)
+        new_socket.connect(address)
     except OSError:
-        opened.close()
+        new_socket.close()
         raise
-    return opened
+    return new_socket
 
 
 def _describe(error: OSError) -> str:

@@ -31,10 +31,10 @@ ReadServers = Callable[[Deadline], tuple[str, ...]]
 def read_resolver(
     deadline: Deadline, servers: ReadServers, service_url: str, origin: str = "resolv.conf"
 ) -> Fields:
-    known = servers(deadline)
+    name_servers = servers(deadline)
     return (
-        servers_field(known, origin),
-        answers_field(known, service_url, deadline),
+        servers_field(name_servers, origin),
+        answers_field(name_servers, service_url, deadline),
         *proxy_fields(),
     )
 

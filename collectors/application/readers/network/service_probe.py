@@ -104,9 +104,9 @@ def _unreachable_fields(error: OSError) -> tuple[Field, ...]:
 
 
 def timed(action: Callable[[], T]) -> tuple[T, float]:
-    started = time.perf_counter()
+    start_s = time.perf_counter()
     result = action()
-    return result, round((time.perf_counter() - started) * 1000, 1)
+    return result, round((time.perf_counter() - start_s) * 1000, 1)
 
 
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
@@ -176,11 +176,17 @@ def handshake(
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     connection.settimeout(deadline.require_s())
-    with context.wrap_socket(connection, server_hostname=host) as secured:
-        der = secured.getpeercert(binary_form=True) or b""
-        issued = parse_certificate(der)
-        version = secured.version() or ""
-        return version, verify, issued.issuer, issued.issued_at, issued.expires_at
+    with context.wrap_socket(connection, server_hostname=host) as tls_connection:
+        der = tls_connection.getpeercert(binary_form=True) or b""
+        parsed_certificate = parse_certificate(der)
+        version = tls_connection.version() or ""
+        return (
+            version,
+            verify,
+            parsed_certificate.issuer,
+            parsed_certificate.issued_at,
+            parsed_certificate.expires_at,
+        )
 
 
 def _not_tested(reason: str) -> Reading:

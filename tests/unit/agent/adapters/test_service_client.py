@@ -386,7 +386,7 @@ async def test_port_without_tls_is_reported_and_disconnected(
         await client.current()
 
     assert error.value.cause == cause
-    await asyncio.wait_for(left.wait(), 1)
+    await asyncio.wait_for(left.wait(), 60)
     await client.close()
     listener.close()
     await listener.wait_closed()

@@ -48,17 +48,20 @@ def test_status_shows_the_interruption_that_lasts_or_the_last_one(
     with running(config.parent) as state:
         store(state, bad_venue())
         main(["status", "--config", str(config)])
-        assert "connection   last interruption 1 h ago, for 31 s: the network" in (
-            printed := capsys.readouterr().out
-        )
+        printed = capsys.readouterr().out
+        assert "connection   last interruption 1 h ago, for 31 s: the network" in printed
         lasting = last(incident("provider-down", NOW, 0, "the gateway 192.168.1.1 answers"))
         store(state, History(SINCE, (lasting,)))
+        main(["status", "--config", str(config)])
+        main(["status", "--json", "--config", str(config)])
+        printed += capsys.readouterr().out
+        assert '"connection": "no connection since ' in printed
         main(["status", "--config", str(config)])
         assert re.search(
             r"connection   no connection since \d\d:\d\d: the gateway 192\.168\.1\.1 answers",
             capsys.readouterr().out,
         )
-    assert fits_80_columns(printed)
+    assert fits_80_columns(printed.partition("{")[0])
 
 
 def test_status_begins_with_the_name_of_the_machine(
@@ -140,7 +143,15 @@ def test_status_as_json_has_the_documented_keys(
     with running(config.parent, problems=(PROBLEM,)):
         assert main(["status", "--json", "--config", str(config)]) == 1
     document = json.loads(capsys.readouterr().out)
-    assert set(document) == {"verdict", "running", "pid", "state_dir", "machine", "daemon"}
+    assert set(document) == {
+        "verdict",
+        "running",
+        "pid",
+        "state_dir",
+        "machine",
+        "connection",
+        "daemon",
+    }
     assert document["verdict"] == "unhealthy"
     assert set(document["daemon"]["problems"][0]) == {
         "code", "severity", "title", "detail", "fix", "since",

@@ -73,6 +73,18 @@ def test_an_incident_that_lasts_comes_first() -> None:
     assert "40 min…" in text
 
 
+def test_local_faults_are_listed_and_are_no_interruptions() -> None:
+    stopped = incident("queue-stopped", NOW - timedelta(minutes=70), 600, "bar: stopped (paused)")
+    lasting = last(incident("device-absent", NOW - timedelta(minutes=40), 60, "card: no answer"))
+    text = view(History(SINCE, (stopped, lasting), hours=hours()))
+    assert text.startswith(
+        "Lasts since 20:50: A watched device was gone: card: no answer\nNo interruptions since"
+    )
+    assert "22 Nov 20:50  40 min…   A watched device was gone: card: no answer" in text
+    assert "22 Nov 20:20  10 min    A print queue stopped: bar: stopped (paused)" in text
+    assert "Sun 22 Nov  " + ". " * 22 in text
+
+
 def test_a_stopped_agent_and_a_short_interruption_are_visible() -> None:
     short = incident("gateway-silent", NOW - timedelta(hours=2), 9)
     text = view(History(SINCE, (short,), hours=hours()), is_running=False)

@@ -40,14 +40,14 @@ def test_a_host_without_a_name_of_its_own_gets_a_random_install_id(host: str) ->
 
 
 def test_a_copied_disk_on_a_host_of_the_same_name_gets_a_different_install_id() -> None:
-    assert install_id_for("till", UNIQUE, taken="till") == "till-6f9a"
-    assert install_id_for("till-2", UNIQUE, taken="till") == "till-2"
+    assert install_id_for("till", UNIQUE, taken_id="till") == "till-6f9a"
+    assert install_id_for("till-2", UNIQUE, taken_id="till") == "till-2"
 
 
 @given(st.text(max_size=400), st.booleans())
 def test_any_host_name_gives_an_install_id_within_the_contract(host: str, is_copy: bool) -> None:
     name = install_id_for(host, UNIQUE)
-    again = install_id_for(host, UNIQUE, taken=name if is_copy else None)
+    again = install_id_for(host, UNIQUE, taken_id=name if is_copy else None)
     for made in (name, again):
         TypeAdapter(LegacyInstallId).validate_python(made)
         assert made.isprintable() or "\u200d" in made

@@ -200,6 +200,20 @@ async def test_a_refused_device_is_interrupted_although_it_may_ask_for_its_bindi
     assert (incident.cause, incident.count) == ("service-refuses", 1)
 
 
+async def test_an_end_that_only_a_later_call_shows_is_called_uncertain(record: Record) -> None:
+    path = FakePath(FakeClock(), [Fault("key", FIRST_S, 1000.0)])
+    async with running(path, record) as recorder:
+        await path.play(recorder, FIRST_S + 300)
+        await path.clock.sleep(900.0)  # the agent tries a refused key ever less often
+        recorder.note_attempt("heartbeat", None, 0.02)
+        await path.clock.sleep(60.0)
+    (incident,) = record.history(START, path.clock.now()).incidents
+    assert seconds(incident.ended_at) == pytest.approx(FIRST_S + 1200.0, abs=1.0)
+    assert incident.evidence == (
+        "the service does not accept the API key; it ended up to 15 min earlier"
+    )
+
+
 async def test_an_incident_survives_a_killed_agent(record: Record) -> None:
     path = FakePath(FakeClock(), [Fault("gateway", FIRST_S, 4000.0)])
     recorder = recorder_of(path, record, boot_id="one")

@@ -49,8 +49,8 @@ def outages(*totals: str) -> Changes:
     return {**SINCE_LONG, "history.causes7d": totals}
 
 
-def power_lost(*days: int) -> Changes:
-    lines = tuple(f"2026-11-{day:02}T01:00:00Z power-lost" for day in days)
+def events(text: str, *days: int) -> Changes:
+    lines = tuple(f"2026-11-{day:02}T01:00:00Z {text}" for day in days)
     return {**SINCE_LONG, "history.events": lines}
 
 
@@ -59,9 +59,8 @@ def lost_link(total: str) -> Changes:
     return {**outages(total), "history.recent": (line,)}
 
 
-REFUSED = (
-    "The service refused the agent once in 7 days, 5 min in total: the reason is not in the report."
-)
+NO_REASON = "the reason is not in the report"
+REFUSED = f"The service refused the agent once in 7 days, 5 min in total: {NO_REASON}."
 OUTAGES = (
     ("link-lost", "link-down", "The network link was lost once in 7 days, 5 min in total."),
     (
@@ -92,6 +91,18 @@ OUTAGES = (
         "service-unreachable-repeatedly", "unreachable",
         "The service could not be reached once in 7 days, 5 min in total; the router answered.",
     ),
+    (
+        "queue-outages", "queue-stopped",
+        f"A print queue stopped once in 7 days, 5 min in total: {NO_REASON}.",
+    ),
+    (
+        "kiosk-outages", "page-missing",
+        f"The kiosk's page was not open once in 7 days, 5 min in total: {NO_REASON}.",
+    ),
+    (
+        "device-absences", "device-absent",
+        f"A watched device was gone once in 7 days, 5 min in total: {NO_REASON}.",
+    ),
 )  # fmt: skip
 TERMINAL = {
     "device.Bar.kind": "payment-terminal",
@@ -117,9 +128,27 @@ CASES = (
         "Two machines used one address, once in 7 days: the reason is not in the report.",
     ),
     Case(
+        "router-address-shared",
+        events("gateway-conflict: a and b use 10.0.0.1 by turns", 19),
+        events("gateway-conflict: a and b use 10.0.0.1 by turns", 1),
+        "Two machines use the router's address: a and b use 10.0.0.1 by turns.",
+    ),
+    Case(
+        "processor-throttled",
+        events("processor-throttled: 9 times", 17, 18, 19),
+        events("processor-throttled: 9 times", 18, 19),
+        "The processor was slowed down because of heat in 3 hours of 7 days.",
+    ),
+    Case(
+        "wifi-roaming",
+        {"history.roams24h": 30},
+        {"history.roams24h": 29},
+        "The Wi-Fi changed its access point 30 times in 24 hours.",
+    ),
+    Case(
         "power-losses",
-        power_lost(18, 19),
-        power_lost(10, 19),
+        events("power-lost", 18, 19),
+        events("power-lost", 10, 19),
         "This machine lost power twice in 7 days.",
     ),
     Case(

@@ -10,7 +10,7 @@ from agent.presentation.connectivity.view import connection_view, hour_tooltip
 from agent.presentation.page.html import report_page
 from agent.presentation.terminal.report import report_view
 from agent.wire.payloads.application import ApplicationPayload
-from agent.wire.payloads.history import CAUSES, History
+from agent.wire.payloads.history import PATH_CAUSES, History
 from tests.fixtures.healthy import healthy
 from tests.fixtures.payloads import HOSTILE_STRINGS
 from tests.paths import ROOT
@@ -80,8 +80,8 @@ def test_a_report_without_a_record_has_no_section() -> None:
     assert "<h2>Connection</h2>" not in report_page(healthy("linux-till"))
 
 
-def test_each_cause_has_a_colour() -> None:
-    assert {f"cause-{cause}" for cause in CAUSES} <= set(re.findall(r"\.(cause-[\w-]+)", CSS))
+def test_each_cause_of_an_interruption_has_a_colour() -> None:
+    assert {f"cause-{cause}" for cause in PATH_CAUSES} <= set(re.findall(r"\.(cause-[\w-]+)", CSS))
 
 
 def test_an_incident_that_lasts_is_bad_and_a_young_record_names_its_begin() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from agent.wire.payloads.history import CAUSES, Cause, History, Incident
+from agent.wire.payloads.history import PATH_CAUSES, Cause, History, Incident
 
 MONDAY: Final = datetime(2026, 11, 9, tzinfo=UTC)
 SUNDAY: Final = MONDAY + timedelta(days=7)
@@ -135,9 +135,9 @@ def _entry(
 ) -> Expected:
     votes = {
         cause: len({device.name for device, fault, _ in group if fault.cause == cause})
-        for cause in CAUSES
+        for cause in PATH_CAUSES
     }
-    winner = next(cause for cause in CAUSES if votes[cause] == max(votes.values()))
+    winner = next(cause for cause in PATH_CAUSES if votes[cause] == max(votes.values()))
     observers = {device.name for device, _, _ in group}
     for device in devices:
         if device.location_at(first_s) == location and any(
@@ -180,10 +180,10 @@ def _device(chance: random.Random, location: str, number: int, locations: int) -
 
 def _add_fault(chance: random.Random, devices: list[PlannedDevice]) -> None:
     """Add a fault of the location, or of a part of it. The causes of some devices differ."""
-    cause, began_s = chance.choice(CAUSES), chance.randrange(WEEK_S)
+    cause, began_s = chance.choice(PATH_CAUSES), chance.randrange(WEEK_S)
     spread_s, length_s = chance.choice((0, 20, 59, 60, 61, 90)), chance.randint(5, 4 * HOUR_S)
     for device in devices:
-        own = cause if chance.random() < 0.8 else chance.choice(CAUSES)
+        own = cause if chance.random() < 0.8 else chance.choice(PATH_CAUSES)
         first_s = began_s + chance.choice((0, spread_s, chance.randint(0, spread_s)))
         device.faults.append(Fault(own, first_s, first_s + length_s))
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from agent.rules.connectivity.fields import history_fields
-from agent.wire.payloads.history import CAUSES, Cause, Event, History, Incident
+from agent.wire.payloads.history import CAUSES, Cause, Event, EventKind, History, Incident
 from collectors.application.source import available
 from collectors.contract import Field, SourceState, WatchedDevice
 from collectors.network.observations import Evidence, KnownPrinter
@@ -357,6 +357,13 @@ def with_record(*causes: Cause, link: str = "eth0") -> tuple[Field, ...]:
     return tuple(history_fields(History(since, tuple(outages), tuple(power)), now, UTC))
 
 
+def with_events(*kinds: EventKind) -> tuple[Field, ...]:
+    """Return the fields of a machine on which these events happened, one an hour."""
+    now = datetime.fromisoformat(STARTED_AT)
+    events = [Event(kind, now - timedelta(hours=n)) for n, kind in enumerate(kinds, start=1)]
+    return tuple(history_fields(History(now - timedelta(days=30), (), tuple(events)), now, UTC))
+
+
 REFUSED: Final = ConnectionRefusedError(111, "Connection refused")
 NO_NAME: Final = socket.gaierror(-2, "Name or service not known")
 NO_TLS: Final = ssl.SSLError(1, "wrong version number")
@@ -508,8 +515,11 @@ BROKEN: tuple[Broken, ...] = (
     fault("report-unfinished", "a collection that was cancelled", is_cancelled=True),
     # -------------------------------------------------------------- the connectivity record
     fault("no-address-repeatedly address-shared router-outages name-server-outages link-lost"
-        " provider-outages service-refusals power-losses", "a venue with every kind of outage",
-        agent=with_record(*CAUSES)),
+        " provider-outages service-refusals power-losses queue-outages kiosk-outages",
+        "a venue with every kind of outage", agent=with_record(*CAUSES)),
+    fault("processor-throttled router-address-shared", "a hot till beside a copy of the router",
+        agent=with_events("processor-throttled", "processor-throttled", "processor-throttled",
+        "gateway-conflict")),
     fault("wifi-lost", "a Wi-Fi that was lost for an hour", links=(LOOPBACK, WIFI),
         agent=with_record("link-down", link="wlan0")),
     # -------------------------------------------------------------- watched devices

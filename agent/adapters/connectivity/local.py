@@ -1,0 +1,83 @@
+"""Reads the print queues, the kiosk's page and the watched devices, without a child process.
+
+The modules that read them are imported when there is something to read.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from agent.adapters.machine import CUPS, thermal_throttles
+from agent.config.model import LocalConfig
+from agent.rules.connectivity.local_faults import Key, LocalReading, LocalState
+from agent.wire.payloads.history import Cause
+from collectors.shared.addresses import Network
+
+RUNNING: Final = "certs/0"
+"""CUPS creates this file when it starts, and removes it when it ends."""
+
+
+class SystemLocalSensors:
+    """Reads the present state for ``agent.rules.connectivity.local_faults``.
+
+    Args:
+        networks: returns the networks of this machine.
+        cups: the folder with the socket of CUPS.
+    """
+
+    def __init__(
+        self,
+        config: LocalConfig,
+        networks: Callable[[], tuple[Network, ...]],
+        cups: Path = CUPS,
+    ) -> None:
+        self._is_enabled = config.application.enabled
+        self._kiosk_url = config.application.kiosk_debug_url if self._is_enabled else ""
+        self._cups = cups
+        self._devices = None
+        if config.watched_devices and sys.platform in ("linux", "win32"):
+            from agent.adapters.connectivity.watched_devices import WatchedDevices
+
+            network = config.network
+            is_silent = network.device_only
+            self._devices = WatchedDevices(
+                config.watched_devices, networks, network.exclude, is_silent=is_silent
+            )
+
+    async def read(self) -> LocalReading:
+        """Return the present state, within about two seconds. Never raises."""
+        states: dict[Key, LocalState] = {}
+        complete: set[Cause] = set()
+        queues = await self._queues() if self._is_enabled else None
+        if queues is not None:
+            complete.add("queue-stopped")
+            states.update({("queue-stopped", name): state for name, state in queues.items()})
+        if self._kiosk_url:
+            from agent.adapters.connectivity.kiosk_page import read_page
+
+            states["page-missing", "kiosk"] = LocalState(await read_page(self._kiosk_url))
+        devices = self._devices.step() if self._devices else LocalReading()
+        return LocalReading(
+            states={**states, **devices.states},
+            complete=frozenset(complete),
+            events=devices.events,
+            throttles=thermal_throttles(),
+            is_pending=self._devices is not None and self._devices.is_pending,
+        )
+
+    async def _queues(self) -> dict[str, LocalState] | None:
+        """Return the state of each print queue; None if it is unknown.
+
+        systemd starts an idle CUPS for each connection to its socket. So nothing connects to the
+        socket of a CUPS that does not run: then it has no jobs to print either.
+        """
+        if sys.platform == "win32":
+            from agent.adapters.connectivity.print_queues_windows import read_queues
+
+            return read_queues()
+        if not (self._cups / RUNNING).exists():
+            return None
+        from agent.adapters.connectivity.print_queues import ask_queues
+
+        return await ask_queues(self._cups / "cups.sock")

@@ -1,0 +1,150 @@
+"""Reads where the watched devices are, from the neighbour table.
+
+One reading makes the kernel resolve their addresses by ARP, as `collectors.shared.arp.priming`
+describes. The next one, at least ten seconds later, reads the result. By then, the kernel has
+removed or marked each entry whose device does not answer.
+"""
+
+import ipaddress
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Final
+
+from agent.config.model import WatchedDevice
+from agent.rules.connectivity.local_faults import Key, LocalReading, LocalState
+from agent.wire.payloads.history import EventKind
+from collectors.shared.addresses import Network, normal_mac, parse_networks
+from collectors.shared.arp.priming import PrimingSockets
+from collectors.shared.linux.rtnetlink import LinkNeighbour
+from collectors.shared.linux.rtnetlink_socket import read_neighbours
+
+SETTLED_AFTER_S: Final = 10.0
+"""The kernel needs 8 s to find out that the device of an older entry is gone."""
+_GONE: Final = ("failed", "resolving")
+
+
+class WatchedDevices:
+    """Judges each device in two steps: resolve its addresses, and read the result.
+
+    Args:
+        networks: returns the networks of this machine; none if it has no link. Only addresses in
+            them are resolved.
+        exclude: addresses and networks that get no packet.
+        is_silent: no device gets a packet. Only entries that the kernel confirmed lately count.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[WatchedDevice],
+        networks: Callable[[], tuple[Network, ...]],
+        exclude: Sequence[str] = (),
+        *,
+        is_silent: bool = False,
+        read_table: Callable[[], Sequence[LinkNeighbour]] | None = None,
+        prime: Callable[[set[str]], None] | None = None,
+    ) -> None:
+        self._devices = devices
+        self._networks = networks
+        self._exclude = parse_networks(exclude)
+        self._is_silent = is_silent
+        self._read_table = read_table or _read_table
+        self._prime = prime or _prime
+        self._resolved: set[str] | None = None
+        self._due_s = 0.0
+        self._last: dict[str, str] = {}
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether addresses were resolved, and the result was not read yet."""
+        return self._resolved is not None
+
+    def step(self, now_s: float | None = None) -> LocalReading:
+        """Resolve the addresses, or return the result of the step before. Never raises."""
+        now_s = time.monotonic() if now_s is None else now_s
+        if self._resolved is not None and now_s < self._due_s:
+            return LocalReading()
+        try:
+            table = {each.address: each for each in self._read_table()}
+            if self._resolved is not None:
+                resolved, self._resolved = self._resolved, None
+                return self._judge(table, resolved) if self._networks() else LocalReading()
+            if self._is_silent:
+                return self._judge(table, set())
+            addresses = {each.address or self._last.get(each.name) or "" for each in self._devices}
+            macs = {normal_mac(each.mac) for each in self._devices if each.mac}
+            addresses |= {a for a, each in table.items() if each.mac_address in macs}
+            self._resolved = set(filter(self._may_resolve, addresses))
+            self._due_s = now_s + SETTLED_AFTER_S
+            self._prime(self._resolved)
+        except OSError:
+            self._resolved = None
+        return LocalReading()
+
+    def _judge(self, table: dict[str, LinkNeighbour], resolved: set[str]) -> LocalReading:
+        """Return the state of each device that could be checked."""
+        there = {
+            address: each.mac_address
+            for address, each in table.items()
+            if each.mac_address
+            and (each.state == "reachable" or (address in resolved and each.state not in _GONE))
+        }
+        states: dict[Key, LocalState] = {}
+        events: list[tuple[EventKind, str]] = []
+        for device in self._devices:
+            at = _address_of(device, there)
+            before = self._last.get(device.name) or device.address
+            if at is not None:
+                self._last[device.name] = at
+                states["device-absent", device.name] = LocalState(None)
+                if before is not None and before != at:
+                    events.append(("device-moved", f"{device.name}: from {before} to {at}"))
+            elif fault := _fault_of(device, before, there, resolved):
+                states["device-absent", device.name] = LocalState(fault)
+        return LocalReading(states, events=tuple(events))
+
+    def _may_resolve(self, text: str) -> bool:
+        if not text or ":" in text:
+            return False
+        address = ipaddress.ip_address(text)
+        is_near = any(address in network for network in self._networks())
+        return is_near and not any(address in each for each in self._exclude)
+
+
+def _address_of(device: WatchedDevice, there: dict[str, str]) -> str | None:
+    """Return the address at which a device answers; None if it does not."""
+    mac = normal_mac(device.mac) if device.mac else None
+    if mac is None:
+        return device.address if device.address in there else None
+    own = sorted(address for address, known in there.items() if known == mac)
+    return device.address if device.address in own else next(iter(own), None)
+
+
+def _fault_of(
+    device: WatchedDevice, address: str | None, there: dict[str, str], resolved: set[str]
+) -> str | None:
+    """Return what is wrong with a device that does not answer; None if it was not checked."""
+    if address is None or address not in resolved:
+        return None
+    other = there.get(address)
+    if other is None:
+        return f"no answer to ARP at {address}"
+    if list(there.values()).count(other) > 1:
+        return None  # a repeater, or proxy ARP, answers for several devices
+    return f"another device ({other}) answers at {address}"
+
+
+def _read_table() -> Sequence[LinkNeighbour]:
+    """Return the neighbour table of IPv4. Raises OSError."""
+    if sys.platform == "win32":
+        from collectors.shared.host.neighbours_windows import read_neighbours_windows
+
+        return read_neighbours_windows()
+    return read_neighbours()
+
+
+def _prime(addresses: set[str]) -> None:
+    with closing(PrimingSockets()) as sockets:
+        for address in addresses:
+            sockets.prime(address)

@@ -1,0 +1,123 @@
+"""Faults of this machine and its devices that leave the connection intact: queues, kiosk, devices.
+
+They are read every five minutes. A fault counts from the second reading in a row that shows it, and
+begins with the first one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from agent.rules.connectivity.cause import Diagnosis
+from agent.rules.connectivity.incidents import IncidentBuilder
+from agent.wire.payloads.history import SUBJECT_END, Cause, EventKind, Incident
+
+Key = tuple[Cause, str]
+"""A cause of `LOCAL_CAUSES`, and the subject, such as the name of a print queue."""
+_EARLIER_MAX: Final = timedelta(days=1)
+
+
+class LocalState(NamedTuple):
+    """The state of one subject.
+
+    Args:
+        fault: what is wrong, without a full stop; None if nothing is.
+        changed_at: when the subject came into this state; None if unknown.
+    """
+
+    fault: str | None
+    changed_at: datetime | None = None
+
+
+class LocalReading(NamedTuple):
+    """The state of the queues, the kiosk and the watched devices.
+
+    Args:
+        states: the subjects whose state is known.
+        complete: the causes whose subjects are all in ``states``. Other subjects do not exist.
+        events: what was noticed, with its detail.
+        throttles: how often the processor was slowed down because of heat, since the start of the
+            machine. None: not known.
+        is_pending: the next reading should follow with the next heartbeat.
+    """
+
+    states: Mapping[Key, LocalState] = MappingProxyType({})
+    complete: frozenset[Cause] = frozenset()
+    events: tuple[tuple[EventKind, str], ...] = ()
+    throttles: int | None = None
+    is_pending: bool = False
+
+
+class LocalFaults:
+    """The incidents of local faults. Call ``observe`` in the order of time.
+
+    ``recent`` are the ended incidents of the last hour, which a new one may continue. ``lasting``
+    are those that last.
+    """
+
+    def __init__(self, recent: Iterable[Incident] = (), lasting: Iterable[Incident] = ()) -> None:
+        self._builders: dict[Key, IncidentBuilder] = {}
+        self._suspected: dict[Key, datetime] = {}
+        earlier = tuple(recent)
+        for each in lasting:
+            key = (each.cause, each.subject)
+            own = (one for one in earlier if (one.cause, one.subject) == key)
+            self._builders[key] = IncidentBuilder(own, (each,))
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether a reading showed a fault that the next one has to confirm."""
+        return bool(self._suspected)
+
+    def observe(self, now: datetime, reading: LocalReading) -> tuple[Incident, ...]:
+        """Add a reading. Returns the incidents that ended."""
+        ended: list[Incident] = []
+        for key, state in reading.states.items():
+            if state.fault is None:
+                ended += self._end(key, state.changed_at or now, now)
+            else:
+                self._note(key, state.fault, state.changed_at or now, now)
+        for key in {*self._builders, *self._suspected} - reading.states.keys():
+            if key[0] in reading.complete:
+                ended += self._end(key, now, now)
+        return tuple(ended)
+
+    def end_all(self, now: datetime) -> tuple[Incident, ...]:
+        """End all incidents. Returns them."""
+        keys = {*self._builders, *self._suspected}
+        return tuple(incident for key in keys for incident in self._end(key, now, now))
+
+    def present(self, now: datetime) -> tuple[Incident, ...]:
+        """Return the incidents that last, with their downtime until ``now``."""
+        return tuple(each for one in self._builders.values() for each in one.present(now))
+
+    def shift(self, by: timedelta) -> None:
+        """Move what lasts, because the wall clock was set."""
+        for builder in self._builders.values():
+            builder.shift(by)
+        self._suspected = {key: at + by for key, at in self._suspected.items()}
+
+    def _note(self, key: Key, fault: str, since: datetime, now: datetime) -> None:
+        builder = self._builders.get(key)
+        if builder is not None and builder.is_open:
+            return
+        if key not in self._suspected:
+            self._suspected[key] = min(now, max(since, now - _EARLIER_MAX))
+            return
+        began_at = self._free_begin(self._suspected.pop(key))
+        diagnosis = Diagnosis(key[0], f"{key[1]}{SUBJECT_END}{fault}")
+        self._builders.setdefault(key, IncidentBuilder()).observe(now, diagnosis, began_at)
+
+    def _free_begin(self, at: datetime) -> datetime:
+        """Return a begin that no other incident has, because it identifies the incident."""
+        begins = {each.began_at for each in self._builders.values()}
+        while at in begins:
+            at += timedelta(microseconds=1)
+        return at
+
+    def _end(self, key: Key, at: datetime, now: datetime) -> Iterator[Incident]:
+        self._suspected.pop(key, None)
+        builder = self._builders.get(key)
+        if builder is not None and builder.began_at is not None:
+            yield from builder.observe(min(now, max(at, builder.began_at)), None)

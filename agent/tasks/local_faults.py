@@ -1,0 +1,80 @@
+"""Records faults that leave the connection intact: print queues, the kiosk, watched devices.
+
+A part of the recorder, which calls it with heartbeats. It is imported only where there is something
+to read.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from agent.rules.connectivity.local_faults import LocalFaults, LocalReading
+from agent.rules.connectivity.repeats import Throttling
+from agent.wire.payloads.history import Event, Incident
+
+log = logging.getLogger(__name__)
+
+EVERY_S: Final = 300.0
+"""Interval of the readings. They follow the first heartbeat after it, so this needs no timer."""
+CONFIRM_AFTER_S: Final = 20.0
+"""The same after a reading that the next one has to confirm."""
+
+
+class LocalFaultRecorder:
+    """Reads the faults, and keeps those that last.
+
+    Args:
+        read: returns the present state, within about two seconds. It never raises.
+    """
+
+    def __init__(self, read: Callable[[], Awaitable[LocalReading]]) -> None:
+        self._read = read
+        self._faults = LocalFaults()
+        self._throttling = Throttling()
+        self._due_s = 0.0
+
+    def resume(self, recent: Iterable[Incident], lasting: Iterable[Incident]) -> None:
+        """Continue the incidents of the recorder before, after a reload of the configuration."""
+        self._faults = LocalFaults(recent, lasting)
+
+    def is_due(self, now_s: float) -> bool:
+        return now_s >= self._due_s
+
+    async def observe(
+        self, now: Callable[[], datetime], now_s: float, *, is_excused: bool
+    ) -> tuple[Sequence[Incident], Sequence[Event], bool]:
+        """Read once. Return the ended incidents, new events, and whether an incident began.
+
+        Args:
+            now: returns the wall clock's time.
+            now_s: the monotonic time.
+            is_excused: nothing lasts now, because of ``quiet_hours``.
+        """
+        reading = await self._read()
+        at = now()
+        throttled = self._throttling.event(reading.throttles, at, now_s)
+        events = [Event(kind, at, detail) for kind, detail in reading.events]
+        events += filter(None, (throttled,))
+        before = self._faults.present(at)
+        ended = self._faults.end_all(at) if is_excused else self._faults.observe(at, reading)
+        is_unsure = self._faults.is_suspected or reading.is_pending
+        self._due_s = now_s + (CONFIRM_AFTER_S if is_unsure else EVERY_S)
+        new = [each for each in self._faults.present(at) if each not in before]
+        for each in new:
+            log.warning("%s (%s)", each.evidence, each.cause)
+        for each in ended:
+            log.warning("the fault of %s (%s) ended", each.subject, each.cause)
+        return ended, events, bool(new)
+
+    def end_all(self, now: datetime) -> Sequence[Incident]:
+        """End all incidents. Returns them."""
+        return self._faults.end_all(now)
+
+    def present(self, now: datetime) -> Sequence[Incident]:
+        """Return the incidents that last, with their downtime until ``now``."""
+        return self._faults.present(now)
+
+    def shift(self, by: timedelta) -> None:
+        """Move what lasts, because the wall clock was set."""
+        self._faults.shift(by)

@@ -1,0 +1,158 @@
+"""Adds Debian packages to a signed apt repository: a directory that a static web server can serve.
+
+The directory keeps older packages and older indices, so that a client that has read an older index
+can still download all that it names. The signed index, InRelease, is replaced last. See
+docs/repositories.md.
+
+Usage: python packaging/apt/publish.py --key KEY --url URL --output DIR [--valid-days N] PACKAGE...
+"""
+
+import argparse
+import datetime
+import hashlib
+import lzma
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from email.utils import format_datetime
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from openpgp import Key, find_key
+
+SUITE = "stable"
+COMPONENT = "main"
+ORIGIN = "venue-agent"
+"""Clients name this origin to permit automatic upgrades."""
+
+
+def add_to_pool(packages: Iterable[Path], pool: Path) -> None:
+    """Copy the packages to ``pool``. Raises SystemExit if a published package would change: clients
+    that have its old hash would refuse it.
+    """
+    for package in packages:
+        published = pool / package.name.partition("_")[0] / package.name
+        if not published.exists():
+            published.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(package, published)
+        elif published.read_bytes() != package.read_bytes():
+            raise SystemExit(
+                f"{package.name} is already published with other content."
+                " Build the change with a new version."
+            )
+
+
+def architectures(pool: Path) -> list[str]:
+    """Return the architectures of the packages in ``pool``."""
+    return sorted({path.stem.rpartition("_")[2] for path in pool.rglob("*.deb")})
+
+
+def write_index(folder: Path, packages: str) -> dict[str, bytes]:
+    """Write the list of packages in the forms that clients read, also below their hashes. Return
+    the contents by name.
+    """
+    content = packages.encode()
+    forms = {"Packages": content, "Packages.xz": lzma.compress(content, preset=9)}
+    by_hash = folder / "by-hash/SHA256"
+    by_hash.mkdir(parents=True, exist_ok=True)
+    for form in forms.values():
+        _replace(by_hash / hashlib.sha256(form).hexdigest(), form)
+    for name, form in forms.items():
+        _replace(folder / name, form)
+    return forms
+
+
+def release(
+    indices: Mapping[str, bytes],
+    names: Iterable[str],
+    now: datetime.datetime,
+    valid_days: int | None = None,
+) -> str:
+    """Return the text of the Release file, without a signature.
+
+    Args:
+        indices: content of each index, by its path below dists/SUITE.
+        names: architectures.
+        valid_days: days until clients refuse this file. None: they never refuse it.
+    """
+    lines = [
+        f"Origin: {ORIGIN}",
+        f"Label: {ORIGIN}",
+        f"Suite: {SUITE}",
+        f"Codename: {SUITE}",
+        f"Date: {_date(now)}",
+        *([f"Valid-Until: {_date(now + datetime.timedelta(valid_days))}"] if valid_days else []),
+        f"Architectures: {' '.join(names)}",
+        f"Components: {COMPONENT}",
+        "Acquire-By-Hash: yes",
+        "SHA256:",
+    ]
+    for path, content in sorted(indices.items()):
+        lines.append(f" {hashlib.sha256(content).hexdigest()} {len(content)} {path}")
+    return "\n".join(lines) + "\n"
+
+
+def sources(url: str, names: Iterable[str], key: Key) -> str:
+    """Return the file for /etc/apt/sources.list.d, with the public key in it."""
+    block = "\n".join(f" {line or '.'}" for line in key.armored.strip().splitlines())
+    return (
+        f"# Key: {key.fingerprint}\n"
+        f"Types: deb\nURIs: {url}\nSuites: {SUITE}\nComponents: {COMPONENT}\n"
+        f"Architectures: {' '.join(names)}\nSigned-By:\n{block}\n"
+    )
+
+
+def publish(
+    packages: Iterable[Path], output: Path, url: str, key: Key, valid_days: int | None = None
+) -> None:
+    add_to_pool(packages, output / "pool")
+    names = architectures(output / "pool")
+    suite = output / "dists" / SUITE
+    indices = {}
+    for name in names:
+        place = f"{COMPONENT}/binary-{name}"
+        listed = subprocess.run(
+            ("apt-ftparchive", "--arch", name, "packages", "pool"),
+            cwd=output, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        written = write_index(suite / place, listed)
+        indices.update({f"{place}/{form}": content for form, content in written.items()})
+    text = release(indices, names, datetime.datetime.now(datetime.UTC), valid_days)
+    _replace(output / "venue-agent.sources", sources(url, names, key).encode())
+    _replace(suite / "Release", text.encode())
+    key.detach(suite / "Release", suite / "Release.gpg.new")
+    key.clear_sign(suite / "Release", suite / "InRelease.new")
+    for name in ("Release.gpg", "InRelease"):
+        (suite / f"{name}.new").replace(suite / name)
+
+
+def _date(time: datetime.datetime) -> str:
+    return format_datetime(time.replace(microsecond=0), usegmt=True)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file so that a web server never serves a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(content)
+    new.replace(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Publish packages in a signed apt repository.")
+    parser.add_argument("--key", required=True, help="fingerprint of the signing key")
+    parser.add_argument("--url", required=True, help="address of the published directory")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--valid-days", type=int, help="days until clients refuse the index")
+    parser.add_argument("packages", type=Path, nargs="+")
+    options = parser.parse_args()
+    key = find_key(options.key)
+    publish(options.packages, options.output, options.url, key, options.valid_days)
+    sys.stdout.write(f"{options.output}: signed with {key.fingerprint}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""Builds an .rpm from the same PyInstaller directory, units and manual as the Debian package.
+
+The same input creates the same bytes: owners, modes and the build host are fixed, and no file time
+in the package is later than SOURCE_DATE_EPOCH. The agent's build also creates the package of its
+SELinux policy.
+
+Usage: python packaging/rpm/build_rpm.py --onedir DIR --manual DIR --output DIR [--version V]
+       [--program venue-agent|venue-control] [--level 0-9]
+"""
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "deb"))
+
+from build_deb import PROGRAMS, Program, lay_out, newest_glibc, settle_modes
+
+from agent import __version__
+
+RPM = Path(__file__).resolve().parent
+ROOT = RPM.parents[1]
+SCRIPTS = ("pre", "post", "preun", "postun", "posttrans")
+POLICY = "venue_agent"
+ARCHITECTURES = ("x86_64", "aarch64")
+# The build must not depend on the distribution that builds: no changes to binaries, no links to
+# build ids, no name of the build host, and no time but SOURCE_DATE_EPOCH.
+MACROS = {
+    "__os_install_post": "%{nil}",
+    "debug_package": "%{nil}",
+    "_build_id_links": "none",
+    "_buildhost": "reproducible",
+    "_binary_filedigest_algorithm": "8",
+    "use_source_date_epoch_as_buildtime": "1",
+    "clamp_mtime_to_source_date_epoch": "1",
+}
+
+SPEC = """\
+Name: {name}
+Version: {version}
+Release: 1
+Summary: {summary}
+License: Apache-2.0
+AutoReqProv: no
+Requires: libc.so.6(GLIBC_{glibc})(64bit)
+Requires: systemd >= 247
+Requires(pre): systemd
+Requires(post): systemd
+Requires(preun): systemd
+Requires(postun): systemd
+{recommends}
+%description
+{description}
+{policy}
+%install
+cp -a {tree}/. %{{buildroot}}
+
+{scripts}
+%files
+%defattr(-,root,root,-)
+{files}
+"""
+
+POLICY_SPEC = """
+%package selinux
+Summary: SELinux policy of the venue agent
+BuildArch: noarch
+Requires: {name} = %{{version}}-%{{release}}
+Requires(post): policycoreutils
+Requires(postun): policycoreutils
+
+%description selinux
+Labels the agent's files and runs it in a domain of its own, which is
+permissive: SELinux records what the policy does not allow, and refuses nothing.
+
+%post selinux
+{post}
+%postun selinux
+{postun}
+%files selinux
+%defattr(-,root,root,-)
+/usr/share/selinux/packages/{policy}.pp
+"""
+
+
+def rpm_version(version: str) -> str:
+    """Return a version in the form of RPM, in which ``-`` is forbidden and ``~`` sorts before the
+    release: ``1.0.0rc1`` is ``1.0.0~rc1``.
+    """
+    base = "".join(_leading(version))
+    rest = version[len(base) :].lstrip(".-~")
+    return f"{base}~{rest}" if rest else base
+
+
+def _leading(version: str) -> Iterator[str]:
+    for index, character in enumerate(version):
+        if not (character.isdigit() or (character == "." and version[index + 1 :][:1].isdigit())):
+            return
+        yield character
+
+
+def file_list(tree: Path, program: Program) -> list[str]:
+    """Return the lines of %files. Directories of other packages, such as /usr/bin, are left out."""
+    name = program.name
+    lines = [
+        f"/usr/lib/{name}",
+        f"%doc /usr/share/doc/{name}",
+        f"%license /usr/share/licenses/{name}",
+        f"%dir /etc/{name}",
+    ]
+    listed = ("usr/lib/" + name, "usr/share/doc/", "usr/share/licenses/", "usr/share/selinux/")
+    for path in sorted(tree.rglob("*")):
+        place = str(path.relative_to(tree))
+        if (path.is_dir() and not path.is_symlink()) or place.startswith(listed):
+            continue
+        if place.startswith("etc/"):
+            # The service's configuration may contain the password of a database.
+            lines.append(f"%attr(0640,root,{name}) %config(noreplace) /{place}")
+        else:
+            lines.append(f"/{place}")
+    return lines
+
+
+def lay_out_rpm(tree: Path, onedir: Path, manual: Path, program: Program) -> None:
+    """Copy the package's files to their paths below ``tree``."""
+    lay_out(tree, onedir, manual, program)
+    licenses = tree / "usr/share/licenses" / program.name
+    licenses.mkdir(parents=True)
+    (tree / "usr/share/doc" / program.name / "copyright").rename(licenses / "LICENSE")
+    settle_modes(tree)
+
+
+def scripts_of(program: Program) -> str:
+    """Return the scriptlets. ``@SYSUSERS@`` is the program's line in sysusers.d(5)."""
+    sysusers = (ROOT / program.resources / f"{program.name}.sysusers").read_text()
+    (user,) = (line for line in sysusers.splitlines() if line and not line.startswith("#"))
+    parts = []
+    for script in SCRIPTS:
+        file = RPM / program.name / script
+        if file.exists():
+            text = file.read_text().removeprefix("#!/bin/sh\n").replace("@SYSUSERS@", user)
+            # rpmbuild expands macros in scriptlets.
+            parts.append(f"%{script}\n{text.replace('%', '%%')}")
+    return "\n".join(parts)
+
+
+def compile_policy(place: Path) -> Path:
+    """Compile the SELinux policy module, and return its file."""
+    module, package = place / f"{POLICY}.mod", place / f"{POLICY}.pp"
+    source = RPM / "selinux" / POLICY
+    _run("checkmodule", "-M", "-m", "-o", module, f"{source}.te")
+    _run("semodule_package", "-o", package, "-m", module, "-f", f"{source}.fc")
+    return package
+
+
+def build(
+    program: Program, onedir: Path, manual: Path, output: Path, version: str, *, level: int
+) -> list[Path]:
+    """Build the packages, and return their paths. ``level`` is the compression level of xz(1)."""
+    architecture = platform.machine()
+    if architecture not in ARCHITECTURES:
+        raise SystemExit(f"RPM packages for {architecture} are not supported.")
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
+        tree = place / "tree"
+        tree.mkdir()
+        lay_out_rpm(tree, onedir, manual, program)
+        has_policy = program.name == "venue-agent"
+        policy = recommends = ""
+        if has_policy:
+            target = tree / f"usr/share/selinux/packages/{POLICY}.pp"
+            target.parent.mkdir(parents=True)
+            shutil.copyfile(compile_policy(place), target)
+            target.chmod(0o644)
+            recommends = f"Recommends: ({program.name}-selinux if selinux-policy-targeted)\n"
+            policy = POLICY_SPEC.format(
+                name=program.name,
+                policy=POLICY,
+                post=(RPM / "selinux/post").read_text().removeprefix("#!/bin/sh\n"),
+                postun=(RPM / "selinux/postun").read_text().removeprefix("#!/bin/sh\n"),
+            )
+        first, *rest = program.description.splitlines()
+        spec = place / f"{program.name}.spec"
+        spec.write_text(
+            SPEC.format(
+                name=program.name,
+                version=rpm_version(version),
+                summary=first.removeprefix("Description: "),
+                description="\n".join(line.strip() for line in rest),
+                glibc=newest_glibc(tree),
+                recommends=recommends,
+                policy=policy,
+                tree=tree,
+                scripts=scripts_of(program),
+                files="\n".join(file_list(tree, program)),
+            )
+        )
+        macros = {**MACROS, "_topdir": place / "rpmbuild", "_binary_payload": f"w{level}.xzdio"}
+        defines = [word for name, value in macros.items() for word in ("-D", f"{name} {value}")]
+        _run("rpmbuild", "-bb", "--quiet", "--target", architecture, *defines, spec)
+        output.mkdir(parents=True, exist_ok=True)
+        built = sorted((place / "rpmbuild/RPMS").rglob("*.rpm"))
+        return [Path(shutil.copy(package, output)) for package in built]
+
+
+def _run(*words: str | Path) -> None:
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False,
+        env={**os.environ, "XZ_DEFAULTS": "--threads=1", "LC_ALL": "C.UTF-8"},
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise SystemExit(f"{words[0]} failed:\n{done.stdout}{done.stderr}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Build the RPM package.")
+    parser.add_argument("--onedir", type=Path, required=True)
+    parser.add_argument("--manual", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--version", default=__version__)
+    parser.add_argument("--program", choices=PROGRAMS, default="venue-agent")
+    parser.add_argument("--level", type=int, default=9, help="level of compression, 0 to 9")
+    options = parser.parse_args()
+    packages = build(
+        PROGRAMS[options.program], options.onedir, options.manual, options.output,
+        options.version, level=options.level,
+    )  # fmt: skip
+    sys.stdout.write("".join(f"{package}\n" for package in packages))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""Reads the print queues of a real CUPS."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.adapters.connectivity.local import SystemLocalSensors
+from agent.rules.connectivity.local_faults import LocalReading
+from tests.lab.namespaces import entering
+from tests.lab.spooler import Spooler, queue_command
+from tests.unit.agent.samples import config
+
+pytestmark = [pytest.mark.lab, pytest.mark.needs("peers")]
+
+
+@pytest.fixture(scope="module")
+def spooler() -> Iterator[Spooler]:
+    with tempfile.TemporaryDirectory() as path:
+        Path(path).chmod(0o711)
+        made = Spooler(Path(path) / "cups")
+        with subprocess.Popen([*entering(), *made.set_up()]) as running:
+            try:
+                made.wait()
+                for name in ("receipts", "kitchen"):
+                    run(made, *queue_command(name, "socket://192.0.2.9:9100"))
+                yield made
+            finally:
+                running.terminate()
+
+
+def run(spooler: Spooler, *command: str) -> None:
+    subprocess.run(command, env=spooler.environment, check=True, capture_output=True)
+
+
+async def read(spooler: Spooler) -> LocalReading:
+    state = spooler.directory / "state"
+    if not (state / "cups.sock").is_symlink():
+        (state / "cups.sock").symlink_to(spooler.socket)
+    return await SystemLocalSensors(config(), tuple, state).read()
+
+
+async def test_a_stopped_queue_is_read_from_cups_with_its_reason_and_time(spooler: Spooler) -> None:
+    before = await read(spooler)
+    assert before.complete == {"queue-stopped"}
+    assert {key[1]: state.fault for key, state in before.states.items()} == {
+        "receipts": None, "kitchen": None,
+    }  # fmt: skip
+    run(spooler, "cupsdisable", "-r", "no paper", "receipts")
+    run(spooler, "cupsreject", "kitchen")
+    states = (await read(spooler)).states
+    stopped = states["queue-stopped", "receipts"]
+    assert stopped.fault == "stopped (paused)"
+    assert stopped.changed_at is not None
+    earlier = before.states["queue-stopped", "receipts"].changed_at
+    assert earlier is not None
+    assert stopped.changed_at >= earlier
+    assert states["queue-stopped", "kitchen"].fault == "it accepts no jobs"

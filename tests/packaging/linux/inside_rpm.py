@@ -1,0 +1,189 @@
+"""Runs in the container of `verify_rpm`: installs, upgrades and removes both programs by dnf.
+
+Each step prints one line with its result. The first step that fails ends the run.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from tests.packaging.inside_systemd import (
+    CONFIG,
+    OUR_USER,
+    RESULTS,
+    STATE,
+    UNIT,
+    WITHIN_S,
+    agent,
+    files_of_the_system,
+    print_ok,
+    run,
+    take,
+    unit_property,
+    verify_units,
+)
+from tests.packaging.linux.documents import documented
+from tests.packaging.linux.inside_machine import repository_server, serve_site, shell
+from tests.packaging.local_service import LOCATION, LocalService, local_service, until
+
+UPGRADE: Final = ("dnf", "--refresh", "--assumeyes", "upgrade", "venue-agent")
+RECORDS_OF_DNF: Final = ("/var/lib/rpm", "/var/lib/dnf", "/etc/pki")
+DIRECTORIES: Final = ("/etc/yum.repos.d", "/usr/share/licenses")
+"""Directories that every distribution with RPM has, but not Debian."""
+REFUSALS: Final = (
+    ("another-key", "repomd.xml GPG signature verification error"),
+    ("changed-index", "repomd.xml GPG signature verification error"),
+    ("another-index", "repomd.xml GPG signature verification error"),
+    ("changed-package", "checksum doesn't match"),
+    ("unsigned-package", "is not signed"),
+)
+"""States of the repository, and what dnf prints about each."""
+
+
+def installed_version(program: str = "venue-agent") -> str:
+    return run("rpm", "-q", "--queryformat", "%{VERSION}", program, expect=None).stdout
+
+
+def service_property(name: str) -> str:
+    words = ("systemctl", "show", "venue-control.service", f"--property={name}", "--value")
+    return run(*words).stdout.strip()
+
+
+class Verification:
+    def __init__(self, service: LocalService, home: Path) -> None:
+        self.service = service
+        self.home = home
+        (system,) = sorted((RESULTS / "packages").glob("system-*.rpm"))[-1:]
+        run("rpm", "--force-debian", "--install", str(system))
+        for directory in DIRECTORIES:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+        self.before = files_of_the_system()
+        self.first = self.device = ""
+        self.blocks = documented("docs/install.md")
+
+    def wait_until_it_works(self) -> None:
+        until(lambda: run("venue-agent", "status", expect=None).returncode == 0, WITHIN_S)
+
+    # ------------------------------------------------------------------ steps, in their order
+
+    def install(self) -> None:
+        serve_site("first")
+        output = shell(self.blocks["dnf"])
+        assert "venue-agent service install" in output, output
+        self.first = installed_version()
+        assert unit_property("ActiveState") == "inactive"
+        assert unit_property("UnitFileState") == "enabled"
+        verify_units("/usr/lib/systemd/system")
+        print_ok(f"the two commands of install.md installed version {self.first}: not started")
+
+    def configure(self) -> None:
+        key = self.home / "key"
+        key.write_text(self.service.api_key + "\n")
+        agent("service", "install", "--base-url", self.service.base_url, "--location", LOCATION,
+              "--api-key-file", str(key))  # fmt: skip
+        self.wait_until_it_works()
+        self.device = self.service.enrolled_device()["instanceId"]
+        print_ok("venue-agent service install: `venue-agent status` ends with 0")
+
+    def refuse_changes(self) -> None:
+        """Offer a newer version in repositories that are not authentic."""
+        pid = unit_property("MainPID")
+        for site, message in REFUSALS:
+            serve_site(site)
+            done = run(*UPGRADE, expect=None)
+            output = done.stdout + done.stderr
+            assert message in output, output
+            assert (installed_version(), unit_property("MainPID")) == (self.first, pid), site
+            print_ok(f"{site}: {message!r}, version {self.first} stays")
+
+    def upgrade(self) -> None:
+        serve_site("newer")
+        pid = unit_property("MainPID")
+        config = CONFIG.read_text()
+        run(*UPGRADE)
+        assert installed_version() != self.first
+        assert unit_property("MainPID") != pid
+        assert CONFIG.read_text() == config
+        self.wait_until_it_works()
+        assert [each["instanceId"] for each in self.service.devices()] == [self.device]
+        print_ok(f"upgraded to {installed_version()}: running again, the same device")
+
+    def downgrade(self) -> None:
+        run("dnf", "--assumeyes", "downgrade", "venue-agent")
+        assert installed_version() == self.first
+        self.wait_until_it_works()
+        print_ok(f"dnf downgrade: version {self.first} again, healthy")
+
+    def keep_a_stopped_service_stopped(self) -> None:
+        agent("service", "uninstall")
+        run(*UPGRADE)
+        assert unit_property("ActiveState") == "inactive"
+        assert unit_property("UnitFileState") == "disabled"
+        print_ok("upgraded while disabled: stays disabled and stopped")
+
+    def install_the_service(self) -> None:
+        serve_site("first")
+        run("dnf", "--refresh", "--assumeyes", "install", "venue-control")
+        assert service_property("ActiveState") == "active"
+        run("venue-control", "service", "status")
+        pid = service_property("MainPID")
+        serve_site("newer")
+        run("dnf", "--refresh", "--assumeyes", "upgrade", "venue-control")
+        assert service_property("ActiveState") == "active"
+        assert service_property("MainPID") != pid
+        run("dnf", "--assumeyes", "remove", "venue-control")
+        assert service_property("LoadState") == "not-found"
+        assert Path("/var/lib/venue-control/venue-control.db").exists()
+        run("rm", "-rf", "/etc/venue-control", "/var/lib/venue-control")
+        run("userdel", "venue-control")
+        print_ok("venue-control: installed, started, upgraded, removed; its database stays")
+
+    def remove(self) -> None:
+        agent("service", "install")
+        self.wait_until_it_works()
+        remove, *rest = self.blocks["dnf-remove"].splitlines()
+        shell(remove)
+        assert unit_property("LoadState") == "not-found"
+        assert CONFIG.exists()
+        assert (STATE / "identity.pem").exists()
+        shell("\n".join(rest))
+        left = {
+            path for path in files_of_the_system() - self.before
+            if not path.startswith(RECORDS_OF_DNF)
+        }  # fmt: skip
+        assert not left, sorted(left)[:20]
+        for database in ("passwd", "group"):
+            run("getent", database, OUR_USER, expect=2)
+        print_ok("removed: configuration and state stay, until the documented commands delete them")
+
+
+def main() -> int:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        local_service(Path(directory)) as service,
+        repository_server(),
+    ):
+        verification = Verification(service, Path(directory))
+        steps: list[Callable[[], None]] = [
+            verification.install,
+            verification.configure,
+            verification.refuse_changes,
+            verification.upgrade,
+            verification.downgrade,
+            verification.keep_a_stopped_service_stopped,
+            verification.install_the_service,
+            verification.remove,
+        ]
+        try:
+            take(steps)
+        except (AssertionError, TimeoutError):
+            log = run("journalctl", "-u", UNIT, "-n", "60", "-o", "short-monotonic", expect=None)
+            sys.stderr.write(log.stdout)
+            raise
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Builds the RPM packages that the tests install."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from tests.paths import ROOT
+
+BUILD: Final = ROOT / "packaging/rpm/build_rpm.py"
+PARTS: Final = {
+    "venue-agent": ("build/onedir/venue-agent", "build/manual"),
+    "venue-control": ("build/service-onedir/venue-control", "build/service-manual"),
+}
+NEXT: Final = "99.0"
+SYSTEM_SPEC: Final = """\
+Name: system
+Version: {version}
+Release: 1
+Summary: The capabilities of a distribution
+License: Apache-2.0
+BuildArch: noarch
+Provides: libc.so.6(GLIBC_{glibc})(64bit)
+Provides: systemd = {systemd}
+Provides: /bin/sh
+Provides: policycoreutils
+%description
+Stands for the packages of the distribution. The machine has their files from Debian.
+%files
+"""
+
+
+def build(program: str, output: Path, version: str | None = None) -> list[Path]:
+    """Build a program's packages from the directory of PyInstaller. Compress them quickly."""
+    onedir, manual = PARTS[program]
+    words = ("--onedir", onedir, "--manual", manual, "--program", program, "--level", "0")
+    known = {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run(
+        (sys.executable, BUILD, *words, "--output", output,
+         *(("--version", version) if version else ())),
+        cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env={**known, **os.environ},
+    )  # fmt: skip
+    return sorted(output.glob(f"{program}-*.rpm"))
+
+
+def build_system(output: Path, glibc: str, systemd: int = 252) -> Path:
+    """Build a package that provides what ours require from a distribution."""
+    with tempfile.TemporaryDirectory() as directory:
+        spec = Path(directory) / "system.spec"
+        spec.write_text(SYSTEM_SPEC.format(version=glibc, glibc=glibc, systemd=systemd))
+        subprocess.run(
+            ("rpmbuild", "-bb", "--quiet", "-D", f"_topdir {directory}", "-D", f"_rpmdir {output}",
+             "-D", "_rpmfilename %{NAME}-%{VERSION}.rpm", spec),
+            check=True, capture_output=True,
+        )  # fmt: skip
+    return output / f"system-{glibc}.rpm"

@@ -1,0 +1,94 @@
+"""Installs the agent from a signed apt repository in a container with a real systemd.
+
+The first run creates the container's root in build/package-root with debootstrap. The container's
+only network is loopback, where a web server offers the repository. The commands and files are those
+of README.md and docs/install.md.
+
+Needs root, debootstrap, systemd-nspawn, apt-utils, gpg and the package that `make test-deb` builds.
+Usage: python -m tests.packaging.linux.verify_apt
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.packaging.linux.machine import (
+    REPOSITORY_HOST,
+    boot_and_report,
+    make_certificate,
+    scratch,
+    signing_key,
+)
+from tests.packaging.verify_systemd import copy_package, make_upgrade
+from tests.paths import ROOT
+
+PUBLISH: Final = ROOT / "packaging/apt/publish.py"
+URL: Final = f"https://{REPOSITORY_HOST}/apt"
+
+
+def named(package: Path) -> Path:
+    """Rename a package file to NAME_VERSION_ARCHITECTURE.deb, as builds name it."""
+    query = ("dpkg-deb", "--show", "--showformat=${Package}_${Version}_${Architecture}.deb")
+    name = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
+    return package.rename(package.with_name(name))
+
+
+def publish(key: str, output: Path, *words: str | Path) -> None:
+    subprocess.run(
+        (sys.executable, PUBLISH, "--key", key, "--url", URL, "--output", output, *words),
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def change(file: Path) -> None:
+    """Change one bit of a file."""
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def make_sites(results: Path, place: Path) -> None:
+    """Create the states of the repository that the machine sees, one after the other."""
+    copy_package(results)
+    make_upgrade(results)
+    first, upgrade = named(results / "first.deb"), named(results / "next.deb")
+    sites = results / "sites"
+
+    def another(name: str, of: str) -> Path:
+        shutil.copytree(sites / of / "apt", sites / name / "apt")
+        return sites / name / "apt"
+
+    with signing_key(place, "other@example.com") as other:
+        publish(other, sites / "another-key/apt", first, upgrade)
+    with signing_key(place) as key:
+        publish(key, sites / "first/apt", first)
+        publish(key, another("newer", "first"), upgrade)
+        expiring = another("expired", "newer")
+        publish(key, expiring, "--valid-days", "-1", upgrade)
+    change(another("changed-package", "newer") / "pool/venue-agent" / upgrade.name)
+    for path in (another("changed-list", "newer") / "dists/stable/main").rglob("*"):
+        if path.is_file():
+            change(path)
+    release = another("changed-index", "newer") / "dists/stable/InRelease"
+    release.write_text(release.read_text().replace("\nLabel: ", "\nLabel: x"))
+
+
+def main() -> int:
+    began = time.monotonic()
+    with scratch("apt") as place:
+        results = place / "results"
+        results.mkdir()
+        make_certificate(results)
+        make_sites(results, place)
+        code = boot_and_report("tests.packaging.linux.inside_apt", results)
+    sys.stdout.write(json.dumps({"exit": code, "seconds": round(time.monotonic() - began, 1)}))
+    sys.stdout.write("\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""Incidents of print queues, the kiosk and watched devices, and events at most once an hour."""
+
+from datetime import UTC, datetime, timedelta
+
+from agent.rules.connectivity.cause import LinkState
+from agent.rules.connectivity.local_faults import LocalFaults, LocalReading, LocalState
+from agent.rules.connectivity.repeats import HOUR_S, GatewayMacs, Throttling
+from agent.wire.payloads.history import Incident
+
+AT = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
+FIVE = timedelta(minutes=5)
+
+
+def queues(**faults: str | None) -> LocalReading:
+    states = {("queue-stopped", name): LocalState(fault) for name, fault in faults.items()}
+    return LocalReading(states, frozenset({"queue-stopped"}))  # type: ignore[arg-type]
+
+
+def summary(incidents: tuple[Incident, ...]) -> list[tuple[str, float, float | None]]:
+    return [
+        (
+            each.evidence,
+            (each.began_at - AT) / FIVE,
+            None if each.ended_at is None else (each.ended_at - AT) / FIVE,
+        )
+        for each in incidents
+    ]
+
+
+def test_a_fault_counts_from_the_second_reading_and_begins_with_the_first() -> None:
+    faults = LocalFaults()
+    assert faults.observe(AT, queues(receipts="stopped")) == ()
+    assert faults.is_suspected
+    assert faults.present(AT) == ()
+    faults.observe(AT + FIVE, queues(receipts="stopped"))
+    assert summary(faults.present(AT + FIVE)) == [("receipts: stopped", 0, None)]
+    ended = faults.observe(AT + 2 * FIVE, queues(receipts=None))
+    assert summary(ended) == [("receipts: stopped", 0, 2)]
+    assert [each.subject for each in ended] == ["receipts"]
+    assert faults.present(AT + 2 * FIVE) == ()
+
+
+def test_a_fault_of_one_reading_is_no_incident() -> None:
+    faults = LocalFaults()
+    faults.observe(AT, queues(receipts="stopped"))
+    assert faults.observe(AT + FIVE, queues(receipts=None)) == ()
+    assert not faults.is_suspected
+
+
+def test_two_queues_that_stop_together_are_two_incidents_with_different_begins() -> None:
+    faults = LocalFaults()
+    for number in range(2):
+        faults.observe(AT + number * FIVE, queues(receipts="stopped", kitchen="stopped"))
+    begins = {each.began_at for each in faults.present(AT + FIVE)}
+    assert len(begins) == 2
+    ended = faults.observe(AT + 2 * FIVE, queues(receipts=None, kitchen="stopped"))
+    assert [each.subject for each in ended] == ["receipts"]
+    assert [each.subject for each in faults.present(AT + 2 * FIVE)] == ["kitchen"]
+
+
+def test_the_spooler_knows_when_a_queue_stopped_and_resumed() -> None:
+    faults = LocalFaults()
+    stopped = LocalState("stopped", AT - 2 * FIVE)
+    for number in range(2):
+        faults.observe(AT + number * FIVE, LocalReading({("queue-stopped", "bar"): stopped}))
+    resumed = LocalState(None, AT + 1.5 * FIVE)
+    ended = faults.observe(AT + 2 * FIVE, LocalReading({("queue-stopped", "bar"): resumed}))
+    assert summary(ended) == [("bar: stopped", -2, 1.5)]
+
+
+def test_an_unknown_state_ends_nothing_and_a_removed_queue_ends_its_incident() -> None:
+    faults = LocalFaults()
+    for number in range(2):
+        faults.observe(AT + number * FIVE, queues(receipts="stopped"))
+    assert faults.observe(AT + 2 * FIVE, LocalReading()) == ()
+    assert summary(faults.observe(AT + 3 * FIVE, queues())) == [("receipts: stopped", 0, 3)]
+
+
+def test_lasting_faults_continue_after_a_reload() -> None:
+    before = Incident("queue-stopped", AT, None, 0.0, "receipts: stopped")
+    faults = LocalFaults((), (before,))
+    faults.observe(AT + FIVE, queues(receipts="stopped"))
+    faults.shift(FIVE)
+    assert summary(faults.end_all(AT + 3 * FIVE)) == [("receipts: stopped", 1, 3)]
+
+
+def test_heat_is_reported_at_most_once_an_hour() -> None:
+    throttling = Throttling()
+    assert throttling.event(None, AT, 0.0) is None
+    assert throttling.event(40, AT, 0.0) is None
+    event = throttling.event(43, AT, 300.0)
+    assert event is not None
+    assert (event.kind, event.detail) == ("processor-throttled", "3 times")
+    assert throttling.event(50, AT, 600.0) is None
+    event = throttling.event(55, AT, 300.0 + HOUR_S)
+    assert event is not None
+    assert event.detail == "12 times"
+    assert throttling.event(2, AT, 9000.0) is None  # the counters began again
+
+
+def gateway(mac: str, address: str = "10.0.0.1") -> LinkState:
+    return LinkState(gateway=address, gateway_mac=f"02:00:00:00:00:0{mac}")
+
+
+def test_two_macs_that_have_the_gateway_by_turns_are_a_conflict() -> None:
+    macs = GatewayMacs()
+    events = [macs.note(gateway(mac), AT, 60.0 * n) for n, mac in enumerate("aabab")]
+    assert [each and each.kind for each in events] == [None, None, None, None, "gateway-conflict"]
+    assert events[-1] is not None
+    assert events[-1].detail == "02:00:00:00:00:0a and 02:00:00:00:00:0b use 10.0.0.1 by turns"
+    assert macs.has_conflict(300.0)
+    assert macs.note(gateway("a"), AT, 300.0) is None
+    assert not macs.has_conflict(300.0 + HOUR_S)
+
+
+def test_a_failover_and_back_or_several_routers_are_no_conflict() -> None:
+    for sequence in ("aba", "abcab", "abc"):
+        macs = GatewayMacs()
+        assert not any(macs.note(gateway(m), AT, 60.0 * n) for n, m in enumerate(sequence))
+    macs = GatewayMacs()
+    assert not any(
+        macs.note(gateway(mac, address), AT, 60.0)
+        for mac, address in (
+            ("a", "10.0.0.1"),
+            ("b", "10.0.0.1"),
+            ("a", "10.0.0.2"),
+            ("b", "10.0.0.2"),
+        )
+    )

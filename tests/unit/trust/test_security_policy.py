@@ -1,0 +1,19 @@
+"""SECURITY.md has what a reporter needs. Its address is a placeholder until the owner sets it."""
+
+import re
+from typing import Final
+
+from tests.paths import ROOT
+
+TEXT: Final = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+SECTIONS: Final = ("Report a vulnerability", "Supported versions", "In scope", "Out of scope")
+
+
+def test_the_policy_has_the_usual_sections() -> None:
+    assert tuple(re.findall(r"^## (.+)$", TEXT, re.MULTILINE)) == SECTIONS
+
+
+def test_the_only_address_is_the_contact_or_an_obvious_placeholder() -> None:
+    (address,) = re.findall(r"[\w.+-]+@[\w.-]+\w", TEXT)
+    is_placeholder = "TO-BE-FILLED-IN" in address
+    assert is_placeholder is address.endswith(".invalid")
