@@ -90,6 +90,8 @@ hashes: $(STAMP) ## write requirements/*.txt from constraints.txt (needs the pac
 	@echo 'uv' | $(LOCK) - --output-file $(UV_REQUIREMENTS)
 	@echo 'atheris' | $(LOCK) - --output-file $(FUZZ_REQUIREMENTS)
 	@echo 'cosmic-ray' | $(LOCK) - --output-file $(MUTATION_REQUIREMENTS)
+	@echo 'hatchling' | $(LOCK) - --output-file $(BUILD_REQUIREMENTS)
+	@echo 'pip-audit' | $(LOCK) - --output-file $(AUDIT_REQUIREMENTS)
 
 .PHONY: makers
 makers: $(STAMP) ## pack the IEEE's registry of MAC addresses (DATE=2026-10-24 FILES="oui.csv ...")

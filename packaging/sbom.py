@@ -17,7 +17,7 @@ import platform
 import re
 import sys
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import Distribution
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any
 
 from agent import __version__
 
+ROOT = Path(__file__).resolve().parents[1]
 VENDORED = re.compile(r"npmjs\.com/package/([\w@/-]+)\) (\d[\w.-]+\d)")
 """The name and version of an npm package on the page about its files."""
 NAMESPACE = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
@@ -32,11 +33,19 @@ NAMESPACE = uuid.UUID("6f3c2a52-6b0e-4a38-9b6c-0d6b8a1f5f11")
 
 def bundled_sources(work_dir: Path) -> frozenset[Path]:
     """Return the source files of the build, according to PyInstaller's tables of contents."""
-    sources: set[Path] = set()
-    for toc in ("PYZ-00.toc", "COLLECT-00.toc"):
-        table = ast.literal_eval((work_dir / toc).read_text())
-        sources.update(Path(entry[1]) for entry in _entries(table))
-    return frozenset(sources)
+    entries = (*_table(work_dir, "PYZ-00.toc"), *_table(work_dir, "COLLECT-00.toc"))
+    return frozenset(Path(source) for _, source, _ in entries)
+
+
+def bundled_modules(work_dir: Path) -> dict[str, Path]:
+    """Return a source file of each top-level module in the build's archive of modules."""
+    return {
+        name.partition(".")[0]: Path(source) for name, source, _ in _table(work_dir, "PYZ-00.toc")
+    }
+
+
+def _table(work_dir: Path, name: str) -> Iterator[tuple[str, str, str]]:
+    return _entries(ast.literal_eval((work_dir / name).read_text()))
 
 
 def _entries(value: Any) -> Iterator[tuple[str, str, str]]:
@@ -59,8 +68,18 @@ def bundled_distributions(sources: frozenset[Path]) -> tuple[Distribution, ...]:
     return tuple(bundled[name] for name in sorted(bundled))
 
 
-def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> dict[str, Any]:
-    """Return the CycloneDX document. The same input creates the same document and serial number."""
+def bill(
+    distributions: Iterable[Distribution],
+    onedir: Path,
+    version: str,
+    modules: Mapping[str, Path] | None = None,
+) -> dict[str, Any]:
+    """Return the CycloneDX document. The same input creates the same document and serial number.
+
+    Args:
+        modules: the source file of each top-level module of the program, if it has an archive of
+            modules. The component of a module names it as evidence.
+    """
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
     packages = tuple(distributions)
     components = [_component(each) for each in packages]
@@ -74,6 +93,7 @@ def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> d
         "version": version,
         "licenses": [{"license": {"id": "Apache-2.0"}}],
     }
+    _add_evidence([*components, application], packages, modules or {})
     content = json.dumps(components, sort_keys=True)
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -88,6 +108,31 @@ def bill(distributions: Iterable[Distribution], onedir: Path, version: str) -> d
         "components": components,
         "dependencies": _dependencies(packages, application["bom-ref"]),
     }
+
+
+def _add_evidence(
+    components: list[dict[str, Any]], packages: Iterable[Distribution], modules: Mapping[str, Path]
+) -> None:
+    """Add to each component the names of its top-level modules.
+
+    Modules that belong to no distribution are of Python itself or of the application.
+    """
+    owners = {
+        str(file.locate()): _ref(package) for package in packages for file in package.files or ()
+    }
+    ours = {path.name for path in ROOT.iterdir()}
+    for component in components:
+        names = sorted(
+            name
+            for name, source in modules.items()
+            if component["bom-ref"] == owners.get(str(source))
+            or (
+                str(source) not in owners
+                and component["type"] == ("application" if name in ours else "platform")
+            )
+        )
+        if names:
+            component["evidence"] = {"occurrences": [{"location": name} for name in names]}
 
 
 def _component(distribution: Distribution) -> dict[str, Any]:
@@ -164,7 +209,7 @@ def _dependencies(packages: tuple[Distribution, ...], root: str) -> list[dict[st
 def main() -> int:
     work_dir, onedir = Path(sys.argv[1]), Path(sys.argv[2])
     distributions = bundled_distributions(bundled_sources(work_dir))
-    document = bill(distributions, onedir, __version__)
+    document = bill(distributions, onedir, __version__, bundled_modules(work_dir))
     sys.stdout.write(json.dumps(document, indent=1) + "\n")
     return 0
 

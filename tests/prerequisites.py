@@ -186,6 +186,9 @@ PREREQUISITES: Final[Mapping[str, Prerequisite]] = {
         namespaces.namespace_prefix, f"install iproute2, load tun, allow /dev/net/tun; {_ALLOW}"
     ),
     "curl": Prerequisite(lambda: _succeeds("curl", "--version"), "install curl"),
+    "ssh-keygen": Prerequisite(
+        lambda: _succeeds("sh", "-c", "command -v ssh-keygen"), "install openssh-client"
+    ),
     "snmpd": Prerequisite(lambda: _succeeds("snmpd", "-v"), "install snmpd"),
     "peers": Prerequisite(
         _peers,

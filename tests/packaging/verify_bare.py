@@ -84,7 +84,7 @@ class Situation:
 
 NOT_INSTALLED: Final = (
     "veth", "tap", "peers", "snmpd", "postgresql", "browser", "systemd-analyze", "systemctl",
-    "mcp-conformance", "curl",
+    "mcp-conformance", "curl", "ssh-keygen",
 )  # fmt: skip
 NOT_IN_A_CONTAINER: Final = ("clock-state", "dead-mount", "landlock")
 LACKING_FOR_USERS: Final = ("other-user", "shared-python")

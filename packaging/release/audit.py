@@ -1,0 +1,166 @@
+"""Checks the pinned requirements for known vulnerabilities, with pip-audit.
+
+A vulnerability that does not apply has a statement in security/openvex.json (OpenVEX 0.2.0).
+
+Usage: python -m release.audit [--advisories FOLDER] [REQUIREMENTS ...]
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from release import ROOT, ReleaseError
+from release.advisories import normal, read_advisories, served
+
+VEX: Final = ROOT / "security/openvex.json"
+OSV: Final = "https://api.osv.dev/v1/query"
+DOES_NOT_APPLY: Final = ("not_affected", "fixed")
+WITHIN_S: Final = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A known vulnerability of a pinned package.
+
+    ``names`` are its identifiers, the first of which is the advisory. ``lists`` are the lists of
+    requirements with the package.
+    """
+
+    package: str
+    version: str
+    names: tuple[str, ...]
+    fixed_in: tuple[str, ...]
+    lists: tuple[str, ...]
+
+
+def audit(requirements: Path, address: str) -> list[Finding]:
+    """Run pip-audit on a list of requirements, including those for other platforms.
+
+    Raises:
+        ReleaseError: The advisories cannot be fetched, or a package was not audited.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as everywhere:
+        everywhere.write(without_markers(requirements.read_text()))
+        everywhere.flush()
+        output = _pip_audit(everywhere.name, address)
+    return findings_of(output, requirements.name)
+
+
+def without_markers(text: str) -> str:
+    """Remove the environment markers, because pip-audit leaves out what other platforms need."""
+    return re.sub(r"^([\w.-]+==[\w.]+) ; [^\\\n]+ \\$", r"\1 \\", text, flags=re.MULTILINE)
+
+
+def _pip_audit(requirements: str, address: str) -> dict[str, Any]:
+    words = (
+        sys.executable, "-m", "pip_audit", "--requirement", requirements, "--require-hashes",
+        "--disable-pip", "--vulnerability-service", "osv", "--osv-url", address, "--format", "json",
+        "--progress-spinner", "off", "--cache-dir", str(ROOT / "build/audit-cache"),
+    )  # fmt: skip
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, timeout=WITHIN_S, env=os.environ
+    )
+    try:
+        return dict(json.loads(done.stdout))
+    except ValueError as error:
+        reason = (done.stderr.strip().splitlines() or ["pip-audit printed nothing"])[-1]
+        message = f"{address} cannot be queried for advisories ({reason.partition(':')[0]})."
+        hint = "Set ADVISORIES to a folder of advisories in the OSV format."
+        raise ReleaseError(f"{message}\n{hint}") from error
+
+
+def findings_of(report: dict[str, Any], name: str) -> list[Finding]:
+    """Return the findings in a report of pip-audit. Raises ReleaseError if it skipped a package."""
+    for each in report["dependencies"]:
+        if "skip_reason" in each:
+            raise ReleaseError(f"{name}: {each['name']} was not audited: {each['skip_reason']}")
+    return [
+        Finding(
+            package=normal(each["name"]),
+            version=each["version"],
+            names=(vulnerability["id"], *vulnerability.get("aliases", ())),
+            fixed_in=tuple(vulnerability["fix_versions"]),
+            lists=(name,),
+        )
+        for each in report["dependencies"]
+        for vulnerability in each["vulns"]
+    ]
+
+
+def merge(findings: Iterable[Finding]) -> list[Finding]:
+    """Return each finding once, with all lists that have its package."""
+    merged: dict[tuple[str, str, str], Finding] = {}
+    for each in findings:
+        key = (each.package, each.version, each.names[0])
+        lists = (*(merged[key].lists if key in merged else ()), *each.lists)
+        merged[key] = Finding(each.package, each.version, each.names, each.fixed_in, lists)
+    return [merged[key] for key in sorted(merged)]
+
+
+def statement_about(finding: Finding, vex: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the statement that the finding does not apply, if there is one."""
+    for statement in vex["statements"]:
+        vulnerability = statement["vulnerability"]
+        names = {vulnerability["name"], *vulnerability.get("aliases", ())}
+        packages = {
+            component["@id"].removeprefix("pkg:pypi/").partition("@")[0]
+            for product in statement["products"]
+            for component in product.get("subcomponents", ())
+        }
+        is_about = names & set(finding.names) and finding.package in packages
+        if is_about and statement["status"] in DOES_NOT_APPLY:
+            return dict(statement)
+    return None
+
+
+def report_lines(findings: list[Finding], vex: dict[str, Any]) -> tuple[list[str], int]:
+    """Return the lines to print, and the number of findings that may apply."""
+    lines, count = [], 0
+    for each in findings:
+        what = f"{each.package} {each.version}: {each.names[0]}"
+        statement = statement_about(each, vex)
+        if statement is None:
+            count += 1
+            fix = f"fixed in {', '.join(each.fixed_in)}" if each.fixed_in else "no fixed version"
+            lines.append(f"{what} ({', '.join(each.lists)}; {fix})")
+        else:
+            reason = statement.get("justification") or statement.get("impact_statement", "")
+            lines.append(f"{what}: {statement['status']} ({reason})")
+    return lines, count
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Check the requirements for vulnerabilities.")
+    parser.add_argument("--advisories", type=Path, help="folder of advisories in the OSV format")
+    parser.add_argument("requirements", nargs="*", type=Path)
+    options = parser.parse_args()
+    lists = options.requirements or sorted((ROOT / "requirements").glob("*.txt"))
+    try:
+        with contextlib.ExitStack() as stack:
+            address = OSV
+            if options.advisories is not None:
+                by_package = read_advisories(options.advisories)
+                if not by_package:
+                    raise ReleaseError(f"{options.advisories} contains no advisories.")
+                address = stack.enter_context(served(by_package))
+            findings = merge(finding for path in lists for finding in audit(path, address))
+    except ReleaseError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    lines, count = report_lines(findings, json.loads(VEX.read_text()))
+    verdict = f"{count} known vulnerabilities may apply in {len(lists)} lists of requirements"
+    sys.stdout.write("".join(f"{line}\n" for line in (*lines, verdict)))
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""The source of a release: a commit in git with its tag, version and changelog."""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from release import ROOT, ReleaseError
+
+_VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A commit to release.
+
+    Attributes:
+        commit: the full hash of the commit.
+        epoch: the time of the commit in seconds since 1970.
+        notes: the section of the changelog about this version, in Markdown.
+    """
+
+    checkout: Path
+    commit: str
+    version: str
+    epoch: int
+    notes: str
+
+    @property
+    def tag(self) -> str:
+        return f"v{self.version}"
+
+    def text(self, path: str) -> str:
+        """Return the content of a file in the commit."""
+        return git(self.checkout, "show", f"{self.commit}:{path}")
+
+    def requirements(self) -> dict[str, str]:
+        """Return the content of each list of requirements in the commit, by its path."""
+        listed = git(self.checkout, "ls-tree", "--name-only", self.commit, "requirements/")
+        return {path: self.text(path) for path in listed.split()}
+
+    def export(self, target: Path) -> None:
+        """Write all files of the commit to the new directory ``target``."""
+        words = (*_git(self.checkout), "archive", "--format=tar", self.commit)
+        archive = subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout
+        target.mkdir(parents=True)
+        subprocess.run(("tar", "--extract", "--directory", str(target)), input=archive, check=True)
+
+
+def read_source(checkout: Path, revision: str) -> Source:
+    """Return the commit that ``revision`` names.
+
+    Raises:
+        ReleaseError: There is no such commit, or its changelog has no section about its version.
+    """
+    try:
+        commit = git(checkout, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
+    except subprocess.CalledProcessError as error:
+        message = f"This clone has no commit {revision}. Run: git fetch --tags"
+        raise ReleaseError(message) from error
+    version = _VERSION.findall(git(checkout, "show", f"{commit}:agent/__init__.py"))[0]
+    epoch = int(git(checkout, "log", "-1", "--format=%ct", commit))
+    notes = changelog_section(git(checkout, "show", f"{commit}:CHANGELOG.md"), version)
+    return Source(checkout, commit, version, epoch, notes)
+
+
+def source_to_release(checkout: Path = ROOT) -> Source:
+    """Return the checked-out commit.
+
+    Raises:
+        ReleaseError: It cannot be released: there are uncommitted changes, the tag is missing or
+            differs from the version, or the changelog lacks the version.
+    """
+    if changed := git(checkout, "status", "--porcelain").splitlines():
+        names = ", ".join(line[3:] for line in changed[:3])
+        raise ReleaseError(f"There are uncommitted changes: {names}\nCommit or remove them.")
+    tags = [tag for tag in git(checkout, "tag", "--points-at", "HEAD").split() if tag[0] == "v"]
+    version = _VERSION.findall((checkout / "agent/__init__.py").read_text())[0]
+    if not tags:
+        message = f"The commit has no tag. Run: git tag --sign v{version}"
+        raise ReleaseError(message)
+    if f"v{version}" not in tags:
+        message = f"The tag {tags[0]} is not the version {version} of agent/__init__.py."
+        raise ReleaseError(f"{message}\nChange the version, or move the tag.")
+    return read_source(checkout, "HEAD")
+
+
+def changelog_section(text: str, version: str) -> str:
+    """Return the text below ``## VERSION - DATE``.
+
+    Raises:
+        ReleaseError: The changelog has no such section, or it is empty.
+    """
+    heading = rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d\n(.*?)(?=^## |\Z)"
+    match = re.search(heading, text, re.MULTILINE | re.DOTALL)
+    if match is None or not match[1].strip():
+        message = f'CHANGELOG.md has no section "## {version} - YYYY-MM-DD".'
+        raise ReleaseError(f"{message}\nRename the section Unreleased, and commit.")
+    return match[1].strip() + "\n"
+
+
+def git(checkout: Path, *words: str) -> str:
+    """Run git and return its output. Raises `subprocess.CalledProcessError` if it fails."""
+    done = subprocess.run(
+        (*_git(checkout), *words), capture_output=True, text=True, check=True,
+        env={**os.environ, "LC_ALL": "C"},
+    )  # fmt: skip
+    return done.stdout
+
+
+def _git(checkout: Path) -> tuple[str, ...]:
+    # Root may read a checkout that belongs to a user.
+    return ("git", "-c", f"safe.directory={checkout}", "-C", str(checkout))

@@ -1,0 +1,71 @@
+"""Every check either runs in CI or before a release, and a failed one makes the run fail."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from release.long_checks import CHECKS
+
+from tests.paths import ROOT
+
+MAKEFILES = (ROOT / "Makefile", *sorted((ROOT / "packaging").glob("*.mk")))
+TARGET = re.compile(r"^([a-z-]+):.*##", re.MULTILINE)
+IN_CI = re.compile(r"[a-z]+(?:-[a-z]+)*")
+RELEASE_MK = (ROOT / "packaging/release.mk").read_text()
+
+
+def targets() -> set[str]:
+    return {name for file in MAKEFILES for name in TARGET.findall(file.read_text())}
+
+
+def test_every_check_is_a_target_of_make() -> None:
+    assert {check.split()[0] for check in CHECKS} <= targets()
+    assert len(set(CHECKS)) == len(CHECKS)
+
+
+def test_every_test_target_runs_in_ci_or_before_a_release() -> None:
+    in_ci = set(IN_CI.findall((ROOT / ".ci/run").read_text()))
+    before_a_release = {check.split()[0] for check in CHECKS}
+    tests = {name for name in targets() if name.startswith("test-")}
+    # CI runs these in a short form, or all tests.
+    assert tests - in_ci - before_a_release == set()
+
+
+def test_every_longer_form_of_a_test_runs_before_a_release() -> None:
+    text = (ROOT / "docs/testing.md").read_text()
+    longer = set(re.findall(r"\| `([a-z]+(?:-[a-z]+)*)` \|$", text, re.MULTILINE))
+    in_ci = {"test-packages"}
+    measurements = {"bench-figures"}
+    before_a_release = {check.split()[0] for check in CHECKS}
+    assert len(longer) > 10
+    assert longer - before_a_release - in_ci - measurements == set()
+
+
+def test_every_package_of_a_release_is_a_target_of_make() -> None:
+    named = re.findall(r"^RELEASE_(?:MACHINE_)?TARGETS :=(.*)$", RELEASE_MK, re.MULTILINE)
+    assert len(named) == 2
+    rules = {
+        name for file in MAKEFILES for name in re.findall(r"^([a-z-]+):", file.read_text(), re.M)
+    }
+    assert set(" ".join(named).split()) <= rules
+
+
+def test_a_failed_check_makes_the_run_fail_after_the_others(tmp_path: Path) -> None:
+    makefile = tmp_path / "Makefile"
+    makefile.write_text("broken:\n\t@echo the reason; false\ngood:\n\t@test $(ARGS) = --all\n")
+    words = ("--makefile", str(makefile), "--logs", str(tmp_path / "logs"))
+    run = (sys.executable, "-m", "release.long_checks", *words)
+    environment = {"PYTHONPATH": str(ROOT / "packaging"), "PATH": "/usr/bin:/bin"}
+    checks = ("broken", "good ARGS=--all")
+    done = subprocess.run(
+        (*run, *checks), capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 1
+    assert "the reason" in done.stdout
+    assert re.search(r"\nbroken +FAILED +\d+\.\d\n", done.stdout)
+    assert re.search(r"\ngood ARGS=--all +ok +\d+\.\d\n1 of 2 checks passed\n$", done.stdout)
+    done = subprocess.run(
+        (*run, checks[1]), capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0

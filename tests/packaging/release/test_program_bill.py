@@ -1,0 +1,61 @@
+"""The bill of materials of a program names the component of each of its modules."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import h11
+import pytest
+from release.frozen import top_level_modules
+
+from tests.packaging.release.tiny_release import frozen_program
+from tests.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def sbom() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("sbom", ROOT / "packaging/sbom.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def evidence(component: dict[str, Any]) -> list[str]:
+    occurrences = component.get("evidence", {}).get("occurrences", ())
+    return [occurrence["location"] for occurrence in occurrences]
+
+
+def test_each_module_belongs_to_the_program_a_library_or_python(
+    sbom: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "PYZ-00.toc").write_text(
+        repr(
+            (
+                "PYZ-00.pyz",
+                [
+                    ("agent.cli", str(ROOT / "agent/cli/__init__.py"), "PYMODULE"),
+                    ("h11", h11.__file__, "PYMODULE"),
+                    ("json", "/usr/lib/python3.11/json/__init__.py", "PYMODULE"),
+                ],
+            )
+        )
+    )
+    (tmp_path / "COLLECT-00.toc").write_text("([],)")
+    packages = sbom.bundled_distributions(sbom.bundled_sources(tmp_path))
+    bill = sbom.bill(packages, tmp_path / "venue-agent", "1.2.3", sbom.bundled_modules(tmp_path))
+    modules = {each["name"]: evidence(each) for each in bill["components"]}
+    assert modules == {"h11": ["h11"], "cpython": ["json"]}
+    assert evidence(bill["metadata"]["component"]) == ["agent"]
+
+
+def test_modules_are_read_from_the_archive_in_a_program() -> None:
+    assert top_level_modules(frozen_program("agent.cli", "agent.app", "h11")) == {"agent", "h11"}
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", frozen_program("agent")[:-88]])
+def test_a_program_without_an_archive_is_refused(content: bytes) -> None:
+    with pytest.raises(ValueError, match="not a program of PyInstaller"):
+        top_level_modules(content)
