@@ -40,6 +40,7 @@ CHECKS: Final = (
     "test-wine ARGS=--all",
     "test-apt",
     "test-rpm",
+    "test-msi ARGS=--all",
     # the tests themselves
     "seeded-defects",
     "mutation",
