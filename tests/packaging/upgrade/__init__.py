@@ -1,0 +1,1 @@
+"""Upgrades of the Debian package that are killed at every step, and new versions that do not work."""
