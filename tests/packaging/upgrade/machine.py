@@ -19,7 +19,7 @@ from tests.packaging.verify_systemd import LANDLOCK
 from tests.paths import ROOT
 
 PYTHON: Final = str(ROOT / ".venv/bin/python")
-WITHIN_S: Final = 240.0
+WITHIN_S: Final = 90.0
 POLL_EVERY_S: Final = 0.05
 Result = TypeVar("Result")
 

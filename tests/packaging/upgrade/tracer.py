@@ -1,9 +1,9 @@
 """Runs a command under ptrace(2), and stops it before a given change of the file system.
 
 Changes are the system calls that create, rename or delete files, and execve(2). They are counted in
-all processes of the command, so a step of the command always has the same name. Two FIFOs connect
-the tracer with the driver: it writes to ``held`` which step it has reached, or the exit code, and
-reads from ``decision`` what to do.
+all processes of the command, so a step of the command always has the same name. Two files connect
+the tracer with the driver: it writes to ``held`` that it has reached the step, or the exit code, and
+waits for the file ``decision``, which says what to do.
 
 Usage: python -m tests.packaging.upgrade.tracer DIRECTORY [STEP] -- COMMAND
 Without STEP, every step is written to DIRECTORY/steps.
@@ -14,6 +14,8 @@ import ctypes
 import os
 import signal
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +33,7 @@ CHANGES: Final = {
     263: ("unlink", 1), 88: ("symlink", 1), 266: ("symlink", 2),
 }  # fmt: skip
 HELD, DECISION, STEPS = "held", "decision", "steps"
+POLL_EVERY_S: Final = 0.01
 
 
 class SyscallInfo(ctypes.Structure):
@@ -81,8 +84,19 @@ class Tracer:
                 code = os.WEXITSTATUS(status)
         if self._stop_at is None:
             (self._directory / STEPS).write_text("".join(f"{step}\n" for step in self._steps))
-        (self._directory / HELD).write_text(f"ended {code}\n")
+        self._report(f"ended {code}")
         return code
+
+    def _report(self, text: str) -> None:
+        new = self._directory / f"{HELD}.new"
+        new.write_text(text)
+        new.rename(self._directory / HELD)
+
+    def _wait_for_decision(self) -> str:
+        file = self._directory / DECISION
+        while not file.exists():
+            time.sleep(POLL_EVERY_S)
+        return file.read_text()
 
     def _stopped(self, pid: int, status: int) -> None:
         number = os.WSTOPSIG(status)
@@ -112,11 +126,23 @@ class Tracer:
         step += f" #{self._seen[step]}"
         self._steps.append(step)
         if step == self._stop_at:
-            (self._directory / HELD).write_text(f"held {pid}\n")
-            decision = (self._directory / DECISION).read_text().strip()
-            doomed = {"kill-all": set(self._pids), "kill-one": {pid}}.get(decision, set())
+            self._report("held")
+            decision = self._wait_for_decision()
+            doomed = {
+                "kill-all": set(self._pids), "kill-one": {pid}, "kill-script": {pid, *self._scripts_above(pid)},
+            }.get(decision, set())  # fmt: skip
             for each in doomed:
                 os.kill(each, signal.SIGKILL)
+
+
+    def _scripts_above(self, pid: int) -> Iterator[int]:
+        """Yield the shells, traced as well, that run the process."""
+        while (pid := _parent(pid)) in self._pids and _program_of(pid).startswith("sh:"):
+            yield pid
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _program_of(pid: int) -> str:
