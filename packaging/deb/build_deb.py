@@ -27,8 +27,8 @@ DEB = Path(__file__).resolve().parent
 SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
 UPGRADE = ROOT / "packaging/upgrade/venue-agent-upgrade"
 _INSERT = f"    # INSERT {UPGRADE.name}\n"
-"""The line of a maintainer script that is replaced by the script for upgrades, because the maintainer
-script also runs before the files of the package are installed, and after they are removed."""
+"""The line of a maintainer script that is replaced by the script for upgrades. Maintainer scripts
+also run before the package's files are installed, and after they are removed."""
 _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
 """Matches the pictures in documents. They are removed, because the package contains no pictures."""
 DEPENDS = "systemd (>= 247), passwd, init-system-helpers"

@@ -1,1 +1,1 @@
-"""Upgrades of the Debian package that are killed at every step, and new versions that do not work."""
+"""Upgrades of the Debian package that are interrupted at each step, and broken versions."""

@@ -1,10 +1,10 @@
 """Interrupts upgrades at each step, and installs versions that do not work.
 
-Needs root, systemd-nspawn and the package that `make test-deb` builds. Each moment: a report waits,
-a request runs, an upgrade is interrupted, one command repeats it. Afterwards each request has exactly
-one report, and the device is the same.
+Needs root, systemd-nspawn and the package that `make test-deb` builds. Whenever an upgrade is
+interrupted, a report waits and a request runs. One command completes the upgrade. Afterwards each
+request has exactly one report, and the device is the same.
 
-Usage: python -m tests.packaging.upgrade [--only TEXT] [--from DEB]
+Usage: python -m tests.packaging.upgrade [--only TEXT] [--older DEB] [--package DEB]
 """
 
 import argparse
@@ -24,8 +24,8 @@ from typing import Final
 
 from agent import __version__
 from tests.fakes.strict_service import StrictService
-from tests.packaging.upgrade.machine import PYTHON, Machine, machine, make_package
-from tests.packaging.upgrade.moments import KILLED, MOMENTS, Moment
+from tests.packaging.upgrade.interruptions import INTERRUPTIONS, KILLED, Interruption
+from tests.packaging.upgrade.machine import PYTHON, VERSION_FILE, Machine, machine, make_package
 from tests.packaging.upgrade.tracer import DECISION, HELD
 from tests.packaging.upgrade.venue import KEPT, NEW, Venue
 from tests.packaging.verify_systemd import PACKAGES, overlay_of_this_machine
@@ -52,53 +52,54 @@ BACK_WITHIN_S: Final = 180.0
 class Row:
     """A row of the printed table."""
 
-    moment: str
+    interruption: str
     killed: str
     alone: str
     healed: str
     faults: list[str]
 
 
-class Interruptions:
+class Runner:
     def __init__(self, venue: Venue, first: Path) -> None:
         self.venue = venue
         self._machine = venue.machine
         self._first = first
         self._upgrades = 0
+        self._version = ""
 
-    async def interrupt(self, moment: Moment) -> Row:
+    async def interrupt(self, interruption: Interruption) -> Row:
         """Interrupt an upgrade, complete it, and return what happened."""
         venue = self.venue
-        change = DOES_NOT_START if moment.of == "roll-back" else None
+        change = DOES_NOT_START if interruption.of == "roll-back" else None
         self._make_next(change)
         await venue.make_busy()
         for name in (HELD, DECISION):
             (self._machine.results / name).unlink(missing_ok=True)
-        if moment.of == "dpkg":
-            upgrade = await self._start(*TRACER, moment.step, "--", "dpkg", "-i", NEXT)
+        if interruption.of == "dpkg":
+            upgrade = await self._start(*TRACER, interruption.step, "--", "dpkg", "-i", NEXT)
         else:
-            environment = SHORT if moment.of == "roll-back" else "WITHIN_S=120"
-            self._trace_verification(moment.step, environment)
+            environment = SHORT if interruption.of == "roll-back" else "WITHIN_S=120"
+            self._trace_verification(interruption.step, environment)
             upgrade = await self._start("dpkg", "-i", NEXT)
         await venue.until((self._machine.results / HELD).exists)
         if (self._machine.results / HELD).read_text() != "held":
-            raise AssertionError(f"the step was not reached: {moment.step}")
-        await self._kill(moment)
+            raise AssertionError(f"the step was not reached: {interruption.step}")
+        await self._kill(interruption)
         await upgrade.wait()
-        alone = await self._without_help(moment)
-        if moment.of == "roll-back":
+        alone = await self._without_help(interruption)
+        if interruption.of == "roll-back":
             self._make_next(None)
-        if moment.of != "verification":
+        if interruption.of != "verification":
             await venue.run(*REPEAT)
         await venue.until(lambda: not venue.record())
         healed = await self._installed()
         await venue.until_it_works()
-        return Row(moment.text, KILLED[moment.kill], alone, healed, venue.faults())
+        return Row(interruption.text, KILLED[interruption.kill], alone, healed, venue.faults())
 
     def _make_next(self, change: str | None) -> None:
         self._upgrades += 1
-        version = f"{__version__}+{self._upgrades}"
-        make_package(self._first, version, self._machine.results / "next.deb", change)
+        self._version = f"{__version__}+{self._upgrades}"
+        make_package(self._first, self._version, self._machine.results / "next.deb", change)
 
     async def _start(self, *words: str) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -117,48 +118,49 @@ class Interruptions:
             f'ExecStart={" ".join(TRACER)} "{step}" -- {SCRIPT} verify\n',
         )
 
-    async def _kill(self, moment: Moment) -> None:
-        if moment.of != "dpkg":
+    async def _kill(self, interruption: Interruption) -> None:
+        if interruption.of != "dpkg":
             # From now on, the verification runs without the tracer.
-            write_drop_in(self._machine, f"Environment={SHORT if moment.of == 'roll-back' else ''}")
+            write_drop_in(
+                self._machine, f"Environment={SHORT if interruption.of == 'roll-back' else ''}"
+            )
             self._machine.run("systemctl", "daemon-reload")
-        if moment.kill == "power":
+        if interruption.kill == "power":
             await asyncio.to_thread(self._machine.cut_power)
             await asyncio.to_thread(self._machine.boot)
             return
-        decision = f"kill-{moment.kill}"
-        if moment.kill == "service":
+        decision = f"kill-{interruption.kill}"
+        if interruption.kill == "service":
             self._machine.run("systemctl", "kill", "--kill-whom=main", "--signal=KILL",
                               "venue-agent.service")  # fmt: skip
             decision = "continue"
-        if moment.kill == "command":
+        if interruption.kill == "command":
             decision = "kill-one"
         new = self._machine.results / "decision.new"
         new.write_text(decision)
         new.rename(self._machine.results / DECISION)
 
-    async def _without_help(self, moment: Moment) -> str:
+    async def _without_help(self, interruption: Interruption) -> str:
         """Wait until the agent runs although nobody repeats the upgrade."""
         venue = self.venue
-        if moment.of == "verification":
+        if interruption.of == "verification":
             await venue.until(lambda: not venue.record())
-        if moment.of == "roll-back":
+        if interruption.of == "roll-back":
             await venue.until(lambda: venue.record().get("state") == "failed")
             await venue.until(lambda: venue.selected() == KEPT)
         directory = await running(venue)
-        return f"runs {NAMES[directory]}"
+        version = self._machine.path(f"/usr/lib/{directory}/{VERSION_FILE}").read_text()
+        is_new = version == self._version
+        return f"{'new' if is_new else 'old'} version runs"
 
     async def _installed(self) -> str:
         venue = self.venue
-        shown = await venue.run("dpkg-query", "-W", "-f=${Status} ${Version}", "venue-agent")
-        expected = f"install ok installed {__version__}+{self._upgrades}"
+        output = await venue.run("dpkg-query", "-W", "-f=${Status} ${Version}", "venue-agent")
+        expected = f"install ok installed {self._version}"
         directory = await running(venue)
-        if shown != expected or venue.selected() != NEW or directory != NEW:
-            return f"WRONG: {shown}, {venue.selected()}, {directory}"
+        if output != expected or venue.selected() != NEW or directory != NEW:
+            return f"WRONG: {output}, {venue.selected()}, {directory}"
         return "new version"
-
-
-NAMES: Final = {NEW: "the new version", KEPT: "the kept version"}
 
 
 async def running(venue: Venue) -> str:
@@ -193,9 +195,9 @@ async def roll_back(venue: Venue, first: Path, change: str, why: str) -> None:
     await venue.until(lambda: venue.service.heartbeats > heartbeats)
     back_s = time.monotonic() - began
     await venue.until_it_works()
-    shown = " ".join((await venue.run("venue-agent", "status", expect=None)).split())
+    output = " ".join((await venue.run("venue-agent", "status", expect=None)).split())
     sentence = f"version 9.0 {why}; {venue.record()['from']} runs again since"
-    assert sentence in shown, shown
+    assert sentence in output, output
     assert (directory, venue.faults(), back_s < BACK_WITHIN_S) == (KEPT, [], True), back_s
     sys.stdout.write(f"ok  {why}: the previous version reached the service after {back_s:.0f} s\n")
 
@@ -233,16 +235,18 @@ async def verify_older(place: Path, first: Path, older: Path) -> None:
         sys.stdout.write(f"ok  from {older.name}: rolled back, upgraded, downgraded\n")
 
 
-async def verify_interruptions(place: Path, first: Path, moments: Iterable[Moment]) -> int:
-    """Interrupt an upgrade at each moment. Print the table, and return the number of faults."""
-    waiting = list(moments)
+async def verify_interruptions(
+    place: Path, first: Path, interruptions: Iterable[Interruption]
+) -> int:
+    """Interrupt an upgrade at each step. Print the table, and return the number of faults."""
+    waiting = list(interruptions)
     faulty = 0
     while waiting:
         async with venue_on(place) as venue:
             shutil.copy(first, venue.machine.results / "first.deb")
             await venue.install("/results/first.deb")
-            interruptions = Interruptions(venue, first)
-            faulty += await _interrupt_each(interruptions, waiting)
+            runner = Runner(venue, first)
+            faulty += await _interrupt_each(runner, waiting)
             sys.stdout.write(
                 f"{venue.machine.boots - 1} power cuts, {len(venue.requested)} requests,"
                 f" {len(venue.service.reports)} reports\n"
@@ -250,22 +254,22 @@ async def verify_interruptions(place: Path, first: Path, moments: Iterable[Momen
     return faulty
 
 
-async def _interrupt_each(interruptions: Interruptions, waiting: list[Moment]) -> int:
-    """Take moments from ``waiting``, until there is none or one has failed."""
+async def _interrupt_each(runner: Runner, waiting: list[Interruption]) -> int:
+    """Take interruptions from ``waiting``, until there is none or one has failed."""
     faulty = 0
     while waiting:
-        moment = waiting.pop(0)
+        interruption = waiting.pop(0)
         began = time.monotonic()
         try:
-            row = await interruptions.interrupt(moment)
+            row = await runner.interrupt(interruption)
         except (AssertionError, TimeoutError, OSError) as error:
-            log = await log_of(interruptions.venue)
-            sys.stdout.write(f"FAILED {moment}: {error!r}\n{log}\n")
+            log = await log_of(runner.venue)
+            sys.stdout.write(f"FAILED {interruption}: {error!r}\n{log}\n")
             return faulty + 1
         faulty += bool(row.faults) or row.healed != "new version"
         verdict = "; ".join(row.faults) or "0 lost, 0 doubled, same device"
         sys.stdout.write(
-            f"{row.moment:33} {row.killed:21} {row.alone:22} {row.healed:12} {verdict}"
+            f"{row.interruption:33} {row.killed:21} {row.alone:22} {row.healed:12} {verdict}"
             f" ({time.monotonic() - began:.0f} s)\n"
         )
         sys.stdout.flush()
@@ -274,8 +278,9 @@ async def _interrupt_each(interruptions: Interruptions, waiting: list[Moment]) -
 
 async def log_of(venue: Venue) -> str:
     units = ("-u", "venue-agent.service", "-u", "venue-agent-upgrade.service")
-    shown = await venue.run("journalctl", *units, "-n", "60", "-o", "cat", expect=None)
-    return f"{shown}\n{await venue.run('sh', '-c', 'ls -la /usr/lib | grep venue; dpkg -l venue-agent; ps ax', expect=None)}"
+    output = await venue.run("journalctl", *units, "-n", "60", "-o", "cat", expect=None)
+    state = "ls -la /usr/lib | grep venue; dpkg -l venue-agent; ps ax"
+    return f"{output}\n{await venue.run('sh', '-c', state, expect=None)}"
 
 
 @contextlib.asynccontextmanager
@@ -293,24 +298,28 @@ async def venue_on(place: Path):  # type: ignore[no-untyped-def]
 
 
 async def verify(options: argparse.Namespace) -> int:
-    packages = sorted(PACKAGES.glob("venue-agent_*.deb"))
+    packages = [options.package] if options.package else [*PACKAGES.glob("venue-agent_*.deb")]
     if len(packages) != 1:
         raise SystemExit(f"exactly one {PACKAGES}/venue-agent_*.deb is required: make test-deb")
-    first = packages[0]
-    moments = [each for each in MOMENTS if options.only in f"{each.text}, {each.kill}"]
+    interruptions = [each for each in INTERRUPTIONS if options.only in f"{each.text}, {each.kill}"]
     with tempfile.TemporaryDirectory(prefix="venue-agent-upgrade-", dir=options.scratch) as name:
         place = Path(name)
+        # Another build may replace the package meanwhile.
+        first = Path(shutil.copy(packages[0], place / "package.deb"))
         if options.older:
             await verify_older(place, first, options.older)
         if not options.only:
             await verify_roll_backs(place, first)
-        return 1 if await verify_interruptions(place, first, moments) else 0
+        return 1 if await verify_interruptions(place, first, interruptions) else 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Interrupt upgrades of the Debian package.")
-    parser.add_argument("--only", default="", help="only moments whose name contains this text")
+    parser.add_argument(
+        "--only", default="", help="only interruptions whose name contains this text"
+    )
     parser.add_argument("--older", type=Path, help="package of a version without kept versions")
+    parser.add_argument("--package", type=Path, help="package to test")
     parser.add_argument("--scratch", type=Path, help="directory for temporary files")
     options = parser.parse_args()
     if os.geteuid() != 0:

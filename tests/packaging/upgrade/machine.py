@@ -20,6 +20,8 @@ from tests.paths import ROOT
 
 PYTHON: Final = str(ROOT / ".venv/bin/python")
 WITHIN_S: Final = 90.0
+VERSION_FILE: Final = "test-version"
+"""A file beside the program in `make_package`'s packages, because all have the same program."""
 POLL_EVERY_S: Final = 0.05
 Result = TypeVar("Result")
 
@@ -77,7 +79,8 @@ class Machine:
             env=ENVIRONMENT,
         )  # fmt: skip
         if expect is not None and done.returncode != expect:
-            raise AssertionError(f"{words} ended with {done.returncode}: {done.stdout}{done.stderr}")
+            output = done.stdout + done.stderr
+            raise AssertionError(f"{words} ended with {done.returncode}: {output}")
         return (done.stdout + (done.stderr if expect is None else "")).strip()
 
     def unit_property(self, name: str, unit: str = "venue-agent.service") -> str:
@@ -132,6 +135,7 @@ def make_package(first: Path, version: str, target: Path, change: str | None = N
         for line in control.read_text().splitlines()
     ]
     control.write_text("\n".join(lines) + "\n")
+    (tree / "usr/lib/venue-agent" / VERSION_FILE).write_text(version)
     if change is not None:
         program = tree / "usr/lib/venue-agent/venue-agent"
         program.rename(program.with_name("venue-agent.real"))

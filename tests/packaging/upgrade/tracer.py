@@ -2,8 +2,8 @@
 
 Changes are the system calls that create, rename or delete files, and execve(2). They are counted in
 all processes of the command, so a step of the command always has the same name. Two files connect
-the tracer with the driver: it writes to ``held`` that it has reached the step, or the exit code, and
-waits for the file ``decision``, which says what to do.
+the tracer with the driver: it writes to ``held`` that it has reached the step, or the exit code,
+and waits for the file ``decision``, which says what to do.
 
 Usage: python -m tests.packaging.upgrade.tracer DIRECTORY [STEP] -- COMMAND
 Without STEP, every step is written to DIRECTORY/steps.
@@ -129,11 +129,12 @@ class Tracer:
             self._report("held")
             decision = self._wait_for_decision()
             doomed = {
-                "kill-all": set(self._pids), "kill-one": {pid}, "kill-script": {pid, *self._scripts_above(pid)},
-            }.get(decision, set())  # fmt: skip
+                "kill-all": set(self._pids),
+                "kill-one": {pid},
+                "kill-script": {pid, *self._scripts_above(pid)},
+            }.get(decision, set())
             for each in doomed:
                 os.kill(each, signal.SIGKILL)
-
 
     def _scripts_above(self, pid: int) -> Iterator[int]:
         """Yield the shells, traced as well, that run the process."""
@@ -149,8 +150,8 @@ def _program_of(pid: int) -> str:
     """Return the name of the program that the process runs, and of the script if it is a shell."""
     words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     script = next((word for word in words[1:3] if word.startswith(b"/")), b"")
-    name = os.path.basename(words[0].decode(errors="replace"))
-    return f"{name}:{os.path.basename(script.decode())}" if name in {"sh", "dash"} else name
+    name = Path(words[0].decode(errors="replace")).name
+    return f"{name}:{Path(script.decode()).name}" if name in {"sh", "dash"} else name
 
 
 def _text_at(pid: int, address: int) -> str:

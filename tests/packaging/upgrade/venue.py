@@ -84,7 +84,7 @@ class Venue:
     async def until(self, condition: Any, within_s: float = WITHIN_S) -> None:
         """Wait until ``condition`` is true. It reads files of the machine."""
         async with asyncio.timeout(within_s):
-            while not condition():
+            while not condition():  # noqa: ASYNC110 - it reads files
                 await asyncio.sleep(POLL_EVERY_S)
 
     async def until_it_works(self) -> None:

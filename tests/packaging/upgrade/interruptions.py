@@ -1,4 +1,4 @@
-"""The moments at which an upgrade is interrupted: steps of `tracer`, and what is killed there."""
+"""Where upgrades are interrupted: steps of `tracer`, and what is killed there."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -22,11 +22,11 @@ _SCRIPT: Final = "sh:venue-agent-upgrade"
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Interruption:
     """One interruption.
 
     Args:
-        text: what happens at this moment.
+        text: what happens at this interruption.
         step: the step of the tracer.
         of: what is traced: the package manager; the verification of a good version; or of a
             version that does not start.
@@ -73,10 +73,10 @@ _DPKG: Final[tuple[tuple[str, str, tuple[Kill, ...]], ...]] = (
     ("database: installed", "dpkg rename /var/lib/dpkg/status #1", ("all", "power")),
 )  # fmt: skip
 
-MOMENTS: Final = (
-    *(Moment(text, step, kill) for text, step, kills in _DPKG for kill in kills),
+INTERRUPTIONS: Final = (
+    *(Interruption(text, step, kill) for text, step, kills in _DPKG for kill in kills),
     *(
-        Moment(f"verification: {text}", step, kill, "verification")
+        Interruption(f"verification: {text}", step, kill, "verification")
         for text, step in (
             ("begins", f"{_SCRIPT} execve /usr/bin/sed #1"),
             ("reads the status", "timeout execve /usr/bin/sed #1"),
@@ -85,7 +85,7 @@ MOMENTS: Final = (
         for kill in ("script", "power")
     ),
     *(
-        Moment(f"roll-back: {text}", step, kill, "roll-back")
+        Interruption(f"roll-back: {text}", step, kill, "roll-back")
         for text, step in (
             ("record is written", f"mv rename {_RECORD} #1"),
             ("kept version is selected", f"mv rename {_LIB}.current #1"),
