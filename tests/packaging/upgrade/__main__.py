@@ -4,13 +4,14 @@ Needs root, systemd-nspawn and the package that `make test-deb` builds. Whenever
 interrupted, a report waits and a request runs. One command completes the upgrade. Afterwards each
 request has exactly one report, and the device is the same.
 
-Usage: python -m tests.packaging.upgrade [--part PART] [--only TEXT] [--older DEB]
+Usage: python -m tests.packaging.upgrade [--part PART] [--only REGEX] [--older DEB]
 """
 
 import argparse
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -38,10 +39,13 @@ NEXT: Final = "/results/next.deb"
 REPEAT: Final = ("sh", "-c", f"dpkg --configure -a; dpkg -i {NEXT}")
 """The command of docs/upgrades.md that completes an interrupted upgrade."""
 DOES_NOT_START: Final = "#!/bin/sh\nexit 1\n"
-# Only the service runs with this proxy, so the commands of the new version work.
+# The service refuses this key. Only the daemon gets it, so the commands of the new version work.
 DOES_NOT_REACH: Final = """\
 #!/bin/sh
-if [ "$1" = run ]; then export VENUE_AGENT_SERVICE__PROXY=http://127.0.0.1:9; fi
+if [ "$1" = run ]; then
+    unset CREDENTIALS_DIRECTORY
+    export VENUE_AGENT_API_KEY=wrong
+fi
 exec /usr/lib/venue-agent/venue-agent.real "$@"
 """
 SHORT: Final = "WITHIN_S=3"
@@ -243,7 +247,7 @@ async def verify_interruptions(
     faulty = 0
     while waiting:
         async with venue_on(place) as venue:
-            shutil.copy(first, venue.machine.results / "first.deb")
+            make_package(first, f"{__version__}+0", venue.machine.results / "first.deb")
             await venue.install("/results/first.deb")
             runner = Runner(venue, first)
             faulty += await _interrupt_each(runner, waiting)
@@ -301,7 +305,9 @@ async def verify(options: argparse.Namespace) -> int:
     packages = [options.package] if options.package else [*PACKAGES.glob("venue-agent_*.deb")]
     if len(packages) != 1:
         raise SystemExit(f"exactly one {PACKAGES}/venue-agent_*.deb is required: make test-deb")
-    interruptions = [each for each in INTERRUPTIONS if options.only in f"{each.text}, {each.kill}"]
+    interruptions = [
+        each for each in INTERRUPTIONS if re.search(options.only, f"{each.text}, {each.kill}")
+    ]
     with tempfile.TemporaryDirectory(prefix="venue-agent-upgrade-", dir=options.scratch) as name:
         place = Path(name)
         # Another build may replace the package meanwhile.
@@ -318,7 +324,7 @@ async def verify(options: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Interrupt upgrades of the Debian package.")
     parser.add_argument(
-        "--only", default="", help="only interruptions whose name contains this text"
+        "--only", default="", help="only interruptions whose name matches this regular expression"
     )
     parser.add_argument("--part", choices=("all", "roll-backs", "interruptions"), default="all")
     parser.add_argument("--older", type=Path, help="package of a version without kept versions")
