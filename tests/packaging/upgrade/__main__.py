@@ -230,13 +230,21 @@ async def verify_older(place: Path, first: Path, older: Path) -> None:
         await venue.until(lambda: not venue.record())
         assert await running(venue) == NEW
         await venue.until_it_works()
+        await venue.run(SCRIPT, "roll-back")
+        assert await running(venue) == KEPT
+        assert venue.record()["reason"] == "was rolled back by hand"
+        await venue.run("dpkg", "-i", NEXT)
+        await venue.until(lambda: not venue.record())
+        assert await running(venue) == NEW
         assert venue.faults() == [], venue.faults()
         await venue.run("dpkg", "-i", "/results/first.deb")
         assert await running(venue) == NEW
         await venue.until_it_works()
         assert venue.faults() == [], venue.faults()
         assert not venue.record()
-        sys.stdout.write(f"ok  from {older.name}: rolled back, upgraded, downgraded\n")
+        sys.stdout.write(
+            f"ok  from {older.name}: rolled back, upgraded, rolled back by hand, downgraded\n"
+        )
 
 
 async def verify_interruptions(

@@ -27,8 +27,8 @@ tables must raise SCHEMA_VERSION; other tables may be added without it (ADR 46).
 def test_version_0_1_0_can_use_the_database_of_this_version(database: Database) -> None:
     assert database.query("PRAGMA user_version")[0][0] == 1
     for table, columns in COLUMNS.items():
-        found = [row["name"] for row in database.query(f"PRAGMA table_info({table})")]
-        assert found == columns, table
+        names = [row["name"] for row in database.query(f"PRAGMA table_info({table})")]
+        assert names == columns, table
 
 
 def test_a_database_with_more_tables_is_opened(state: StateDirectory) -> None:
