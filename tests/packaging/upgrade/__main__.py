@@ -194,8 +194,10 @@ async def roll_back(venue: Venue, first: Path, change: str, why: str) -> None:
     began = time.monotonic()
     await venue.run("dpkg", "-i", NEXT)
     await venue.until(lambda: venue.record().get("state") == "failed", BACK_WITHIN_S)
+    # The record is written before the kept version is started.
     heartbeats = venue.service.heartbeats
-    directory = await running(venue)
+    while (directory := await running(venue)) != KEPT:
+        assert time.monotonic() - began < BACK_WITHIN_S
     await venue.until(lambda: venue.service.heartbeats > heartbeats)
     back_s = time.monotonic() - began
     await venue.until_it_works()
