@@ -36,7 +36,9 @@ TRACER: Final = (PYTHON, "-m", "tests.packaging.upgrade.tracer", "/results")
 SCRIPT: Final = "/usr/libexec/venue-agent-upgrade"
 DROP_IN: Final = "/run/systemd/system/venue-agent-upgrade.service.d/test.conf"
 NEXT: Final = "/results/next.deb"
-REPEAT: Final = ("sh", "-c", f"dpkg --configure -a; dpkg -i {NEXT}")
+REPEAT: Final = (
+    "sh", "-c", f"dpkg --configure -a; apt-get install --yes --reinstall {NEXT}",
+)  # fmt: skip
 """The command of docs/upgrades.md that completes an interrupted upgrade."""
 DOES_NOT_START: Final = "#!/bin/sh\nexit 1\n"
 # The service refuses this key. Only the daemon gets it, so the commands of the new version work.
