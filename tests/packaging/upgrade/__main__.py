@@ -95,6 +95,7 @@ class Runner:
         alone = await self._without_help(interruption)
         if interruption.of == "roll-back":
             self._make_next(None)
+            write_drop_in(self._machine, "")
         if interruption.of != "verification":
             await venue.run(*REPEAT)
         await venue.until(lambda: not venue.record())
@@ -229,6 +230,7 @@ async def verify_older(place: Path, first: Path, older: Path) -> None:
         await venue.run("dpkg", "-i", NEXT)
         await venue.until(lambda: venue.record().get("state") == "failed")
         assert await running(venue) == KEPT
+        write_drop_in(venue.machine, "")
         make_package(first, "9.0", venue.machine.results / "next.deb")
         await venue.run("dpkg", "-i", NEXT)
         await venue.until(lambda: not venue.record())
