@@ -21,7 +21,7 @@ from agent.adapters.identity import Identity
 from agent.adapters.machine import CUPS, boot_id, memory_kills, thermal_throttles
 from agent.adapters.service_client import ServiceClient
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
-from agent.adapters.storage.database import Database, quarantine_database
+from agent.adapters.storage.database import Database, NewerDatabase, quarantine_database
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.journal import Journal
 from agent.adapters.storage.ledger import DROPPED_COUNTER, Ledger
@@ -126,7 +126,7 @@ class App:
             self._config, record_file, self._identity, leave_journal=self._leave_journal
         )
         self.binding_state = BindingState(record_file, record, base_url=service.base_url)
-        self._database = Database(state)
+        self._database = _open_database(state)
         self._journal = Journal(self._database)
         self._database.on_row_quarantined = self._note_row_quarantined
         self._outbox = Outbox(self._database)
@@ -415,6 +415,22 @@ def _local_faults(config: LocalConfig, sensors: SystemSensors) -> "LocalFaultRec
     from agent.tasks.local_faults import LocalFaultRecorder
 
     return LocalFaultRecorder(SystemLocalSensors(config, sensors.networks).read)
+
+
+def _open_database(state: StateDirectory) -> Database:
+    """Open the database. After a rolled-back upgrade, a database of the newer version is replaced.
+
+    An administrator who installs an older version decides what happens to the newer database. After
+    a roll-back there may be no administrator, and the device must work.
+    """
+    try:
+        return Database(state)
+    except NewerDatabase:
+        from agent.adapters.upgrade.record import read_upgrade  # rarely needed
+
+        if (upgrade := read_upgrade()) is None or upgrade.state != "failed":
+            raise
+        return Database(state, replace_newer=True)
 
 
 def _last_exit_in(state: StateDirectory) -> LastExit | None:

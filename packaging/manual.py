@@ -115,6 +115,7 @@ _FILES = (
     ("/etc/venue-agent/api-key",
      "the API key, readable by root only; systemd passes it to the service"),
     ("/var/lib/venue-agent", "identity, journal and reports that wait to be sent"),
+    ("/usr/lib/venue-agent.previous", "the version that runs again if an upgrade fails"),
     ("/usr/share/doc/venue-agent", "documents about installation, troubleshooting and privacy"),
 )  # fmt: skip
 

@@ -41,6 +41,7 @@ VERBS: Final = {
     "printers": "show the state of all printers of this machine, the broken ones first",
     "config": "check, show or describe the configuration",
     "service": "install, uninstall, start or stop the service, or show its state",
+    "upgrade": "show which versions there are, and what an upgrade would do now",
 }
 
 

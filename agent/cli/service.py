@@ -16,6 +16,7 @@ from agent.adapters.service_manager.contract import Activity, ServiceManager, Se
 from agent.adapters.service_manager.detect import detect_service_manager
 from agent.adapters.service_manager.first_config import InstallOptions, write_first_config
 from agent.adapters.service_manager.last_exit import LastExit, read_last_exit
+from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.terminal.options import add_json_option
 from agent.cli.terminal.screen import Screen, Style
 from agent.config.model import is_there
@@ -131,10 +132,17 @@ def _status(manager: ServiceManager, *, as_json: bool) -> int:
     state = manager.state()
     last = _last_exit(manager.paths.state)
     if as_json:
-        document = {**asdict(state), "last_exit": None if last is None else last.describe()}
+        document = {
+            **asdict(state),
+            "last_exit": None if last is None else last.describe(),
+            "upgrade": upgrade_document(),
+        }
         sys.stdout.write(json.dumps(document) + "\n")
     else:
-        show(Screen(), state, last, manager.paths.config)
+        screen = Screen()
+        show(screen, state, last, manager.paths.config)
+        if (upgrade := read_upgrade()) is not None:
+            screen.fact("upgrade", upgrade.sentence(), "warn")
     return RUNNING if state.activity == "running" else NOT_RUNNING
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 from agent.adapters.storage.device_record import DeviceRecordFile
 from agent.adapters.storage.state import StateDirectory
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
+from agent.adapters.upgrade.record import read_upgrade, upgrade_document
 from agent.cli.resolve_state import ResolvedState, resolve_state
 from agent.cli.terminal.options import add_config_option, add_json_option
 from agent.cli.terminal.screen import Screen, Style
@@ -60,6 +61,7 @@ def show_status(screen: Screen, here: ResolvedState, config: Path | None) -> int
     snapshot = _snapshot(here.state)
     if name := machine_name(snapshot.install_id or ""):
         screen.paragraph(name, "strong")
+    show_upgrade(screen)
     if snapshot.pid is None:
         _show_absent(screen, here, snapshot.status, config)
     elif snapshot.status is None:
@@ -96,6 +98,17 @@ def _snapshot(state: StateDirectory) -> _Snapshot:
     return _Snapshot(pid, install_id, _without_secrets(StatusFile(state).read()))
 
 
+def show_upgrade(screen: Screen) -> None:
+    """Print that the last upgrade was rolled back, or is not verified yet."""
+    if (upgrade := read_upgrade()) is None:
+        return
+    screen.paragraph(upgrade.sentence(), "warn")
+    if upgrade.log:
+        screen.paragraph(f"its log: {upgrade.log}", indent="  ")
+    if upgrade.advice:
+        screen.paragraph(f"→ {upgrade.advice}", indent="  ")
+
+
 def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
     """Return what `--json` prints (docs/cli.md)."""
     snapshot = _snapshot(state)
@@ -107,6 +120,7 @@ def _document(state: StateDirectory) -> tuple[dict[str, Any], int]:
         "machine": snapshot.install_id,
         "connection": _connection(state) or None,
         "daemon": None if snapshot.status is None else to_plain(snapshot.status),
+        "upgrade": upgrade_document(),
     }, snapshot.verdict
 
 
@@ -126,6 +140,7 @@ def _public_document(here: ResolvedState) -> tuple[dict[str, Any], int]:
         "machine": None,
         "connection": None,
         "daemon": None,
+        "upgrade": upgrade_document(),
     }, NOT_VISIBLE
 
 
@@ -134,6 +149,7 @@ def _show_public(screen: Screen, here: ResolvedState) -> int:
     from agent.doctor.public_status import describe, public_status  # rarely needed
 
     screen.line(("not visible to you", "warn"))
+    show_upgrade(screen)
     screen.fact("agent", describe(public_status()))
     screen.fact("state", str(here.guessed_because or f"{here.state.path} is closed to this user"))
     screen.paragraph(f"→ to see its state: {as_root('status')}")

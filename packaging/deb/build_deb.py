@@ -24,7 +24,11 @@ from agent import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 DEB = Path(__file__).resolve().parent
-SCRIPTS = ("postinst", "prerm", "postrm")
+SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
+UPGRADE = ROOT / "packaging/upgrade/venue-agent-upgrade"
+_INSERT = f"    # INSERT {UPGRADE.name}\n"
+"""The line of a maintainer script that is replaced by the script for upgrades. Maintainer scripts
+also run before the package's files are installed, and after they are removed."""
 _PICTURES = re.compile(r"^ *(?:!\[[^]\n]*\]\([^)\n]*\)|<picture>.*?</picture>)\n+", re.M | re.S)
 """Matches the pictures in documents. They are removed, because the package contains no pictures."""
 DEPENDS = "systemd (>= 247), passwd, init-system-helpers"
@@ -59,6 +63,7 @@ PROGRAMS = {
                 "config.example.toml", "docs/cli.md", "docs/configuration.md", "docs/findings.md",
                 "docs/deployment.md", "docs/install.md",
                 "docs/privacy.md", "docs/rollout.md", "docs/sandbox.md", "docs/troubleshooting.md",
+                "docs/upgrades.md",
             ),
             description="""\
 Description: remote control and diagnostics agent of a venue's machine
@@ -125,6 +130,25 @@ def lay_out(
         _copy(resources / conffile, tree / "etc" / name / conffile)
 
 
+def add_upgrades(tree: Path) -> None:
+    """Add the script that keeps and verifies versions, and make it choose the version that runs.
+
+    The package contains no `venue-agent.current`: the script creates this link (ADR 46).
+    """
+    _copy(UPGRADE, tree / "usr/libexec" / UPGRADE.name)
+    (tree / "usr/libexec" / UPGRADE.name).chmod(0o755)
+    unit = UPGRADE.with_suffix(".service")
+    _copy(unit, tree / "usr/lib/systemd/system" / unit.name)
+    program = tree / "usr/bin/venue-agent"
+    program.unlink()
+    program.symlink_to("../lib/venue-agent.current/venue-agent")
+
+
+def maintainer_script(path: Path) -> str:
+    """Return a maintainer script, in which the script for upgrades is inserted."""
+    return path.read_text(encoding="utf-8").replace(_INSERT, UPGRADE.read_text(encoding="utf-8"))
+
+
 def newest_glibc(tree: Path) -> str:
     """Return the newest version of glibc that a binary requires, such as ``2.34``."""
     versions = {(2, 17)}
@@ -156,6 +180,8 @@ def build(
         tree = Path(directory) / "tree"
         tree.mkdir()
         lay_out(tree, onedir, manual, program)
+        if program.name == "venue-agent":
+            add_upgrades(tree)
         settle_modes(tree)
         control = CONTROL.format(
             name=program.name,
@@ -169,8 +195,10 @@ def build(
         (tree / "DEBIAN").mkdir()
         (tree / "DEBIAN/control").write_text(control)
         for name in SCRIPTS:
-            _copy(DEB / program.name / name, tree / "DEBIAN" / name)
-            (tree / "DEBIAN" / name).chmod(0o755)
+            source = DEB / program.name / name
+            if source.exists():
+                (tree / "DEBIAN" / name).write_text(maintainer_script(source), encoding="utf-8")
+                (tree / "DEBIAN" / name).chmod(0o755)
         if program.conffiles:
             paths = (f"/etc/{program.name}/{name}\n" for name in program.conffiles)
             (tree / "DEBIAN/conffiles").write_text("".join(paths))

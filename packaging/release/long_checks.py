@@ -41,6 +41,7 @@ CHECKS: Final = (
     "test-apt",
     "test-rpm",
     "test-msi ARGS=--all",
+    "test-upgrade",
     # the tests themselves
     "seeded-defects",
     "mutation",

@@ -6,6 +6,7 @@ Each step prints one line with its result. The first step that fails ends the ru
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,7 +23,10 @@ RESULTS: Final = Path("/results")
 UNIT: Final = "venue-agent.service"
 OUR_USER: Final = "venue-agent"
 KEY_UNITS: Final = ("venue-agent-key.path", "venue-agent-key.service")
+UPGRADE_UNIT: Final = "venue-agent-upgrade.service"
 MAKERS: Final = Path("/usr/lib/venue-agent/_internal/agent/presentation/hosts/makers.bin")
+UPGRADE: Final = Path("/var/lib/venue-agent-upgrade/upgrade")
+SELECTED: Final = Path("/usr/lib/venue-agent.current")
 ELSEWHERE: Final = Path("/opt/venue-agent")
 # The packaged program has no docstrings and no source code. These commands must not need them: they
 # must print the same as in the source tree.
@@ -85,9 +89,9 @@ def timed(action: Callable[[], Any]) -> float:
     return time.monotonic() - began
 
 
-def verify_units(directory: str) -> None:
+def verify_units(directory: str, *names: str) -> None:
     """Check that systemd accepts our units and their drop-ins."""
-    units = [str(Path(directory) / name) for name in (UNIT, *KEY_UNITS)]
+    units = [str(Path(directory) / name) for name in names or (UNIT, *KEY_UNITS)]
     done = run("systemd-analyze", "verify", "--man=no", *units)
     assert "venue-agent" not in done.stderr, done.stderr
 
@@ -139,6 +143,7 @@ class Verification:
         assert unit_property("UnitFileState") == "enabled", unit_property("UnitFileState")
         assert "config.toml is missing" in " ".join(service_status(expect=1).split())
         verify_units("/usr/lib/systemd/system")
+        verify_units("/usr/lib/systemd/system", UPGRADE_UNIT)
         print_ok(f"installed in {seconds:.1f} s: enabled, and not started without a configuration")
 
     def print_the_same_as_the_source(self) -> None:
@@ -353,7 +358,31 @@ class Verification:
         run("dpkg", "-i", str(RESULTS / "next.deb"))
         self.wait_until_it_works()
         self.require_the_same_device()
+        until(lambda: not UPGRADE.exists(), WITHIN_S)
+        assert SELECTED.readlink().name == "venue-agent"
         print_ok("upgraded: the same device and binding")
+
+    def roll_back_a_failed_upgrade(self) -> None:
+        """Install a version that does not start."""
+        drop_in = Path("/run/systemd/system/venue-agent-upgrade.service.d/test.conf")
+        drop_in.parent.mkdir(parents=True)
+        drop_in.write_text("[Service]\nEnvironment=WITHIN_S=2\n")
+        run("dpkg", "-i", str(RESULTS / "broken.deb"))
+        until(lambda: "state=failed" in UPGRADE.read_text(), WITHIN_S)
+        self.wait_until_it_works()
+        self.require_the_same_device()
+        assert SELECTED.readlink().name == "venue-agent.previous"
+        sentence = re.search(r"version 100\.\S+ did not start; 99\.\S+ runs again since \d\d:\d\d",
+                             " ".join(service_status().split()))  # fmt: skip
+        assert sentence, service_status()
+        assert sentence[0] in " ".join(agent("doctor", expect=None).split())
+        check = json.loads(agent("upgrade", "check", "--json"))
+        assert check["upgrade"]["state"] == "failed", check
+        assert check["package_manager"] == "apt", check
+        drop_in.unlink()
+        drop_in.parent.rmdir()
+        run("systemctl", "daemon-reload")
+        print_ok(f"rolled back: {sentence[0]!r}")
 
     def keep_state_when_uninstalled(self) -> None:
         assert "kept" in agent("service", "uninstall")
@@ -458,6 +487,7 @@ def main() -> int:
             verification.read_a_rewritten_key,
             verification.enroll_anew_by_hand,
             verification.survive_an_upgrade,
+            verification.roll_back_a_failed_upgrade,
             verification.keep_state_when_uninstalled,
             verification.leave_nothing,
             verification.install_without_the_package,

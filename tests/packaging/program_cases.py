@@ -161,6 +161,8 @@ ALONE: Final = Story(
         agent("service start", 1, NO_SYSTEMD),
         agent("service stop", 1, NO_SYSTEMD),
         agent("service uninstall --purge", 1, NO_SYSTEMD),
+        agent("upgrade check --config agent.toml", output="interrupts nothing"),
+        agent("upgrade check --config agent.toml --json", output='"package_manager"'),
     ),
     {"agent.toml": AGENT_CONFIG.replace("{home}", "/agent-alone"), "key": "vck_none\n"},
 )  # fmt: skip

@@ -54,6 +54,27 @@ def test_maintainer_scripts_are_plain_shell(program: str, name: str) -> None:
     subprocess.run(("sh", "-n", str(script)), check=True)
 
 
+@pytest.mark.parametrize("name", ["preinst", "postrm"])
+def test_scripts_that_run_without_the_packages_files_contain_the_script_for_upgrades(
+    name: str, tmp_path: Path
+) -> None:
+    build = module("deb/build_deb.py")
+    text = build.maintainer_script(PACKAGING / "deb/venue-agent" / name)
+    assert "select_version()" in text
+    (tmp_path / name).write_text(text)
+    subprocess.run(("sh", "-n", str(tmp_path / name)), check=True)
+
+
+def test_the_agents_package_lets_the_script_for_upgrades_select_the_version(tmp_path: Path) -> None:
+    (tmp_path / "usr/bin").mkdir(parents=True)
+    (tmp_path / "usr/bin/venue-agent").symlink_to("../lib/venue-agent/venue-agent")
+    module("deb/build_deb.py").add_upgrades(tmp_path)
+    link = (tmp_path / "usr/bin/venue-agent").readlink()
+    assert str(link) == "../lib/venue-agent.current/venue-agent"
+    assert (tmp_path / "usr/libexec/venue-agent-upgrade").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "usr/lib/systemd/system/venue-agent-upgrade.service").is_file()
+
+
 def test_the_manual_names_every_verb_and_its_options() -> None:
     page = module("manual.py").man_page()
     for verb in VERBS:

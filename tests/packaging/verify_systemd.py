@@ -139,14 +139,19 @@ def copy_package(results: Path, packages: str = "venue-agent_*.deb") -> None:
     shutil.copy(packages_built[0], results / "first.deb")
 
 
-def make_upgrade(results: Path) -> None:
-    """Create a second package of the same program, with a later version."""
+def make_upgrade(results: Path, *, name: str = "next.deb", number: int = 99) -> None:
+    """Create a second package of the same program, with a later version.
+
+    ``broken.deb`` contains a program that does not start.
+    """
     with tempfile.TemporaryDirectory() as directory:
         tree = Path(directory)
         _run("dpkg-deb", "-R", str(results / "first.deb"), str(tree))
         control = tree / "DEBIAN/control"
-        control.write_text(control.read_text().replace("\nVersion: ", "\nVersion: 99."))
-        _run("dpkg-deb", "--root-owner-group", "-Znone", "-b", str(tree), str(results / "next.deb"))
+        control.write_text(control.read_text().replace("\nVersion: ", f"\nVersion: {number}."))
+        if name == "broken.deb":
+            (tree / "usr/lib/venue-agent/venue-agent").write_text("#!/bin/sh\nexit 1\n")
+        _run("dpkg-deb", "--root-owner-group", "-Znone", "-b", str(tree), str(results / name))
 
 
 def _run(*words: str) -> None:
@@ -174,6 +179,7 @@ def main() -> int:
         results.mkdir()
         copy_package(results)
         make_upgrade(results)
+        make_upgrade(results, name="broken.deb", number=100)
         with contextlib.ExitStack() as stack:
             root = options.root or stack.enter_context(overlay_of_this_machine(place))
             arguments = "--facts" if options.facts else "--no-facts"

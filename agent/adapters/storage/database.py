@@ -78,13 +78,27 @@ CREATE TABLE counters (
 """
 
 
+class NewerDatabase(StateError):
+    """A newer version of the agent has changed the layout of the file."""
+
+
 class Database:
     """A connection with explicit transactions.
+
+    Args:
+        replace_newer: whether a file of a newer version is quarantined and replaced. Otherwise
+            NewerDatabase is raised.
 
     Raises StateError if the file can be neither opened nor replaced by a new file.
     """
 
-    def __init__(self, state: StateDirectory, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        state: StateDirectory,
+        *,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        replace_newer: bool = False,
+    ) -> None:
         self._path = state.path / NAME
         self._busy_timeout_s = busy_timeout_s
         self._state = state
@@ -94,6 +108,12 @@ class Database:
         try:
             state.require_own(*FILES)
             self._connection = self._open()
+        except NewerDatabase as error:
+            if not replace_newer:
+                raise
+            log.error("%s; it is quarantined, because the newer version was rolled back", error)
+            self._connection = self._begin_anew()
+            self.was_quarantined = True
         except OSError as error:
             raise StateError(f"{self._path} cannot be opened: {error.strerror}") from None
         except sqlite3.DatabaseError as error:
@@ -130,7 +150,7 @@ class Database:
     def _migrate(self, connection: sqlite3.Connection) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > SCHEMA_VERSION:
-            raise StateError(
+            raise NewerDatabase(
                 f"{self._path} belongs to a newer version of the agent: update the agent"
             )
         if version < SCHEMA_VERSION:

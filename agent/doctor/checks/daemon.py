@@ -9,6 +9,7 @@ from agent import __version__
 from agent.adapters.storage.record import read_record
 from agent.adapters.storage.status_file import DaemonStatus, StatusFile
 from agent.adapters.storage.visibility import is_closed
+from agent.adapters.upgrade.record import read_upgrade
 from agent.config.rights import by_root, how_to_start
 from agent.doctor.check import Outcome, fail, fail_by, ok, skipped, warn
 from agent.doctor.context import Context
@@ -100,6 +101,9 @@ def _of_running(check: Callable[[Context, DaemonStatus], Outcome]) -> Callable[[
 
 @_of_running
 def version(_: Context, status: DaemonStatus) -> Outcome:
+    """Check which version runs, and whether the last upgrade has succeeded."""
+    if (upgrade := read_upgrade()) is not None and upgrade.advice:
+        return warn(upgrade.sentence(), upgrade.advice)
     if status.version != __version__:
         return warn(
             f"the agent runs version {status.version}, but version {__version__} is installed",

@@ -49,6 +49,7 @@ READING: Final = (
     "printers", "printers --json", "check kitchen", "check kitchen --json",
     "config check", "config check --json", "config show", "config show --json", "config schema",
     "config example", "collect network", "collect application --json", "service status",
+    "upgrade check", "upgrade check --json",
 )  # fmt: skip
 """Verbs that change nothing on the machine. Therefore the tests run them concurrently."""
 ACTING: Final = (

@@ -144,14 +144,8 @@ def test_status_as_json_has_the_documented_keys(
         assert main(["status", "--json", "--config", str(config)]) == 1
     document = json.loads(capsys.readouterr().out)
     assert set(document) == {
-        "verdict",
-        "running",
-        "pid",
-        "state_dir",
-        "machine",
-        "connection",
-        "daemon",
-    }
+        "verdict", "running", "pid", "state_dir", "machine", "connection", "daemon", "upgrade",
+    }  # fmt: skip
     assert document["verdict"] == "unhealthy"
     assert set(document["daemon"]["problems"][0]) == {
         "code", "severity", "title", "detail", "fix", "since",

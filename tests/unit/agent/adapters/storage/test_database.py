@@ -174,6 +174,19 @@ def test_a_newer_schema_is_refused_and_kept(state: StateDirectory) -> None:
     assert quarantined_names(state) == set()
 
 
+def test_a_newer_schema_is_quarantined_after_a_rolled_back_upgrade(state: StateDirectory) -> None:
+    fill(state, 1)
+    with contextlib.closing(sqlite3.connect(state.path / NAME)) as other:
+        other.execute("PRAGMA user_version=99")
+
+    database = Database(state, replace_newer=True)
+    database.close()
+
+    assert database.was_quarantined
+    assert count_requests(state) == (0, False)
+    assert NAME in quarantined_names(state)
+
+
 def test_directory_in_place_of_the_database_raises_an_error(state: StateDirectory) -> None:
     (state.path / NAME).mkdir()
 

@@ -1,0 +1,154 @@
+"""`venue-agent upgrade check`: installed, kept and available version, and what an upgrade would do.
+
+It changes nothing. Only the package manager upgrades the agent.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from agent import __version__
+from agent.adapters.storage.status_file import DaemonStatus, StatusFile
+from agent.adapters.upgrade import record
+from agent.adapters.upgrade.package_manager import WINGET_ID, Package, read_package
+from agent.adapters.upgrade.record import Upgrade, read_upgrade
+from agent.cli.resolve_state import ResolvedState, resolve_state
+from agent.cli.terminal.options import add_config_option, add_json_option
+from agent.cli.terminal.screen import Screen
+from agent.config.rights import as_root, by_root
+from agent.presentation.humanize import ago, counted
+from agent.redaction.known import redact
+
+COMPLETE, NOT_VISIBLE = 0, 3
+_TO_UPGRADE: Final = {
+    "apt": "apt-get install --only-upgrade venue-agent",
+    "dnf": "dnf upgrade venue-agent",
+    "winget": f"winget upgrade --id {WINGET_ID}",
+}
+_TO_RELEASE: Final = {
+    "apt": "apt-mark unhold venue-agent",
+    "dnf": "dnf versionlock delete venue-agent",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """``status`` is None if no daemon runs, or if this user may not read its status."""
+
+    package: Package | None
+    kept: str | None
+    upgrade: Upgrade | None
+    status: DaemonStatus | None
+    is_visible: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="show the versions, and what an upgrade would do now")
+    add_config_option(check)
+    add_json_option(check)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Return 0, or 3 if this user may not see the daemon's state."""
+    # The package manager is read first, because `resolve_state` drops root's rights.
+    package = read_package()
+    facts = _facts(package, resolve_state(options.config))
+    if options.json:
+        sys.stdout.write(json.dumps(_document(facts), indent=2) + "\n")
+    else:
+        show(Screen(), facts)
+    return COMPLETE if facts.is_visible else NOT_VISIBLE
+
+
+def _facts(package: Package | None, here: ResolvedState) -> Facts:
+    upgrade = read_upgrade()
+    status = None
+    if not here.is_closed and here.state.holder() is not None:
+        status = StatusFile(here.state).read()
+    return Facts(package, record.kept_version(upgrade), upgrade, status, not here.is_closed)
+
+
+def _document(facts: Facts) -> dict[str, Any]:
+    """Return what `--json` prints (docs/cli.md)."""
+    package, status = facts.package, facts.status
+    return {
+        "installed": _installed(facts),
+        "running": None if status is None else status.version,
+        "kept": facts.kept,
+        "available": None if package is None else package.available,
+        "package_manager": None if package is None else package.manager,
+        "is_held": None if package is None else package.is_held,
+        "activity": None if status is None else redact(status.activity),
+        "outbox_reports": None if status is None else status.outbox_reports,
+        "upgrade": None if facts.upgrade is None else asdict(facts.upgrade),
+    }
+
+
+def _installed(facts: Facts) -> str:
+    package = facts.package
+    return __version__ if package is None or package.installed is None else package.installed
+
+
+def show(screen: Screen, facts: Facts) -> None:
+    package, status = facts.package, facts.status
+    screen.fact("installed", _installed(facts))
+    if status is not None:
+        heartbeat = ago(status.last_heartbeat_at)
+        screen.fact("running", f"{status.version}, last accepted heartbeat {heartbeat}")
+    screen.fact("kept", facts.kept or "no version")
+    screen.fact("available", _available(facts))
+    if package is not None and package.is_held is not None:
+        screen.fact("held", "yes" if package.is_held else "no")
+    if facts.upgrade is not None:
+        screen.fact("last upgrade", facts.upgrade.sentence(), "warn")
+        if facts.upgrade.log:
+            screen.fact("its log", facts.upgrade.log)
+    for at, line in enumerate(_effects(facts)):
+        screen.fact("" if at else "an upgrade", line)
+    for line in _advice(facts):
+        screen.paragraph(f"→ {line}")
+
+
+def _available(facts: Facts) -> str:
+    package = facts.package
+    if package is None:
+        return "unknown: this machine has no apt, dnf or winget"
+    if package.available is None:
+        return f"unknown: {package.manager} has no repository with this package"
+    newest = " (installed)" if package.available == package.installed else ""
+    return f"{package.available} from {package.manager}{newest}"
+
+
+def _effects(facts: Facts) -> Iterator[str]:
+    """Yield what an upgrade would do now."""
+    status = facts.status
+    if not facts.is_visible:
+        yield "depends on the agent's state, which is not visible to you"
+        return
+    if status is None:
+        yield "interrupts nothing: the agent does not run"
+        return
+    if status.activity != "idle":
+        yield f"interrupts this, and repeats it: {redact(status.activity)}"
+    else:
+        yield "interrupts nothing: no request is running"
+    if status.outbox_reports:
+        yield f"keeps {counted(status.outbox_reports, 'report')} that wait, and sends them later"
+
+
+def _advice(facts: Facts) -> Iterator[str]:
+    package = facts.package
+    if facts.upgrade is not None and facts.upgrade.advice:
+        yield facts.upgrade.advice
+    if not facts.is_visible:
+        yield f"to see everything: {as_root('upgrade check')}"
+    if package is None or package.available is None or package.available == package.installed:
+        return
+    if package.is_held and package.manager in _TO_RELEASE:
+        yield f"to permit upgrades: {by_root(_TO_RELEASE[package.manager])}"
+    else:
+        yield f"to upgrade: {by_root(_TO_UPGRADE[package.manager])}"

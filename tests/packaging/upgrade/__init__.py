@@ -1,0 +1,1 @@
+"""Upgrades of the Debian package that are interrupted at each step, and broken versions."""
