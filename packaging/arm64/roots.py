@@ -29,8 +29,7 @@ RELEASE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
 BARE = ("systemd", "systemd-sysv", "init-system-helpers", "passwd")
 BUILDER = ("python3", "python3-venv", "libpython3.11", "binutils", "make", "ca-certificates")
-PLATFORMS = ("manylinux_2_17_aarch64", "manylinux2014_aarch64", "manylinux_2_26_aarch64",
-             "manylinux_2_27_aarch64", "manylinux_2_28_aarch64", "manylinux_2_34_aarch64")  # fmt: skip
+PLATFORMS = ("manylinux2014_aarch64", *(f"manylinux_2_{minor}_aarch64" for minor in range(17, 36)))
 PYTHON = "3.11"
 ENVIRONMENT = "/opt/package-venv"
 BINFMT = Path("/proc/sys/fs/binfmt_misc")

@@ -189,7 +189,7 @@ def take_a_report(user: User) -> None:
             user.device = service.enrolled_device(within_s=START_WITHIN_S)["instanceId"]
             request = service.request(user.device, "application")
             report = until(lambda: service.report_of(user.device, request), START_WITHIN_S)
-            assert report["status"] == "completed", report["status"]
+            assert report is not None
             # The agent still holds its command stream while the container stops.
             stop_and_start(user)
         finally:
