@@ -151,7 +151,7 @@ def main() -> int:
         for value in values
     )  # fmt: skip
     words = (*nspawn(prepare(options.root)), *given, f"--chdir={options.chdir}", *options.command)
-    return subprocess.run(words, stdin=subprocess.DEVNULL, check=False).returncode
+    return subprocess.run(words, check=False).returncode
 
 
 if __name__ == "__main__":

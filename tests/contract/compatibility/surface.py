@@ -184,8 +184,8 @@ def problems(recorded: Surface, now: Surface) -> list[str]:
 
 
 def recorded() -> Surface:
-    found: Surface = json.loads(RECORD.read_text("utf-8"))
-    return found
+    document: Surface = json.loads(RECORD.read_text("utf-8"))
+    return document
 
 
 def with_additions(before: Surface, now: Surface) -> Surface:

@@ -163,7 +163,7 @@ def has_no_rights(user: User) -> None:
     user.inside(f"touch {STATE}/x && rm {STATE}/x")
 
 
-def health_check_notices_a_service_that_does_not_listen(user: User) -> None:
+def health_check_fails_without_a_listening_service(user: User) -> None:
     """The check of another container, whose service listens elsewhere, fails."""
     words = ("--detach", "--name", "other", IMAGE, "serve", "--port", "8471")
     user.podman("run", *words)
@@ -224,7 +224,7 @@ STEPS: Final[tuple[tuple[str, Callable[[User], None]], ...]] = (
     ("the documented commands start the service; its health check passes", start_as_documented),
     ("no capabilities, no new rights, an ordinary user, a read-only root", has_no_rights),
     ("the health check fails while the service does not listen",
-     health_check_notices_a_service_that_does_not_listen),
+     health_check_fails_without_a_listening_service),
     ("an agent enrolls and reports; stop with an open stream and start", take_a_report),
     ("a new container on the same volume has the same devices", keep_the_volume),
     ("backup", back_up),
