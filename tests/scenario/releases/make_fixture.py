@@ -35,7 +35,7 @@ from tests.scenario.releases.packed import AGENT_DB, FOLDER, SERVICE_DB, pack
 HOME: Final = Path("/srv/venue")
 WITHIN_S: Final = 120
 NAMESPACES: Final = ("--net", "--mount", "--uts", "--pid", "--fork", "--mount-proc", "--kill-child")
-SHOWN: Final = ("history", "timeline")
+PRINTED: Final = ("history", "timeline")
 """Commands whose output with --json is recorded."""
 
 
@@ -60,15 +60,15 @@ async def make() -> dict[str, Any]:
         address="192.168.1.50", mac_address="00:26:ab:00:00:34",
     )  # fmt: skip
     assert PrinterMemory(StateDirectory(HOME / "state")).write(Memory((printer,)))
-    shown = {}
-    for command in SHOWN:
+    printed = {}
+    for command in PRINTED:
         code, output, errors = await run_agent(config, *command.split(), "--json")
         assert code == 0, errors
-        shown[command] = json.loads(output)
+        printed[command] = json.loads(output)
     return {
         "madeAt": datetime.now(UTC).isoformat(), "version": __version__, "baseUrl": service.url,
         "apiKey": service.api_key, "device": device, "answered": answered, "waiting": waiting,
-        "shown": shown,
+        "printed": printed,
     }  # fmt: skip
 
 

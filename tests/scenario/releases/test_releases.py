@@ -74,8 +74,8 @@ async def start_the_agent(folder: Path, home: Path) -> tuple[HostileService, Jso
             async with simulated_agent(config, home, clock) as app:
                 await app.until_ended([facts_of(folder)["waiting"]], 300)
                 # Another report would be sent before the next heartbeat.
-                beats = service.heartbeats
-                await service.until(lambda: service.heartbeats > beats + 1, 300)  # noqa: B023
+                heartbeats_before = service.heartbeats
+                await service.until(lambda: service.heartbeats > heartbeats_before + 1, 300)  # noqa: B023
         record = DeviceRecordFile(StateDirectory(state)).peek()
         assert record is not None
         return service, record.model_dump(mode="json", by_alias=True)
@@ -131,8 +131,8 @@ async def _accepted_by_the_service_of_today(folder: Path, tmp_path: Path, body: 
             assert sorted(each["requestId"] for each in detail["reports"]) == wanted
             for each in detail["reports"]:
                 named = json.dumps({"reportId": each["reportId"]})
-                shown = await today.post(path("reportDetail"), named, api_key=key)
-                assert shown.json()["payload"]["reportId"] == each["reportId"]
+                printed = await today.post(path("reportDetail"), named, api_key=key)
+                assert printed.json()["payload"]["reportId"] == each["reportId"]
     finally:
         database.close()
 
@@ -162,11 +162,11 @@ def test_the_commands_show_what_the_release_showed(
     (tmp_path / "api-key").write_text(API_KEY)
     config = write_config(tmp_path, facts["baseUrl"])
     unpack_state(folder, tmp_path / "state", facts["baseUrl"])
-    for command, expected in facts["shown"].items():
+    for command, expected in facts["printed"].items():
         words = [*command.split(), "--json", "--config", str(config)]
         assert main(words) == 0
-        shown = json.loads(capsys.readouterr().out)
-        assert_contains(shown, expected, command)
+        printed = json.loads(capsys.readouterr().out)
+        assert_contains(printed, expected, command)
     memory, reason = PrinterMemory(StateDirectory(tmp_path / "state")).peek()
     assert (reason, [printer.id for printer in memory.printers]) == (None, ["queue:kitchen"])
     with closing(sqlite3.connect(tmp_path / "state" / AGENT_DB)) as connection:
@@ -177,15 +177,15 @@ def test_the_commands_show_what_the_release_showed(
         assert json.loads(capsys.readouterr().out)["reportId"] == report
 
 
-def assert_contains(shown: Any, expected: Any, place: str) -> None:
+def assert_contains(printed: Any, expected: Any, place: str) -> None:
     if isinstance(expected, dict):
         for key, value in expected.items():
-            assert key in shown, f"{place} lacks {key}"
+            assert key in printed, f"{place} lacks {key}"
             if key not in {"until", "hours"}:  # they depend on the time of the command
-                assert_contains(shown[key], value, f"{place}.{key}")
+                assert_contains(printed[key], value, f"{place}.{key}")
     elif isinstance(expected, list):
-        assert len(shown) == len(expected), place
+        assert len(printed) == len(expected), place
         for at, value in enumerate(expected):
-            assert_contains(shown[at], value, f"{place}[{at}]")
+            assert_contains(printed[at], value, f"{place}[{at}]")
     else:
-        assert shown == expected, place
+        assert printed == expected, place
