@@ -11,6 +11,6 @@ deb-arm64: $(STAMP) ## build the agent's package for arm64 in dist/arm64, in an 
 	@$(BIN)/python packaging/arm64/roots.py builder --bind=$(CURDIR)/$(ARM64_TREE):/checkout --chdir=/checkout --setenv=SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) -- make --old-file=/opt/package-venv/.installed PACKAGE_VENV=/opt/package-venv deb </dev/null
 	@cp $(ARM64_TREE)/dist/* dist/arm64
 
-test-arm64: $(STAMP) ## install dist/arm64 in an emulated Debian, take both reports, test its confinement on an arm64 kernel (root; ten minutes)
+test-arm64: $(STAMP) ## install dist/arm64 in an emulated Debian, take both reports, test its confinement on an arm64 kernel (root; five minutes)
 	@$(BIN)/python -m tests.packaging.arm64.verify_arm64
 	@$(BIN)/python -m tests.packaging.arm64.verify_confinement
