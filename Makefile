@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help environment demo quick test test-all affected check lint types imports format test-crash test-liar test-venues test-demo screenshots bench-network clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-21s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-21s %s\n", $$1, $$2}'
 
 # requirements/ lists every package with the hashes of its files. pip refuses all other packages and
 # files. Then the project itself is installed, with a build backend from this list.

@@ -3,7 +3,9 @@
 import faulthandler
 import multiprocessing
 import os
+import signal
 import sys
+from types import FrameType
 
 
 def main() -> int:
@@ -14,9 +16,17 @@ def main() -> int:
     if sys.argv[1:2] == ["serve"]:
         # The watchdog kills a hung service with SIGABRT. The log then shows where it hung.
         faulthandler.enable()
+        if os.getpid() == 1:
+            # Signals without a handler do not end the first process of a container. The service
+            # replaces this handler when it starts to listen.
+            signal.signal(signal.SIGTERM, _end)
     from controlplane.cli.main import main as cli
 
     return cli()
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    os._exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def test_documented_postgresql_setup_has_five_commands_and_all_blocks_exist() ->
     commands = documented_commands()
     assert commands.keys() == {
         "postgresql", "move", "backup", "restore", "backup-postgresql", "restore-postgresql",
-        "setup", "nginx", "caddy",
+        "setup", "nginx", "caddy", "container", "container-backup", "container-upgrade",
     }  # fmt: skip
     assert len(commands["postgresql"]) == 5
     for proxy in ("nginx", "caddy"):

@@ -1,0 +1,158 @@
+"""Runs a command in a throwaway copy of an arm64 Debian, which qemu-user emulates on this machine.
+
+The roots are created once, with debootstrap, in the directory ARM64_CACHE:
+
+    bare      a minimal Debian with systemd's files, as on a small machine
+    builder   the same with Python, make, binutils and the libraries that build the package
+
+The emulated programs see the kernel of this machine, with the system calls that qemu-user knows.
+Needs root, debootstrap, systemd-nspawn and qemu-user-static.
+
+Usage: python packaging/arm64/roots.py bare|builder [--bind FROM:TO] [--bind-ro FROM:TO]
+           [--setenv NAME=VALUE] [--chdir DIR] -- COMMAND
+"""
+
+import argparse
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CACHE = Path(os.environ.get("ARM64_CACHE", "/var/cache/venue-agent-arm64"))
+REQUIREMENTS = ROOT / "requirements/package.txt"
+RELEASE = "bookworm"
+MIRROR = "http://deb.debian.org/debian"
+BARE = ("systemd", "systemd-sysv", "init-system-helpers", "passwd")
+BUILDER = ("python3", "python3-venv", "libpython3.11", "binutils", "make", "ca-certificates")
+PLATFORMS = ("manylinux2014_aarch64", *(f"manylinux_2_{minor}_aarch64" for minor in range(17, 36)))
+PYTHON = "3.11"
+ENVIRONMENT = "/opt/package-venv"
+BINFMT = Path("/proc/sys/fs/binfmt_misc")
+RULE = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
+
+
+def emulate() -> None:
+    """Register qemu-user for arm64 programs with the kernel. Raises SystemExit if it is missing."""
+    if not RULE.exists():
+        raise SystemExit("qemu-user is missing: apt-get install qemu-user-static")
+    if not (BINFMT / "register").exists():
+        run("mount", "-t", "binfmt_misc", "none", BINFMT)
+    if not (BINFMT / "qemu-aarch64").exists():
+        (BINFMT / "register").write_text(RULE.read_text())
+
+
+@contextlib.contextmanager
+def created(name: str, recipe: str) -> Iterator[Path | None]:
+    """Yield a new directory to fill, or None if this recipe's directory exists."""
+    directory, marker = CACHE / name, CACHE / f"{name}.recipe"
+    if marker.exists() and marker.read_text() == recipe and directory.exists():
+        yield None
+        return
+    sys.stderr.write(f"Creating {directory} (once; some minutes) ...\n")
+    marker.unlink(missing_ok=True)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    yield directory
+    marker.write_text(recipe)
+
+
+def prepare(name: str) -> Path:
+    """Return the root of this name. Create it if it does not exist."""
+    emulate()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    bare = f"{RELEASE} {' '.join(BARE)}"
+    with created("bare", bare) as directory:
+        if directory is not None:
+            _debootstrap(directory, BARE)
+    if name == "builder":
+        with created("wheels", _digest()) as directory:
+            if directory is not None:
+                _download(directory)
+        with created("builder", f"{bare} {' '.join(BUILDER)} {_digest()}") as directory:
+            if directory is not None:
+                _debootstrap(directory, (*BARE, *BUILDER))
+                _install_libraries(directory)
+    return CACHE / name
+
+
+def _digest() -> str:
+    return hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
+
+
+def _debootstrap(directory: Path, packages: tuple[str, ...]) -> None:
+    # What debootstrap mounts disappears with its mount namespace, even if it is killed.
+    first = ("--arch=arm64", "--foreign", "--variant=minbase", f"--include={','.join(packages)}")
+    run("unshare", "--mount", "debootstrap", *first, RELEASE, directory, MIRROR)
+    run("unshare", "--mount", "chroot", directory, "/debootstrap/debootstrap", "--second-stage")
+    shutil.rmtree(directory / "var/cache/apt/archives", ignore_errors=True)
+
+
+def _download(directory: Path) -> None:
+    """Download the wheels of REQUIREMENTS for arm64, and check their hashes."""
+    options = [f"--platform={platform}" for platform in PLATFORMS]
+    run(
+        sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download",
+        "--require-hashes", "--only-binary=:all:", "--implementation=cp",
+        f"--python-version={PYTHON}", *options, f"--dest={directory}", "-r", REQUIREMENTS,
+    )  # fmt: skip
+
+
+def _install_libraries(root: Path) -> None:
+    shutil.copy(REQUIREMENTS, root / "requirements.txt")
+    pip = f"{ENVIRONMENT}/bin/python -m pip --quiet --disable-pip-version-check install"
+    script = (
+        f"python3 -m venv {ENVIRONMENT} && {pip} --no-index --find-links=/wheels --require-hashes"
+        f" -r /requirements.txt && touch {ENVIRONMENT}/.installed"
+    )
+    words = nspawn(root, volatile=False)
+    run(*words, "--private-network", f"--bind-ro={CACHE / 'wheels'}:/wheels", "sh", "-c", script)
+
+
+def nspawn(root: Path, *, volatile: bool = True) -> tuple[str, ...]:
+    """Return the beginning of a command line of systemd-nspawn, without the command.
+
+    With ``volatile``, all changes are in memory and disappear at the end. The command shares the
+    network of the caller.
+    """
+    return (
+        "systemd-nspawn", "--quiet", f"--directory={root}", "--register=no", "--keep-unit",
+        f"--machine=venue-arm64-{os.getpid()}", "--console=pipe", "--resolv-conf=off",
+        *(("--volatile=overlay",) if volatile else ()),
+    )  # fmt: skip
+
+
+def run(*words: str | Path) -> None:
+    """Run a program. Raises SystemExit with the end of its output if it fails."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        output = done.stdout.decode(errors="replace")[-4000:]
+        raise SystemExit(f"{words[0]} ended with {done.returncode}:\n{output}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run a command in an emulated arm64 Debian.")
+    parser.add_argument("root", choices=("bare", "builder"))
+    for option in ("--bind", "--bind-ro", "--setenv"):
+        parser.add_argument(option, action="append", default=[])
+    parser.add_argument("--chdir", default="/")
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    if os.geteuid() != 0:
+        raise SystemExit("an arm64 root needs root: run it with sudo")
+    given = (
+        f"--{name}={value}"
+        for name, values in (("bind", options.bind), ("bind-ro", options.bind_ro),
+                             ("setenv", options.setenv))
+        for value in values
+    )  # fmt: skip
+    words = (*nspawn(prepare(options.root)), *given, f"--chdir={options.chdir}", *options.command)
+    return subprocess.run(words, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""The public surface of 1.x stays: nothing of its record is gone, and additions are recorded."""
+
+import re
+
+import pytest
+
+from tests.contract.compatibility.surface import (
+    Surface,
+    problems,
+    recorded,
+    surface,
+    with_additions,
+)
+from tests.paths import ROOT
+
+DOCUMENT = (ROOT / "docs/compatibility.md").read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def now() -> Surface:
+    return surface()
+
+
+def test_nothing_of_the_recorded_surface_is_gone_and_additions_are_recorded(now: Surface) -> None:
+    assert problems(recorded(), now) == []
+
+
+def test_a_removed_line_is_reported_with_what_to_do() -> None:
+    (line,) = problems({"command line": ["venue-agent status"]}, {"command line": []})
+    assert line == (
+        "command line: `venue-agent status` is gone. Users of 1.x depend on it"
+        " (docs/compatibility.md). Keep it, or in a major version delete its line in"
+        " tests/contract/compatibility/surface.json"
+    )
+
+
+def test_a_renamed_line_is_reported_twice() -> None:
+    lines = problems({"metrics": ["old"]}, {"metrics": ["new"]})
+    assert [line.partition(". ")[0] for line in lines] == [
+        "metrics: `old` is gone",
+        "metrics: `new` is new",
+    ]
+
+
+def test_recording_removes_nothing() -> None:
+    assert with_additions({"metrics": ["old"]}, {"metrics": ["new"]}) == {"metrics": ["new", "old"]}
+
+
+def listed(heading: str) -> list[str]:
+    """Return the code words in the list of a section of the document."""
+    section = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return re.findall(r"`([^`]+)`", "\n".join(re.findall(r"^[-|] .*$", section, re.MULTILINE)))
+
+
+def test_the_document_lists_every_verb(now: Surface) -> None:
+    words = {tuple(line.split()[:2]) for line in now["command line"]}
+    verbs = {f"{line[0]} {line[1]}" for line in words if len(line) > 1 and line[1][0] != "-"}
+    assert sorted(listed("Commands")) == sorted(verbs)
+
+
+def test_the_document_lists_every_section_of_the_configuration(now: Surface) -> None:
+    sections = {f"[{line.partition('.')[0]}]" for line in now["configuration keys"]}
+    assert sorted(listed("Configuration")) == sorted(sections)
+
+
+def test_the_document_lists_every_exit_code(now: Surface) -> None:
+    codes = {line.split()[1] for line in now["exit codes"]}
+    assert sorted(listed("Exit codes")) == sorted(codes)
+
+
+def test_the_document_lists_every_file_of_the_state(now: Surface) -> None:
+    assert sorted(listed("State on disk")) == sorted(now["state directory"])
+
+
+def test_the_document_names_every_part_of_the_surface(now: Surface) -> None:
+    table = DOCUMENT.partition("| part |")[2].partition("\n\n")[0]
+    assert sorted(re.findall(r"^\| ([^|]+) \|", table, re.MULTILINE)) == sorted(now)
