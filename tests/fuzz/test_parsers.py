@@ -1,11 +1,14 @@
 """Parsers of untrusted input raise only documented errors, for every input."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from tests import sizes
+from tests.fuzz.ossfuzz import fuzzers
 from tests.fuzz.targets import TARGETS, Target
 from tests.time_limit import generous_time_limit
 
@@ -55,3 +58,13 @@ def test_parser_raises_only_documented_errors(name: str) -> None:
 def test_every_fuzz_seed_is_parsed(name: str) -> None:
     for seed in TARGETS[name].seeds:
         feed(TARGETS[name], seed)
+
+
+def test_oss_fuzz_gets_a_program_and_the_seeds_of_each_target(tmp_path: Path) -> None:
+    fuzzers.write(tmp_path / "programs", tmp_path / "out")
+    assert len(list((tmp_path / "programs").glob("fuzz_*.py"))) == len(TARGETS)
+    archives = list((tmp_path / "out").glob("fuzz_*_seed_corpus.zip"))
+    assert len(archives) == len(TARGETS)
+    assert sum(archive.stat().st_size for archive in archives) <= 200 * 1024
+    for program in (tmp_path / "programs").iterdir():
+        compile(program.read_text(), program.name, "exec")

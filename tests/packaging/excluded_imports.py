@@ -36,7 +36,7 @@ def settings_of(program: str) -> dict[str, Any]:
 
     def analysis(*_: object, **settings: object) -> mock.Mock:
         merged.update(settings)
-        return mock.Mock(datas=[])
+        return mock.MagicMock()
 
     makers = {name: mock.Mock() for name in ("PYZ", "EXE", "COLLECT")}
     with (

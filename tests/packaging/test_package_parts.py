@@ -209,6 +209,7 @@ NOT_REACHED = {
     "dotenv": "an option of uvicorn that the service does not set",
     "markdown_it": "Markdown in rich, which nothing prints",
     "psycopg2": "another driver of PostgreSQL",
+    "pydantic.v1": "classes with the methods of pydantic 1",
     "pygments": "colored source code and tracebacks in rich, and the command line of httpx2",
     "trio": "another event loop",
 }
