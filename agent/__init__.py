@@ -1,3 +1,3 @@
 """The venue agent: a daemon that sends diagnostic reports to a service, and its command line."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -4,7 +4,7 @@
 # dist. `make verify-release` builds those of RELEASE_TARGETS again in a clean Debian, and compares
 # them. Those of RELEASE_MACHINE_TARGETS need programs of the machine, so they are not built again.
 RELEASE_TARGETS := deb service-deb wheel containerfile
-RELEASE_MACHINE_TARGETS :=
+RELEASE_MACHINE_TARGETS := rpm deb-arm64
 
 RELEASE_CACHE ?= build/release
 RELEASE_ENVIRONMENT := PYTHONPATH=packaging PYTHONDONTWRITEBYTECODE=1

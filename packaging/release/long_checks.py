@@ -42,6 +42,9 @@ CHECKS: Final = (
     "test-rpm",
     "test-msi ARGS=--all",
     "test-upgrade",
+    "deb-arm64",
+    "test-arm64",
+    "test-container",
     # the tests themselves
     "seeded-defects",
     "mutation",

@@ -10,8 +10,8 @@ from release.long_checks import CHECKS
 from tests.paths import ROOT
 
 MAKEFILES = (ROOT / "Makefile", *sorted((ROOT / "packaging").glob("*.mk")))
-TARGET = re.compile(r"^([a-z-]+):.*##", re.MULTILINE)
-IN_CI = re.compile(r"[a-z]+(?:-[a-z]+)*")
+TARGET = re.compile(r"^([a-z0-9-]+):.*##", re.MULTILINE)
+IN_CI = re.compile(r"[a-z]+(?:-[a-z0-9]+)*")
 RELEASE_MK = (ROOT / "packaging/release.mk").read_text()
 
 
@@ -34,7 +34,7 @@ def test_every_test_target_runs_in_ci_or_before_a_release() -> None:
 
 def test_every_longer_form_of_a_test_runs_before_a_release() -> None:
     text = (ROOT / "docs/testing.md").read_text()
-    longer = set(re.findall(r"\| `([a-z]+(?:-[a-z]+)*)` \|$", text, re.MULTILINE))
+    longer = set(re.findall(r"\| `([a-z]+(?:-[a-z0-9]+)*)` \|$", text, re.MULTILINE))
     in_ci = {"test-packages"}
     measurements = {"bench-figures"}
     before_a_release = {check.split()[0] for check in CHECKS}
@@ -46,7 +46,7 @@ def test_every_package_of_a_release_is_a_target_of_make() -> None:
     named = re.findall(r"^RELEASE_(?:MACHINE_)?TARGETS :=(.*)$", RELEASE_MK, re.MULTILINE)
     assert len(named) == 2
     rules = {
-        name for file in MAKEFILES for name in re.findall(r"^([a-z-]+):", file.read_text(), re.M)
+        name for file in MAKEFILES for name in re.findall(r"^([a-z0-9-]+):", file.read_text(), re.M)
     }
     assert set(" ".join(named).split()) <= rules
 
