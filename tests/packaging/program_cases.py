@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from agent import __version__
 from agent.cli.main import VERBS
 from agent.cli.main import _parser as agent_parser
 from controlplane.cli.main import build_parser
@@ -101,7 +102,8 @@ HOOKS: Final = f"http://127.0.0.1:{HOOKS_PORT}"
 LISTENS: Final = "listening on http://127.0.0.1:{}"
 DB: Final = "--database service.db"
 FILTERS: Final = (
-    "--location loc-0001 --platform linux --app-version 0.1.0 --app-version-not 9.9.9 --search till"
+    f"--location loc-0001 --platform linux --app-version {__version__} --app-version-not 9.9.9"
+    " --search till"
 )
 CLIENT: Final = f"--base-url http://127.0.0.1:{VENUE_PORT} --api-key-file key"
 RETAIL_PORT: Final = 8471
