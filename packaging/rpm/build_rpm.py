@@ -20,7 +20,15 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "deb"))
 
-from build_deb import PROGRAMS, Program, lay_out, newest_glibc, settle_modes
+from build_deb import (
+    PROGRAMS,
+    Program,
+    add_upgrades,
+    lay_out,
+    maintainer_script,
+    newest_glibc,
+    settle_modes,
+)
 
 from agent import __version__
 
@@ -28,6 +36,7 @@ RPM = Path(__file__).resolve().parent
 ROOT = RPM.parents[1]
 SCRIPTS = ("pre", "post", "preun", "postun", "posttrans")
 POLICY = "venue_agent"
+VERIFICATION = "venue-agent-upgrade.service"
 ARCHITECTURES = ("x86_64", "aarch64")
 # The build must not depend on the distribution that builds: no changes to binaries, no links to
 # build ids, no name of the build host, and no time but SOURCE_DATE_EPOCH.
@@ -130,6 +139,12 @@ def file_list(tree: Path, program: Program) -> list[str]:
 def lay_out_rpm(tree: Path, onedir: Path, manual: Path, program: Program) -> None:
     """Copy the package's files to their paths below ``tree``."""
     lay_out(tree, onedir, manual, program)
+    if program.name == "venue-agent":
+        add_upgrades(tree)
+        # systemd starts the verification at boot without a command that enables it.
+        wants = tree / "usr/lib/systemd/system/multi-user.target.wants"
+        wants.mkdir()
+        (wants / VERIFICATION).symlink_to(f"../{VERIFICATION}")
     licenses = tree / "usr/share/licenses" / program.name
     licenses.mkdir(parents=True)
     (tree / "usr/share/doc" / program.name / "copyright").rename(licenses / "LICENSE")
@@ -137,16 +152,19 @@ def lay_out_rpm(tree: Path, onedir: Path, manual: Path, program: Program) -> Non
 
 
 def scripts_of(program: Program) -> str:
-    """Return the scriptlets. ``@SYSUSERS@`` is the program's line in sysusers.d(5)."""
+    """Return the scriptlets. ``@SYSUSERS@`` is the program's line in sysusers.d(5), ``@VERSION@``
+    the version of the package.
+    """
     sysusers = (ROOT / program.resources / f"{program.name}.sysusers").read_text()
     (user,) = (line for line in sysusers.splitlines() if line and not line.startswith("#"))
     parts = []
     for script in SCRIPTS:
         file = RPM / program.name / script
         if file.exists():
-            text = file.read_text().removeprefix("#!/bin/sh\n").replace("@SYSUSERS@", user)
+            text = maintainer_script(file).removeprefix("#!/bin/sh\n").replace("@SYSUSERS@", user)
             # rpmbuild expands macros in scriptlets.
-            parts.append(f"%{script}\n{text.replace('%', '%%')}")
+            text = text.replace("%", "%%").replace("@VERSION@", "%{version}")
+            parts.append(f"%{script}\n{text}")
     return "\n".join(parts)
 
 

@@ -55,7 +55,7 @@ class Upgrade:
         if self.state == "failed":
             return "install a newer version, or install this package again to try once more"
         if self.state == "incomplete":
-            return "run `dpkg --configure -a`, and install the package again"
+            return "install the package again; on Debian, first run `dpkg --configure -a`"
         return ""
 
 

@@ -3,6 +3,10 @@
 Each step prints one line with its result. The first step that fails ends the run.
 """
 
+import os
+import re
+import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -13,8 +17,11 @@ from tests.packaging.inside_systemd import (
     CONFIG,
     OUR_USER,
     RESULTS,
+    SELECTED,
     STATE,
     UNIT,
+    UPGRADE,
+    UPGRADE_UNIT,
     WITHIN_S,
     agent,
     files_of_the_system,
@@ -26,9 +33,10 @@ from tests.packaging.inside_systemd import (
 )
 from tests.packaging.linux.documents import documented
 from tests.packaging.linux.inside_machine import repository_server, serve_site, shell
+from tests.packaging.linux.rpms import BROKEN, NEXT
 from tests.packaging.local_service import LOCATION, LocalService, local_service, until
 
-UPGRADE: Final = ("dnf", "--refresh", "--assumeyes", "upgrade", "venue-agent")
+DNF_UPGRADE: Final = ("dnf", "--refresh", "--assumeyes", "upgrade", "venue-agent")
 RECORDS_OF_DNF: Final = ("/var/lib/rpm", "/var/lib/dnf", "/etc/pki")
 DIRECTORIES: Final = ("/etc/yum.repos.d", "/usr/share/licenses")
 """Directories that every distribution with RPM has, but not Debian."""
@@ -42,6 +50,11 @@ REFUSALS: Final = (
 """States of the repository, and what dnf prints about each."""
 
 
+NEW, KEPT = "venue-agent", "venue-agent.previous"
+SYSUSERS: Final = Path("/etc/sysusers.d/venue-agent.conf")
+"""A file that %post reads: if it is a pipe, %post waits."""
+
+
 def installed_version(program: str = "venue-agent") -> str:
     return run("rpm", "-q", "--queryformat", "%{VERSION}", program, expect=None).stdout
 
@@ -49,6 +62,26 @@ def installed_version(program: str = "venue-agent") -> str:
 def service_property(name: str) -> str:
     words = ("systemctl", "show", "venue-control.service", f"--property={name}", "--value")
     return run(*words).stdout.strip()
+
+
+def running_directory() -> str:
+    """Return the name of the directory of the program that the service runs; "" if none."""
+    try:
+        return Path(f"/proc/{unit_property('MainPID')}/exe").readlink().parent.name
+    except OSError:
+        return ""
+
+
+def keeps_the_version() -> bool:
+    return SELECTED.is_symlink() and SELECTED.readlink().name == KEPT
+
+
+def is_in_post() -> bool:
+    try:
+        os.close(os.open(SYSUSERS, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False  # nobody reads the pipe
+    return True
 
 
 class Verification:
@@ -59,12 +92,22 @@ class Verification:
         run("rpm", "--force-debian", "--install", str(system))
         for directory in DIRECTORIES:
             Path(directory).mkdir(parents=True, exist_ok=True)
+        # Only Debian has this command, which starts and stops services.
+        Path("/usr/bin/deb-systemd-invoke").unlink()
         self.before = files_of_the_system()
         self.first = self.device = ""
         self.blocks = documented("docs/install.md")
+        self.repeat = documented("docs/upgrades.md")["dnf-repeat"]
 
     def wait_until_it_works(self) -> None:
         until(lambda: run("venue-agent", "status", expect=None).returncode == 0, WITHIN_S)
+
+    def wait_until_accepted(self) -> None:
+        """Wait until the installed version works and was verified."""
+        until(lambda: not UPGRADE.exists(), WITHIN_S)
+        self.wait_until_it_works()
+        assert (SELECTED.readlink().name, running_directory()) == (NEW, NEW)
+        assert [each["instanceId"] for each in self.service.devices()] == [self.device]
 
     # ------------------------------------------------------------------ steps, in their order
 
@@ -92,7 +135,7 @@ class Verification:
         pid = unit_property("MainPID")
         for site, message in REFUSALS:
             serve_site(site)
-            done = run(*UPGRADE, expect=None)
+            done = run(*DNF_UPGRADE, expect=None)
             output = done.stdout + done.stderr
             assert message in output, output
             assert (installed_version(), unit_property("MainPID")) == (self.first, pid), site
@@ -102,23 +145,73 @@ class Verification:
         serve_site("newer")
         pid = unit_property("MainPID")
         config = CONFIG.read_text()
-        run(*UPGRADE)
+        run(*DNF_UPGRADE)
         assert installed_version() != self.first
         assert unit_property("MainPID") != pid
         assert CONFIG.read_text() == config
-        self.wait_until_it_works()
-        assert [each["instanceId"] for each in self.service.devices()] == [self.device]
+        self.wait_until_accepted()
         print_ok(f"upgraded to {installed_version()}: running again, the same device")
 
     def downgrade(self) -> None:
         run("dnf", "--assumeyes", "downgrade", "venue-agent")
         assert installed_version() == self.first
-        self.wait_until_it_works()
+        self.wait_until_accepted()
         print_ok(f"dnf downgrade: version {self.first} again, healthy")
+
+    def interrupt(self) -> None:
+        """Kill dnf and its scripts during the upgrade. One command completes it."""
+        serve_site("newer")
+        SYSUSERS.parent.mkdir(exist_ok=True)
+        for moment, is_reached, runs_from in (
+            ("%pre", keeps_the_version, {NEW, KEPT}),  # its files are still there
+            ("%post", is_in_post, {KEPT}),
+        ):
+            if moment == "%post":
+                os.mkfifo(SYSUSERS)
+            dnf = subprocess.Popen(
+                DNF_UPGRADE, start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            until(is_reached, WITHIN_S, every_s=0.005)
+            os.killpg(dnf.pid, signal.SIGKILL)
+            dnf.wait()
+            if moment == "%post":
+                SYSUSERS.unlink()
+            until(lambda: running_directory() in runs_from, WITHIN_S)  # noqa: B023
+            shell(self.repeat)
+            assert installed_version() == NEXT
+            self.wait_until_accepted()
+            print_ok(
+                f"killed in {moment}: the kept version runs, one command completes the upgrade"
+            )
+            if moment != "%post":
+                run("dnf", "--assumeyes", "downgrade", "venue-agent")
+                self.wait_until_accepted()
+
+    def roll_back(self) -> None:
+        """Install a version that does not start, and go back to a working one."""
+        drop_in = Path(f"/run/systemd/system/{UPGRADE_UNIT}.d/test.conf")
+        drop_in.parent.mkdir(parents=True)
+        drop_in.write_text("[Service]\nEnvironment=WITHIN_S=2\n")
+        serve_site("broken")
+        run(*DNF_UPGRADE)
+        until(lambda: "state=failed" in UPGRADE.read_text(), WITHIN_S)
+        until(lambda: running_directory() == KEPT, WITHIN_S)
+        assert installed_version() == BROKEN
+        output = " ".join(agent("service", "status", expect=None).split())
+        sentence = re.search(rf"version {BROKEN} did not start; \S+ runs again since", output)
+        assert sentence, output
+        drop_in.unlink()
+        drop_in.parent.rmdir()
+        run("dnf", "--assumeyes", "downgrade", f"venue-agent-{self.first}")
+        assert installed_version() == self.first
+        self.wait_until_accepted()
+        print_ok(f"rolled back: {sentence[0]!r}; then version {self.first} was installed")
 
     def keep_a_stopped_service_stopped(self) -> None:
         agent("service", "uninstall")
-        run(*UPGRADE)
+        serve_site("newer")
+        run(*DNF_UPGRADE)
         assert unit_property("ActiveState") == "inactive"
         assert unit_property("UnitFileState") == "disabled"
         print_ok("upgraded while disabled: stays disabled and stopped")
@@ -172,6 +265,8 @@ def main() -> int:
             verification.refuse_changes,
             verification.upgrade,
             verification.downgrade,
+            verification.interrupt,
+            verification.roll_back,
             verification.keep_a_stopped_service_stopped,
             verification.install_the_service,
             verification.remove,

@@ -1,6 +1,7 @@
 """Builds the RPM packages that the tests install."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,8 @@ PARTS: Final = {
     "venue-control": ("build/service-onedir/venue-control", "build/service-manual"),
 }
 NEXT: Final = "99.0"
+BROKEN: Final = "100.0"
+DOES_NOT_START: Final = "#!/bin/sh\nexit 1\n"
 SYSTEM_SPEC: Final = """\
 Name: system
 Version: {version}
@@ -32,10 +35,12 @@ Stands for the packages of the distribution. The machine has their files from De
 """
 
 
-def build(program: str, output: Path, version: str | None = None) -> list[Path]:
+def build(
+    program: str, output: Path, version: str | None = None, onedir: Path | None = None
+) -> list[Path]:
     """Build a program's packages from the directory of PyInstaller. Compress them quickly."""
-    onedir, manual = PARTS[program]
-    words = ("--onedir", onedir, "--manual", manual, "--program", program, "--level", "0")
+    usual, manual = PARTS[program]
+    words = ("--onedir", onedir or usual, "--manual", manual, "--program", program, "--level", "0")
     known = {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "1700000000"}
     subprocess.run(
         (sys.executable, BUILD, *words, "--output", output,
@@ -43,6 +48,14 @@ def build(program: str, output: Path, version: str | None = None) -> list[Path]:
         cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env={**known, **os.environ},
     )  # fmt: skip
     return sorted(output.glob(f"{program}-*.rpm"))
+
+
+def build_broken(place: Path, output: Path) -> Path:
+    """Build a package of the agent with a program that does not start."""
+    onedir = place / "broken-onedir"
+    shutil.copytree(ROOT / PARTS["venue-agent"][0], onedir, symlinks=True)
+    (onedir / "venue-agent").write_text(DOES_NOT_START)
+    return build("venue-agent", output, BROKEN, onedir)[0]
 
 
 def build_system(output: Path, glibc: str, systemd: int = 252) -> Path:

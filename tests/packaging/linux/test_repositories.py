@@ -131,3 +131,24 @@ def test_rpm_has_the_files_of_the_debian_package_and_a_protected_configuration(
     scripts = build.scripts_of(program)
     assert 'echo \'u     venue-control -  "Venue control" /var/lib/venue-control' in scripts
     assert "@SYSUSERS@" not in scripts
+
+
+def test_rpm_keeps_and_verifies_versions_as_the_debian_package_does(tmp_path: Path) -> None:
+    build = module("rpm/build_rpm.py")
+    (tmp_path / "onedir").mkdir()
+    for name in ("venue-agent.1", "venue-agent.bash"):
+        (tmp_path / name).touch()
+    program, tree = build.PROGRAMS["venue-agent"], tmp_path / "tree"
+    build.lay_out_rpm(tree, tmp_path / "onedir", tmp_path, program)
+    lines = build.file_list(tree, program)
+    assert "/usr/libexec/venue-agent-upgrade" in lines
+    assert (tree / "usr/libexec/venue-agent-upgrade").stat().st_mode & 0o777 == 0o755
+    units = tree / "usr/lib/systemd/system"
+    assert (units / "multi-user.target.wants/venue-agent-upgrade.service").is_file()
+    assert (
+        str((tree / "usr/bin/venue-agent").readlink()) == "../lib/venue-agent.current/venue-agent"
+    )
+    scripts = build.scripts_of(program)
+    # %pre and %postun run without the package's files.
+    assert scripts.count("select_version()") == 2
+    assert """upgrade keep "${old:-unknown}" '%{version}'""" in scripts

@@ -123,7 +123,10 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert offline.owner("etc/venue-agent/config.toml")[1] == "root:venue-agent"
     assert offline.enabled() == {"venue-agent.service"}, "an upgrade must not enable units again"
     assert offline.rpm("--query", "venue-agent").startswith(f"venue-agent-{rpms.NEXT}")
-    print_ok("upgraded: configuration kept, a disabled unit stays disabled")
+    assert str((root / "usr/lib/venue-agent.current").readlink()) == "venue-agent"
+    kept = root / "usr/lib/venue-agent.previous/version"
+    assert f"venue-agent {kept.read_text().strip()}" == version
+    print_ok("upgraded: configuration and previous version kept, a disabled unit stays disabled")
 
     offline.rpm("--upgrade", "--oldpackage", first)
     offline.rpm("--erase", "venue-agent")
@@ -132,6 +135,9 @@ def verify_agent(offline: OfflineRoot, first: Path, upgrade: Path) -> None:
     assert offline.enabled() == set()
     gone = (
         "usr/lib/venue-agent",
+        "usr/lib/venue-agent.current",
+        "usr/lib/venue-agent.previous",
+        "var/lib/venue-agent-upgrade",
         "usr/bin/venue-agent",
         "usr/share/doc/venue-agent",
         "usr/share/licenses/venue-agent",
@@ -185,7 +191,9 @@ def publish(key: str, output: Path, *packages: Path) -> None:
     )  # fmt: skip
 
 
-def make_sites(results: Path, place: Path, first: list[Path], upgrade: list[Path]) -> None:
+def make_sites(
+    results: Path, place: Path, first: list[Path], upgrade: list[Path], broken: Path
+) -> None:
     """Create the states of the repository that the machine sees, one after the other."""
     sites = results / "sites"
 
@@ -198,6 +206,7 @@ def make_sites(results: Path, place: Path, first: list[Path], upgrade: list[Path
     with signing_key(place) as key:
         publish(key, sites / "first/dnf", *first)
         publish(key, another("newer", "first"), *first, *upgrade)
+        publish(key, another("broken", "newer"), *first, *upgrade, broken)
         unsigned = another("unsigned-package", "newer")
         shutil.copy(upgrade[0], unsigned / "packages")
         publish(key, unsigned, *upgrade)
@@ -235,8 +244,9 @@ def main() -> int:
             verify_policy(offline, agent, policy)
         make_certificate(results)
         make_sites(
-            results, place, [agent, policy, control], [newer_agent, newer_policy, newer_control]
-        )
+            results, place, [agent, policy, control], [newer_agent, newer_policy, newer_control],
+            rpms.build_broken(place, packages / "broken"),
+        )  # fmt: skip
         code = boot_and_report("tests.packaging.linux.inside_rpm", results)
     sys.stdout.write(json.dumps({"exit": code, "seconds": round(time.monotonic() - began, 1)}))
     sys.stdout.write("\n")
