@@ -98,16 +98,8 @@ def run_isolated(module: str, prepare: Callable[[], None]) -> int | None:
         return None
     prepare()
     as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    unshare_command = (
-        "unshare",
-        *as_user,
-        "--net",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--mount-proc",
-    )
-    command = (*unshare_command, "--", *LOOPBACK, sys.executable, "-m", module, *sys.argv[1:])
+    unshare = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+    command = (*unshare, "--", *LOOPBACK, sys.executable, "-m", module, *sys.argv[1:])
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False
     ).returncode

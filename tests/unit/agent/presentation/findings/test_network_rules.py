@@ -253,10 +253,7 @@ def test_the_fix_names_the_kind_of_the_devices() -> None:
     (moved,) = findings_of(moved_terminal)
     assert moved.advice == "Give the payment terminal a fixed address (DHCP reservation)."
     scale = WatchedLine("Deli", "scale", "moved", NEW_ADDRESS, OLD_ADDRESS)
-    lines = (
-        *with_device("moved", address=NEW_ADDRESS, moved_from=OLD_ADDRESS).limitations,
-        str(scale),
-    )
+    lines = (*moved_terminal.limitations, str(scale))
     (both,) = findings_of(healthy_network().model_copy(update={"limitations": lines}))
     assert both.advice == "Give the device a fixed address (DHCP reservation)."
 
