@@ -10,10 +10,11 @@ from collectors.shared.system_proxy import HAS_SETTINGS, system_proxies
 
 
 def service_route(service: Service, environment: Mapping[str, str] = os.environ) -> Route:
-    """Return the route as the daemon's HTTP library uses it.
+    """Return the route that the daemon uses: direct, or through a proxy.
 
-    The library ignores the exceptions in the system's settings. ``service.proxy = "system"``
-    applies them. Raises ValueError if the URL of a proxy is invalid.
+    By default, the daemon's HTTP library ignores the list of hosts that bypass the proxy in the
+    proxy settings of Windows or macOS. With ``service.proxy = "system"``, the list is applied.
+    Raises ValueError if the URL of a proxy is invalid.
     """
     if service.proxy == SYSTEM_PROXY:
         system = system_proxies(urlsplit(service.base_url).hostname or "")

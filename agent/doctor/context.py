@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The service's reply to one request.
+class CallResult:
+    """The result of one call of doctor to the service.
 
-    If ``error`` is None, ``current`` is the record that the service returned. It is None if the
-    service has no binding for the API key.
+    ``current`` is the enrollment record, if the call was `current`. It is None if the call failed,
+    or if the service has no binding for the API key.
     """
 
     current: "EnrollmentRecord | None" = None
@@ -54,18 +54,18 @@ class Context:
         return is_of_the_machine(self.config_path)
 
     # Facts. The comment of each one names the check that returns it.
-    local: "LocalConfig | None" = None  # configuration; for a bundle, [service] may be missing
+    local: "LocalConfig | None" = None  # configuration; --bundle does not require [service]
     config: "Config | None" = None  # configuration
     is_hidden: bool = False  # configuration; whether this user cannot read it
-    state: "StateDirectory | None" = None  # configuration; a guess if the check failed
+    state: "StateDirectory | None" = None  # configuration; the default directory if it failed
     api_key: str | None = field(default=None, repr=False)  # api-key
     record: "DeviceRecord | None" = None  # device-record
     daemon_pid: int | None = None  # daemon
     daemon: "DaemonStatus | None" = None  # daemon
     facts: "NetworkFacts | None" = None  # collector
     route: Route | None = None  # route
-    answer: Answer | None = None  # captive-portal
-    challenge_answer: Answer | None = None  # write-grant
+    current_result: CallResult | None = None  # captive-portal
+    challenge_result: CallResult | None = None  # write-grant
     contact_age_s: float | None = None  # daemon; since the last reply of the service
     unit: "UnitFacts | None" = None  # boot
 

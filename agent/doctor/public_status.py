@@ -43,6 +43,7 @@ def describe(status: PublicStatus) -> str:
         return "this user can see no process of an agent"
     if not status.is_running:
         return f"according to {status.by}, it does not run"
-    numbers = ", ".join(str(pid) for pid in status.pids)
-    process = f" as process {numbers}" if numbers else ""
+    numbers = " and ".join(", ".join(map(str, status.pids)).rsplit(", ", 1))
+    noun = "process" if len(status.pids) == 1 else "processes"
+    process = f" as {noun} {numbers}" if numbers else ""
     return f"according to {status.by}, it runs{process}"

@@ -20,8 +20,8 @@ RESERVE_S = 0.3
 def application_collector(job: ApplicationJob) -> Callable[[Run], ApplicationFacts]:
     """Return the function that takes the snapshot of this machine within ``job.max_duration_s``.
 
-    Call this function before the process confines itself, because it starts programs that need more
-    rights. Call the returned function after the confinement.
+    Call this function before the process is confined: it starts programs that the confinement
+    forbids. Call the returned function afterwards.
     """
     sources = sources_before_confinement(sys.platform, job)
     return partial(snapshot, sources, job.max_duration_s)
@@ -62,7 +62,11 @@ def snapshot(sources: Sequence[Source[[]]], max_duration_s: float, run: Run) -> 
 
 
 def _reading(source: Source[[]], outcome: Outcome | None) -> Reading:
-    """Return the reading of a source. Each declared key without a field gets an absent field."""
+    """Return the reading of a source.
+
+    For each declared key that the source did not report, it has a field with a status and a reason
+    instead of a value.
+    """
     reading = outcome if isinstance(outcome, Reading) else Reading()
     status, reason = _why_missing(outcome)
     present = {field.key for field in reading.fields}

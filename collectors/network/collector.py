@@ -284,7 +284,7 @@ class _Collection:
     def _retry_print_ports(self, discoveries: Discoveries) -> None:
         """Connect again to print ports that failed: another till may have been using them."""
         collected, started_s = self._collected, time.monotonic()
-        for after_s in self._retries_after_s:
+        for after_s in self._retry_delays_s:
             own = collected.local.own_addresses
             targets = doubtful_ports(collected.known or (), collected.scan.hosts, own)
             if not targets or started_s + after_s >= self._discovery_ends_s:
@@ -411,12 +411,12 @@ class _Collection:
         return bool(self._collected.local.in_use) and not self._job.device_only
 
     @property
-    def _retries_after_s(self) -> tuple[float, ...]:
+    def _retry_delays_s(self) -> tuple[float, ...]:
         """The times of further connections to print ports, in seconds after the scan."""
         if self._job.device_only:
             return ()
-        retries_after_s = self._sources.retries_after_s
-        return retries_after_s[:1] if self._job.printers_only else retries_after_s
+        retry_delays_s = self._sources.retry_delays_s
+        return retry_delays_s[:1] if self._job.printers_only else retry_delays_s
 
     @property
     def _interfaces(self) -> tuple[Interface, ...]:

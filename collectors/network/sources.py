@@ -25,12 +25,15 @@ from collectors.shared.host.operating_system import read_os_version
 
 
 class Sources:
-    """The real sources. Each method calls the function of the same name, which documents it."""
+    """The real sources.
 
-    retries_after_s: tuple[float, ...] = (2.0, 4.0, 6.0)
-    """The times at which a print port that refused or did not answer is tried again, in seconds
-    after the scan. Another till that was printing a receipt has usually finished by the last
-    try."""
+    Except for `check_addresses`, each method calls the function of the same name, which documents
+    it.
+    """
+
+    retry_delays_s: tuple[float, ...] = (2.0, 4.0, 6.0)
+    """Delays after the scan, in seconds, at which a print port that refused or did not answer is
+    tried again. Another till that was printing a receipt has usually finished by the last try."""
 
     read_local_network = staticmethod(read_local_network)
     read_neighbour_table = staticmethod(read_neighbour_table)
@@ -66,6 +69,7 @@ class Sources:
     def check_addresses(
         self, addresses: Collection[str], deadline_s: float, run: Run
     ) -> DeviceAnswers:
+        """Return which of the addresses answered ARP requests, and which did not."""
         from collectors.shared.arp.resolver import answering
 
         resolver = answering(addresses, deadline_s, run)

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the demo. Returns 0 if both reports are completed or partial, otherwise 1."""
     if getattr(sys, "frozen", False):
         raise CommandError(
-            "the demo is not in this package: it requires the agent",
+            "this package has no demo, because it does not include the agent",
             "Use the wheel, or `make demo` in a checkout.",
         )
     home = options.dir.absolute()

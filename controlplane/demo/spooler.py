@@ -44,13 +44,13 @@ def printers(queues: Sequence[Queue]) -> Iterator[ipp.Group]:
 def jobs(queues: Sequence[Queue], now: float) -> Iterator[ipp.Group]:
     """Yield the waiting jobs. ``now`` is in seconds since 1970."""
     for number, queue in enumerate(queues, 1):
-        if queue.waiting_s:
+        if queue.job_age_s:
             yield (
                 ipp.JOB_GROUP,
                 (
                     (ipp.INTEGER, "job-id", number),
                     (ipp.ENUM, "job-state", _PENDING),
-                    (ipp.INTEGER, "time-at-creation", int(now) - queue.waiting_s),
+                    (ipp.INTEGER, "time-at-creation", int(now) - queue.job_age_s),
                     (ipp.URI, "job-printer-uri", f"ipp://localhost/printers/{queue.name}"),
                 ),
             )

@@ -18,13 +18,13 @@ _PRINTING: Final = "_pdl-datastream._tcp"
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A print queue of the till. ``waiting_s`` is the age of its job, or 0 without a job."""
+    """A print queue of the till. ``job_age_s`` is the age of its job, or 0 without a job."""
 
     name: str
     info: str
     uri: str
     model: str
-    waiting_s: int = 0
+    job_age_s: int = 0
     is_stopped: bool = False
 
 
@@ -97,9 +97,10 @@ VENUE: Final = LanPlan(
 
 QUEUES: Final = (
     Queue("kitchen", "Kitchen", "socket://192.168.77.50:9100", "EPSON TM-T88VI"),
+    # The bar printer has moved from .51 to .61.
     Queue(
         "bar", "Bar", f"ipp://192.168.77.51/ipp/print?uuid={UUIDS['Bar']}", "Star mC-Print3",
-        waiting_s=25 * 60,
+        job_age_s=25 * 60,
     ),
     Queue("office", "Office", "ipp://192.168.77.60/ipp/print", "Brother MFC-L2750DW"),
 )  # fmt: skip
@@ -108,7 +109,7 @@ QUEUES_WITHOUT_LAN: Final = (
     QUEUES[0],
     Queue(
         "bar", "Bar", "usb://Star/TSP143?serial=2211460123", "Star TSP143",
-        waiting_s=25 * 60,
+        job_age_s=25 * 60,
     ),
 )  # fmt: skip
 """The queues of a demo on loopback, where a report can only show the problems of local printers."""

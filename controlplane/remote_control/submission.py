@@ -1,8 +1,8 @@
 """Submission of reports by devices, with or without a request.
 
-The report can be any value (contract: submitResult). An object with a field of a payload must be a
-payload of its kind, within all limits. Any other value is stored as it is, and the report is listed
-and shown as a report without a payload.
+The report can be any JSON value (contract: submitResult). An object that has at least one field of
+the network or application payload must be a valid payload of the submitted kind. Any other value is
+stored unchanged, and the report counts as a report without a payload.
 
 A repeated submission gets the same reply. A submission with a known report id and different content
 is refused. Both checks come before the check of the binding, so that a device whose binding
@@ -46,8 +46,8 @@ class Submission:
     """A valid report.
 
     Attributes:
-        body: the body without the report, which ``payload`` contains. A process that parses a large
-            body would otherwise pass the report back twice.
+        body: the body without its report. The report is only in ``payload``, so that the process
+            that parses large bodies does not return it twice.
         payload: the report as canonical JSON, or ``null`` if the body has no report.
     """
 
@@ -77,7 +77,7 @@ def submission_schema(model: dict[str, Any]) -> dict[str, Any]:
     without these restrictions.
     """
     shapes = [
-        _shape(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)
+        _schema_of(model, kind, outcome) for kind in get_args(Kind) for outcome in get_args(Outcome)
     ]
     return {"description": model.get("description", ""), "oneOf": shapes}
 
@@ -115,7 +115,7 @@ def _known_report(context: RequestContext, body: SubmitResultRequest) -> Report 
 def _payload_of(body: SubmitResultRequest) -> ReportPayload | None:
     """Return the report as a model of its kind, or None if it is no payload."""
     if body.failure_reason is not None and body.outcome == "completed":
-        raise invalid_field("failureReason", "is given, but the outcome is completed")
+        raise invalid_field("failureReason", "must be absent if the outcome is completed")
     if is_payload(body.report):
         return parse_part(PAYLOADS[body.kind], body.report, "report")
     _require_storable(body.report)
@@ -128,18 +128,20 @@ def _require_storable(value: Any) -> None:
     for _ in range(DEPTH_MAX + 1):
         if any(isinstance(each, float) and not math.isfinite(each) for each in level):
             raise invalid_field("report", "must not contain a number that is too large")
-        level = [inner for each in level for inner in _parts(each)]
+        level = [inner for each in level for inner in _children(each)]
         if not level:
             break
     else:
-        raise invalid_field("report", f"must not be deeper than {DEPTH_MAX} lists and objects")
+        raise invalid_field(
+            "report", f"must not nest lists and objects more than {DEPTH_MAX} levels deep"
+        )
     try:
         canonical_json(value).decode()
     except UnicodeDecodeError:
         raise invalid_field("report", "must not contain a lone surrogate") from None
 
 
-def _parts(value: Any) -> Iterable[Any]:
+def _children(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
@@ -210,15 +212,16 @@ def _sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _shape(model: dict[str, Any], kind: Kind, outcome: Outcome) -> dict[str, Any]:
+def _schema_of(model: dict[str, Any], kind: Kind, outcome: Outcome) -> dict[str, Any]:
     payload = {"$ref": f"#/components/schemas/{PAYLOADS[kind].__name__}"}
     fields = [{"required": [name]} for name in sorted(payload_fields())]
     properties = model["properties"] | {
         "kind": {"const": kind},
         "outcome": {"const": outcome},
         "report": {
-            "description": "An object with a field of a payload must be a payload. Any other value"
-            " is stored, and the report has no payload.",
+            "description": "An object that has at least one field of the network or application"
+            " payload must be a valid payload of the kind. Any other value is stored unchanged, and"
+            " the report counts as a report without a payload.",
             "oneOf": [payload, {"not": {"type": "object", "anyOf": fields}}],
         },
     }

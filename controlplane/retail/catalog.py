@@ -157,7 +157,7 @@ def _doubts_about(context: RequestContext, given: wire.GivenGood) -> Iterator[st
         yield "name is blank"
     fee = context.session.get(FeeItem, given.vat.fee_item_id)
     if fee is not None and fee.kind != VAT:
-        yield "vat.fee_item_id is the id of a fee that is no VAT"
+        yield "vat.fee_item_id is the id of a fee that is not VAT"
     for place, variation in enumerate(given.variations):
         where = f"variations[{place}]"
         if variation.name is not None and not variation.name.strip():

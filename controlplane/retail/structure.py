@@ -1,4 +1,4 @@
-"""Employees and terminals of a company."""
+"""Employees and points of sale of an organization."""
 
 from sqlalchemy import select
 
@@ -10,14 +10,14 @@ from controlplane.storage.merchant.merchant_tables import Employee, Location, Po
 
 
 def employees(context: RequestContext, parameters: wire.PageQuery) -> wire.EmployeePage:
-    """Return a page of the employees of the company."""
+    """Return a page of the employees of the organization."""
     rows, cursor = page_of(context, Employee, parameters.cursor)
     items = (record_of(wire.Employee, row) for row in rows)
     return wire.EmployeePage(cursor=cursor, items=tuple(items))
 
 
 def points_of_sale(context: RequestContext, parameters: wire.PageQuery) -> wire.PointOfSalePage:
-    """Return a page of the company's terminals."""
+    """Return a page of the points of sale of the organization."""
     rows, cursor = page_of(context, PointOfSale, parameters.cursor)
     query = select(Location).where(Location.position.in_({row.location for row in rows}))
     locations = {row.position: row for row in context.session.scalars(query)}

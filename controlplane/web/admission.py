@@ -37,8 +37,8 @@ refusal if the credential is missing or invalid."""
 Parsed = TypeVar("Parsed")
 POST: Final = ("POST",)
 SHORT_BYTES: Final = 4_096
-"""Bodies up to this size are parsed on the event loop, which takes less than 2 ms. A body of
-`LARGE_BYTES` can take 20 ms. Meanwhile, no other call would be served."""
+"""Parsing a body blocks the event loop. Up to this size it takes less than 2 ms. A body of
+`LARGE_BYTES` would block all other calls for 20 ms, so longer bodies are parsed elsewhere."""
 _BEARER: Final = re.compile(r"Bearer +(\S+)", re.IGNORECASE)
 _API_KEY: Final = re.compile(r"vck_[A-Za-z0-9_-]{43}")
 
@@ -105,13 +105,13 @@ async def _by_key(core: Core, key: str) -> Caller:
 
 
 def address_of(core: Core, request: Request) -> str:
-    """Return the network address of the client (`client_address`)."""
+    """Return the client's IP address (`client_address`)."""
     peer = request.client.host if request.client else ""
     return client_address(peer, request.headers.raw, core.settings.trusted_proxies)
 
 
 def client_network(core: Core, request: Request) -> str:
-    """Return the network of the client. Limits of an address apply to its network."""
+    """Return the client's network, to which limits of rate apply (`network_of`)."""
     return network_of(address_of(core, request))
 
 
@@ -146,8 +146,8 @@ async def admit(
     core.fairness.admit(caller)
     if requires_session and caller.kind != "session":
         raise session_required()
-    checks_itself = requires_session or (checks_role and caller.kind == "session")
-    if writes and not caller.can_write and not checks_itself:
+    is_checked_by_operation = requires_session or (checks_role and caller.kind == "session")
+    if writes and not caller.can_write and not is_checked_by_operation:
         raise read_only_key()
     if has_body:
         require_media_type(request.headers)

@@ -36,7 +36,10 @@ class ScriptedServer:
         self, body: bytes = b"", status: int = 200, content_type: str = "application/json",
         **headers: str,
     ) -> None:  # fmt: skip
-        """Set the answer to all further requests. Header names have underscores for hyphens."""
+        """Set the answer to all further requests.
+
+        Write header names with underscores instead of hyphens.
+        """
         lines = {
             "Content-Type": content_type,
             "Content-Length": str(len(body)),

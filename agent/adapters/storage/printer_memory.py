@@ -53,7 +53,7 @@ class PrinterMemory:
     def _quarantine(self) -> str:
         log.error("%s cannot be read and is quarantined", self._path)
         try:
-            return f", it was moved to {self._state.quarantine_file(self._path)}"
+            return f" and was moved to {self._state.quarantine_file(self._path)}"
         except (OSError, StateError) as error:
             return f", and cannot be quarantined: {error}"
 

@@ -16,7 +16,7 @@ from agent.adapters.machine import service_platform
 from agent.adapters.service_client import ServiceClient
 from agent.config.credential import ApiKeySource
 from agent.doctor.check import Outcome, fail, ok, skipped, warn
-from agent.doctor.context import Answer, Context
+from agent.doctor.context import CallResult, Context
 from agent.errors import BodyRejected, CredentialRefused, Refused, ServiceError, ServiceUnavailable
 from agent.rules.binding import BindingVerdict, judge
 from agent.rules.health import CONDITIONS
@@ -37,15 +37,15 @@ _LOCATION_FIX: Final = "correct service.location_id, or use a key for this locat
 
 
 def captive_portal(context: Context) -> Outcome:
-    answer = _ask(context, lambda client: client.current())
-    error, outcome = answer.error, ok("no web page intercepts calls")
+    result = _ask(context, lambda client: client.current())
+    error, outcome = result.error, ok("no web page intercepts calls")
     if isinstance(error, ServiceUnavailable) and error.cause in {"captive-portal", "redirect"}:
         outcome = fail(str(error), CONDITIONS[error.cause].fix)
-    return outcome.with_facts(answer=answer)
+    return outcome.with_facts(current_result=result)
 
 
 def service(context: Context) -> Outcome:
-    error = context.answer.error if context.answer else None
+    error = context.current_result.error if context.current_result else None
     if isinstance(error, ServiceUnavailable):
         condition = CONDITIONS[error.cause]
         judge_it = fail if condition.severity == "error" else warn
@@ -56,7 +56,7 @@ def service(context: Context) -> Outcome:
 
 
 def credential(context: Context) -> Outcome:
-    error = context.answer.error if context.answer else None
+    error = context.current_result.error if context.current_result else None
     if isinstance(error, CredentialRefused):
         return fail(str(error), _KEY_FIX)
     if isinstance(error, Refused):
@@ -76,8 +76,8 @@ def write_grant(context: Context) -> Outcome:
     is_recent = context.contact_age_s is not None and context.contact_age_s < RECENT_S
     if status is not None and is_recent and status.binding and not status.is_revoked:
         return ok("the service accepts the agent's heartbeats")
-    answer = _ask(context, _challenge(context))
-    return _judge_grant(answer.error).with_facts(challenge_answer=answer)
+    result = _ask(context, _challenge(context))
+    return _judge_grant(result.error).with_facts(challenge_result=result)
 
 
 def _judge_grant(error: ServiceError | None) -> Outcome:
@@ -93,7 +93,7 @@ def _judge_grant(error: ServiceError | None) -> Outcome:
 
 def location(context: Context) -> Outcome:
     configured_location = context.config.service.location_id if context.config else ""
-    error = context.challenge_answer.error if context.challenge_answer else None
+    error = context.challenge_result.error if context.challenge_result else None
     if isinstance(error, Refused) and (error.status != FORBIDDEN or _is_about_location(error)):
         return fail(
             f"the service refuses the location {configured_location!r}: {error}", _LOCATION_FIX
@@ -109,14 +109,14 @@ def location(context: Context) -> Outcome:
 
 def binding(context: Context) -> Outcome:
     """Check that the binding of this device still exists at the service."""
-    record, answer = context.record, context.answer
-    if answer is None or answer.error is not None:
-        return skipped(f"the service gave no answer: {answer.error if answer else 'not called'}")
+    record, result = context.record, context.current_result
+    if result is None or result.error is not None:
+        return skipped(f"the service gave no answer: {result.error if result else 'not called'}")
     if record is None or record.binding is None:
-        return _unbound(answer.current)
+        return _unbound(result.current)
     bound_record = record.binding.record
     verdict = judge(
-        answer.current, instance_id=bound_record.instance_id, binding_id=bound_record.binding_id
+        result.current, instance_id=bound_record.instance_id, binding_id=bound_record.binding_id
     )
     if verdict is BindingVerdict.KEEP:
         return ok(f"{bound_record.binding_id}")
@@ -164,7 +164,7 @@ def _throwaway_key() -> str:
     return SigningKey(Ed25519PrivateKey.generate()).public_key
 
 
-def _ask(context: Context, question: Question) -> Answer:
+def _ask(context: Context, question: Question) -> CallResult:
     if context.config is None:
         raise LookupError("there is no configuration")
     settings = context.config.service.model_copy(update={"request_timeout_seconds": ASK_WITHIN_S})
@@ -177,9 +177,9 @@ def _ask(context: Context, question: Question) -> Answer:
             await client.close()
 
     try:
-        return Answer(current=asyncio.run(call()))
+        return CallResult(current=asyncio.run(call()))
     except ServiceError as error:
-        return Answer(error=error)
+        return CallResult(error=error)
 
 
 def _is_about_location(error: Refused) -> bool:

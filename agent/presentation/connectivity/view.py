@@ -23,8 +23,8 @@ ENTRIES_FIRST: Final = 8
 CHART_WIDTH, CHART_HEIGHT = 340, 84
 _LEFT, _TOP, _BOTTOM = 46, 8, 66
 _SIGNAL_DBM: Final = (-85.0, -55.0)
-"""The smallest range of a chart of the signal."""
-_PEAK: Final = 4.0
+"""The vertical axis of the signal chart covers at least this range."""
+_CUT_AT_MEDIANS: Final = 4.0
 """A chart is cut at this multiple of its median, so that one slow hour does not flatten it."""
 
 
@@ -56,7 +56,11 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionView:
-    """``summary`` is the verdict. ``description`` describes the drawn hours."""
+    """The connectivity record as the page shows it.
+
+    ``summary`` is one sentence about all interruptions. ``description`` is the text alternative of
+    the timeline.
+    """
 
     summary: str
     days: tuple[DayRow, ...]
@@ -69,7 +73,7 @@ class ConnectionView:
 
     @property
     def has_short_hours(self) -> bool:
-        """Whether a small letter marks an hour with a short interruption."""
+        """Whether an hour has so little downtime that its letter is in lower case."""
         return any(hour.letter.islower() for day in self.days for hour in day.hours)
 
 
@@ -153,7 +157,7 @@ def _charts(rows: Sequence[HourRow]) -> Iterator[Chart]:
     replies = _points(rows, lambda hour: hour.round_trip_p95_ms)
     if len(replies) > 1:
         typical, slowest = median(value for _, value in replies), max(v for _, v in replies)
-        top = min(slowest, _PEAK * typical) or 1.0
+        top = min(slowest, _CUT_AT_MEDIANS * typical) or 1.0
         at = next(row.hour.at for row in rows if row.hour.round_trip_p95_ms == slowest)
         cut = " Higher values are cut." if slowest > top else ""
         yield Chart(

@@ -23,7 +23,7 @@ SLOW_LINK_MBPS: Final = 10
 ERRORS, ERROR_SHARE = 100, 0.001
 
 OWN_ADDRESS_FIX: Final = (
-    "nothing, if its cable leads to one device or to the machine's management controller;"
+    "if its cable leads to one device or to the machine's management controller, do nothing;"
     " otherwise check the cable and the router's DHCP server"
 )
 REAL_LINKS: Final = frozenset({"ethernet", "wifi"})
@@ -33,11 +33,10 @@ _NAME_ERRORS: Final = (
 )
 """The collector's error texts for a name that was not resolved. All its other error texts are about
 the connection."""
-
-
 _ANSWERED: Final = "answered in "
+"""The start of the collector's text about a name server that answered."""
 _NO_ROUTE: Final = "no route to it"
-"""The collector's texts about a name server that answered (their begin), or has no route."""
+"""The collector's text about a name server to which there is no route."""
 
 
 def is_routable(address: str) -> bool:
@@ -77,9 +76,9 @@ def _self_assigned(facts: SnapshotFacts) -> Iterator[tuple[str, Values]]:
     169.254.0.0/16."""
     for name, link in _up(facts):
         addresses, kind = link.texts("interface.addresses"), link.text("interface.type")
-        own = next(filter(is_self_assigned, addresses), None)
-        if own is not None and kind in REAL_LINKS and not any(map(is_routable, addresses)):
-            yield kind, {"interface": name, "address": own.partition("/")[0]}
+        address = next(filter(is_self_assigned, addresses), None)
+        if address is not None and kind in REAL_LINKS and not any(map(is_routable, addresses)):
+            yield kind, {"interface": name, "address": address.partition("/")[0]}
 
 
 def _without_dhcp(facts: SnapshotFacts) -> Iterator[Values]:
@@ -92,7 +91,7 @@ def _direct_cable(facts: SnapshotFacts) -> Iterator[Values]:
     return (v for kind, v in _self_assigned(facts) if kind != "wifi" and is_connected)
 
 
-def _nameless(facts: SnapshotFacts) -> tuple[Values, ...]:
+def _without_name_server(facts: SnapshotFacts) -> tuple[Values, ...]:
     return ONCE if facts.machine.is_absent("network.dnsServers") and _is_connected(facts) else ()
 
 
@@ -108,7 +107,8 @@ def _silent_name_servers(facts: SnapshotFacts) -> Iterator[Values]:
     results = {server: result for server, _, result in lines}
     has_answer = any(result.startswith(_ANSWERED) for result in results.values())
     for server, result in results.items():
-        # Without a route, such as on a network without IPv6, the next server is used at once.
+        # A server without a route, such as on a network without IPv6, causes no delay. So it is not
+        # reported if another server answers.
         if not result.startswith(_ANSWERED) and not (has_answer and result == _NO_ROUTE):
             yield {"server": server, "why": result}
 
@@ -233,7 +233,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "service-unreachable",
         "network.service.reachable, network.service.error",
-        "false, though its name could be resolved",
+        "`network.service.reachable` is false, and the service's name was resolved",
         "The service cannot be reached: {why}.",
         "run `venue-agent doctor`: it finds out whether network, firewall, proxy or service fails",
         _unreachable,
@@ -258,7 +258,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
     ProblemRule(
         "certificate-untrusted",
         "network.service.tlsTrusted, network.service.tlsIssuer",
-        "false, though it has not expired",
+        "`network.service.tlsTrusted` is false, and the certificate has not expired",
         "This machine does not trust the issuer of the service's certificate: {issuer}.",
         "if the issuer is a firewall, exempt the service from inspection; if it is your own"
         " authority, install its certificate",
@@ -279,13 +279,13 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "none, on a machine with a network",
         "No name server (DNS) is configured.",
         "get one from the router (DHCP), or configure one",
-        _nameless,
+        _without_name_server,
     ),
     WarningRule(
         "name-server-silent",
         "network.dnsAnswers",
-        "no answer, or an error, to a query for the service's name; also no route, if no other one"
-        " answers",
+        "the name server did not answer a query for the service's name, or answered with an error;"
+        " a name server without a route counts only if no other one answers",
         "The name server {server} does not answer: {why}.",
         "check that it is on and that no firewall blocks UDP port 53; if it is not needed, remove"
         " it: it delays look-ups",
@@ -323,8 +323,8 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "link-slow",
         "interface.speedMegabitsPerSecond, interface.duplex, interface.type, interface.up,"
         " interface.defaultRoute, interface.addresses",
-        f"{SLOW_LINK_MBPS} Mbit/s or less, or half duplex, on a cable, unless it has no default"
-        " route or only an address of 169.254.0.0/16",
+        f"a cable runs at {SLOW_LINK_MBPS} Mbit/s or less, or half duplex; a cable without a"
+        " default route, or with only an address of 169.254.0.0/16, is ignored",
         "The cable at {interface} runs at only {speed}.",
         "replace the cable, then use another port of the switch: a broken wire has this effect",
         _link_slow,
@@ -343,7 +343,7 @@ CONNECTIVITY_RULES: Final[tuple[Rule[SnapshotFacts], ...]] = (
         "interface.addresses, interface.type, interface.up",
         "a cable is up and has only an address of 169.254.0.0/16, on a machine with another"
         " connection",
-        "The interface {interface} only has the address {address}, which it gave itself.",
+        "The interface {interface} has only a self-assigned address: {address}.",
         OWN_ADDRESS_FIX,
         _direct_cable,
     ),

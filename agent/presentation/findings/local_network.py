@@ -287,7 +287,7 @@ LOCAL_NETWORK_RULES: Final[tuple[Rule[NetworkPayload], ...]] = (
         "networkMap.interfaces[].addresses",
         "an interface that is no Wi-Fi has only an address of 169.254.0.0/16, on a machine with"
         " another connection",
-        "The interface {interface} only has the address {address}, which it gave itself.",
+        "The interface {interface} has only a self-assigned address: {address}.",
         OWN_ADDRESS_FIX,
         _direct_cable,
     ),

@@ -48,14 +48,14 @@ class FieldGroup:
     def __call__(self, sections: Sections) -> Reading:
         try:
             return as_reading(self.read(sections))
-        except Exception as error:  # noqa: BLE001 - it becomes the reason of the group's fields
+        except Exception as error:  # noqa: BLE001 - any error only affects the fields of this group
             return Reading(all_absent(self.keys, SOURCE, *status_of(error)))
 
 
 def field_group(
     *keys: str,
 ) -> Callable[[Callable[[Sections], Reading | tuple[Field, ...]]], FieldGroup]:
-    """Declare the decorated function as a group of the fields ``keys``."""
+    """Decorate a function that reads the fields ``keys`` from the sections."""
     return lambda read: FieldGroup(keys, read)
 
 

@@ -15,7 +15,7 @@ _HP_MODEL = re.compile(r"HP HTTP Server; (?:Hewlett-Packard )?(HP .+?)(?: - \w+)
 
 
 async def ask_web(open_port: OpenPort, *, is_tls: bool) -> tuple[Evidence, ...]:
-    """Request "/" and return the evidence in the reply, or (). The caller limits the time."""
+    """Request "/" and return the evidence in the reply, or (). The caller sets a time-out."""
     host = join_host_port(open_port.address, open_port.port)
     request = HttpRequest("GET", host, "/", (("Accept", "text/html"),))
     try:

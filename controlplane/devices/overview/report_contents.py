@@ -27,8 +27,7 @@ TEXT_MAX: Final = 2000
 """Maximum length of the text by which a report is searched. A search reads the texts of all
 devices, so they are short."""
 VALUE_MAX: Final = 64
-"""Maximum length of a value of a snapshot that is searched. Longer values are not names or
-versions."""
+"""Snapshot values longer than this are not searched: they are neither names nor versions."""
 
 
 class PrinterState(IntEnum):
@@ -101,7 +100,10 @@ def store_content(
 
 
 def forget_contents(session: Session, device: Device) -> None:
-    """Delete the contents of a device that moves: its reports belong to its previous location."""
+    """Delete the contents of a device that is enrolled at another location.
+
+    Its reports belong to its previous location.
+    """
     forget_printers(session, device)
     change_rows(session, delete(ReportText).where(ReportText.device == device.position))
 

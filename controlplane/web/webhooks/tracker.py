@@ -1,4 +1,4 @@
-"""The tracker: a webhook that receives an event for each report.
+"""Sends an event for each report to the tracker, which is a webhook.
 
 An event does not contain the report. Receivers get it with `reportDetail`.
 """

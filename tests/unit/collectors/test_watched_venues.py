@@ -85,7 +85,7 @@ class StaleLan(SimulatedLan):
 class VenueSources(Sources):
     """The sources of a network report in a generated LAN."""
 
-    retries_after_s = ()
+    retry_delays_s = ()
 
     def __init__(self, lan: dict[str, LanDevice], stale: dict[str, str]) -> None:
         self.lan = StaleLan(lan, stale)

@@ -52,7 +52,7 @@ def test_status_shows_the_headline_of_the_last_reports(
     assert f"ago: {headline}" in " ".join(capsys.readouterr().out.split())
 
 
-def test_report_without_content_is_listed_by_its_id(
+def test_failed_report_without_payload_is_listed_by_its_id(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True, has_payload=False)
@@ -73,7 +73,7 @@ def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> No
     entry = journal.move(journal.move(entry, Event.ACCEPTED, NOW), Event.STARTED, NOW)
     payload = payloads.small_venue() if has_payload else None
     outcome = "completed" if has_payload else "failed"
-    made = SubmitResultRequest(
+    submission = SubmitResultRequest(
         report_id=UUID(REPORT),
         binding_id=BINDING,
         kind="network",
@@ -81,7 +81,7 @@ def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> No
         report=payload,
         request_id=entry.request_id,
     )
-    ledger.hand_over(entry, seal(made, 10**6), NOW)
+    ledger.hand_over(entry, seal(submission, 10**6), NOW)
     item = outbox.oldest()
     assert item is not None
     if is_sent:
@@ -90,12 +90,12 @@ def store_report(config: Path, *, is_sent: bool, has_payload: bool = True) -> No
 
 
 @pytest.mark.parametrize("is_sent", [False, True])
-@pytest.mark.parametrize("words", [REPORT, REPORT[:4].upper(), REQUEST])
-def test_report_is_printed_again(
-    config: Path, capsys: pytest.CaptureFixture[str], words: str, is_sent: bool
+@pytest.mark.parametrize("report_or_request_id", [REPORT, REPORT[:4].upper(), REQUEST])
+def test_history_prints_a_report_by_report_id_prefix_or_request_id(
+    config: Path, capsys: pytest.CaptureFixture[str], report_or_request_id: str, is_sent: bool
 ) -> None:
     store_report(config, is_sent=is_sent)
-    assert main(["history", words, "--config", str(config)]) == 0
+    assert main(["history", report_or_request_id, "--config", str(config)]) == 0
     output = capsys.readouterr().out
     assert "Kitchen printer has moved" in output
     last = " ".join(output[output.rindex("report ") :].split())
@@ -123,7 +123,7 @@ def test_history_writes_the_page_of_a_report(
     assert captured.err == f"written to {page}\n"
 
 
-def test_report_without_content_is_printed(
+def test_failed_report_without_payload_is_printed(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True, has_payload=False)
@@ -137,7 +137,7 @@ def test_report_without_content_is_printed(
     assert capsys.readouterr().out == "null\n"
 
 
-def test_report_without_stored_content_is_an_error(
+def test_report_that_is_no_longer_stored_is_an_error(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_report(config, is_sent=True)

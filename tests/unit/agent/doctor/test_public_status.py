@@ -23,7 +23,7 @@ UNKNOWN = UnitFacts("systemd", is_installed=False, is_enabled=False)
         (STOPPED, (8,), True, "according to the process list, it runs as process 8"),
         (STOPPED, (), False, "according to systemd, it does not run"),
         (STOPPED, None, False, "according to systemd, it does not run"),
-        (UNKNOWN, (8, 9), True, "according to the process list, it runs as process 8, 9"),
+        (UNKNOWN, (8, 9), True, "according to the process list, it runs as processes 8 and 9"),
         (UNKNOWN, (), None, "this user can see no process of an agent"),
         (None, None, None, "this user can see no process of an agent"),
     ],
@@ -39,8 +39,8 @@ def test_the_service_manager_takes_precedence_over_the_process_list(
     assert describe(status) == expected_text
 
 
-def check(name: str, finding: Outcome, *needs: str, uses_public_facts: bool = False) -> Check:
-    return Check(name, "the agent", lambda _: finding, needs, uses_public_facts=uses_public_facts)
+def check(name: str, outcome: Outcome, *needs: str, uses_public_facts: bool = False) -> Check:
+    return Check(name, "the agent", lambda _: outcome, needs, uses_public_facts=uses_public_facts)
 
 
 def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
@@ -48,7 +48,7 @@ def statuses(*checks: Check) -> tuple[dict[str, str], tuple[CheckResult, ...]]:
     return {result.name: result.status for result in results}, results
 
 
-def test_checks_that_depend_on_unseen_checks_are_unseen() -> None:
+def test_a_check_is_not_visible_if_a_check_it_depends_on_is_not_visible() -> None:
     actual, results = statuses(
         check("state", unseen("it is closed")),
         check("journal", ok("whole"), "state"),
@@ -61,7 +61,7 @@ def test_checks_that_depend_on_unseen_checks_are_unseen() -> None:
     assert not all_visible(results)
 
 
-def test_a_skipped_check_names_a_failed_check_rather_than_an_unseen_check() -> None:
+def test_a_skipped_check_names_the_failed_dependency_before_one_that_is_not_visible() -> None:
     actual, results = statuses(
         check("daemon", fail("it does not run", "start it")),
         check("state", unseen("it is closed")),
@@ -71,7 +71,7 @@ def test_a_skipped_check_names_a_failed_check_rather_than_an_unseen_check() -> N
     assert results[2].because == "daemon"
 
 
-@pytest.mark.parametrize("waiting", ["sudo", "/usr/bin/sudo", "timeout 5", "strace -f"])
-def test_a_program_that_started_an_agent_is_not_counted_as_an_agent(waiting: str) -> None:
-    words = (*waiting.split(), "venue-agent", "run")
+@pytest.mark.parametrize("launcher", ["sudo", "/usr/bin/sudo", "timeout 5", "strace -f"])
+def test_a_program_that_started_an_agent_is_not_counted_as_an_agent(launcher: str) -> None:
+    words = (*launcher.split(), "venue-agent", "run")
     assert not is_agent(words)

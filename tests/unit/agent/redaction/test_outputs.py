@@ -36,7 +36,7 @@ from tests.sizes import examples
 from tests.unit.agent.redaction.test_redactor import HEAD, SECRETS, TAIL, WORDS, assert_no_marker
 
 SERVICE = '[service]\nbase_url = "https://ops.example.com"\nlocation_id = "x"\n'
-TEXTS = (  # broken, invalid and valid configurations; {} is replaced with the secret
+CONFIGURATIONS = (  # broken, invalid and valid configurations; {} is replaced with the secret
     'proxy = "http://user:{}@proxy:3128"\n',
     "proxy = 'user:{}@proxy:3128'\n",
     "proxy = http://user:{}@proxy:3128\n",
@@ -65,8 +65,8 @@ def _without_api_key_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VENUE_AGENT_API_KEY", raising=False)
 
 
-def _output_of_verbs(text: str) -> str:
-    """Run the agent's commands with a configuration. Return their output."""
+def _output_of_config_and_status(text: str) -> str:
+    """Run `config` and `status` with a configuration. Return their output."""
     message = io.StringIO()
     with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
         config = Path(home) / "config.toml"
@@ -84,10 +84,10 @@ def _output_of_verbs(text: str) -> str:
 
 @pytest.mark.medium
 @settings(max_examples=examples(40))
-@given(WORDS, st.sampled_from(TEXTS))
-def test_verbs_print_no_secrets_of_any_configuration(secret: str, text: str) -> None:
-    output = _output_of_verbs(SERVICE + text.format(secret))
-    if text in {"{}\n", '"{}" = 1\n'}:  # here the planted word is a key, which is not a secret
+@given(WORDS, st.sampled_from(CONFIGURATIONS))
+def test_config_and_status_print_no_secrets(secret: str, text: str) -> None:
+    output = _output_of_config_and_status(SERVICE + text.format(secret))
+    if text in {"{}\n", '"{}" = 1\n'}:  # the name of a TOML key is not secret
         output = output.replace(f"unknown key {secret!r}", "")
     assert_no_marker(output)
 
@@ -193,11 +193,11 @@ def test_collector_job_has_no_printer_passwords(tmp_path: Path) -> None:
 
 
 def test_an_unexpected_error_is_printed_without_secrets(capsys: pytest.CaptureFixture[str]) -> None:
-    def act() -> int:
+    def command() -> int:
         raise ValueError("password = hunter2")
 
     for debug in (False, True):
-        assert run_command(act, debug=debug) == 1
+        assert run_command(command, debug=debug) == 1
         assert "hunter2" not in capsys.readouterr().err
 
 
@@ -207,10 +207,12 @@ def test_secrets_in_unknown_arguments_are_redacted(capsys: pytest.CaptureFixture
     assert "vck_1" not in capsys.readouterr().err
 
 
-def test_planted_marks_are_detected_without_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search for secrets must fail if the output is not redacted."""
+def test_assert_no_marker_detects_secrets_that_are_not_redacted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`assert_no_marker` must raise if the redaction is disabled."""
     monkeypatch.setattr(Redactor, "redact", lambda _, text: text)
     monkeypatch.setattr(Redactor, "redact_value", lambda _, __, value: value)
-    output = _output_of_verbs(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
+    output = _output_of_config_and_status(SERVICE + f'proxy = "http://user:{HEAD}{TAIL}@proxy"\n')
     with pytest.raises(AssertionError):
         assert_no_marker(output)

@@ -236,7 +236,7 @@ def retries(world: World, *later: str, job: NetworkJob = JOB) -> tuple[str, list
         ports = {"open": "open_ports", "refused": "refused_ports", "no-answer": "silent_ports"}
         return ScanFindings((replace(result, **{ports[outcome]: (9100,)}),))  # type: ignore[arg-type]
 
-    facts = collect(world, job, scan=scan, retries_after_s=(0.0, 0.01, 0.02))
+    facts = collect(world, job, scan=scan, retry_delays_s=(0.0, 0.01, 0.02))
     assert facts.printers is not None
     return facts.printers[0].reason or "", made
 

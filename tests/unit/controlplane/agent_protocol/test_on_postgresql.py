@@ -1,4 +1,4 @@
-"""Tests that each tool returns the same on PostgreSQL as on SQLite."""
+"""Tests that each tool returns the same results on PostgreSQL as on SQLite."""
 
 import uuid
 from contextlib import closing
@@ -25,8 +25,11 @@ NOW = FakeClock().now
 KEY = b"k" * 32
 PLAN = Plan(locations=4, days=20, sales_per_day=10, goods=9, until=NOW.date(), is_awkward=True)
 GROUPS = [list(pair) for pair in combinations(get_args(GroupBy), 2)]
-CALLS: list[tuple[str, dict[str, Any]]] = [
+Call = tuple[str, dict[str, Any]]
+"""The name of a tool, and its arguments."""
+CALLS: list[Call] = [
     ("business_context", {}),
+    ("describe_business_data", {}),
     *(("query_sales", {"period": "last7", "groupBy": each, "limit": 500}) for each in GROUPS),
     ("query_sales", {"from": "2025-11-21", "to": "2026-11-20", "groupBy": ["month"]}),
     ("query_sales", {"period": "last7", "groupBy": ["item"], "currency": "EUR", "limit": 3}),
@@ -46,38 +49,40 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-def answers(database: Database) -> list[dict[str, Any]]:
-    """Return the results of `CALLS`, then of two equal calls of `set_catalog_availability`."""
+def call_all_tools(database: Database) -> list[tuple[Call, dict[str, Any]]]:
+    """Make `CALLS`, then two equal calls of `set_catalog_availability`. Return each call with its
+    result.
+    """
     caller = Caller(uuid.uuid4(), ORGANIZATION, can_write=True)
 
-    def ask(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         request = read_arguments(TOOLS[tool], arguments)
 
-        def work(session: Any) -> dict[str, Any]:
+        def run_tool(session: Any) -> dict[str, Any]:
             context = ToolContext(session, caller, NOW, Settings(), KEY)
             results: dict[str, Any] = to_plain(TOOLS[tool].run(context, request)[1])
             return results
 
-        return (database.write if TOOLS[tool].writes else database.read)(work)
+        return (database.write if TOOLS[tool].writes else database.read)(run_tool)
 
-    replies = [ask(*each) for each in CALLS]
-    good = ask("read_catalog", {"limit": 1})["rows"][0]
+    good = call_tool("read_catalog", {"limit": 1})["rows"][0]
     change = {"goodId": good["goodId"], "variationId": good["variations"][0]["variationId"]}
-    for _ in range(2):
-        replies.append(ask("set_catalog_availability", change | {"status": "inactive"}))
-    return replies
+    deactivate: Call = ("set_catalog_availability", change | {"status": "inactive"})
+    return [(each, call_tool(*each)) for each in (*CALLS, deactivate, deactivate)]
 
 
 @pytest.mark.medium
 @pytest.mark.needs("postgresql")
 def test_each_tool_returns_the_same_results_on_postgresql_and_sqlite(tmp_path: Path) -> None:
-    replies = []
+    results = []
     with new_database() as url:
         for each in (str(tmp_path / "service.db"), url):
             with closing(Database(each)) as database:
                 database.write(lambda session: load(session, PLAN, NOW))
-                replies.append(answers(database))
-    for (tool, arguments), lite, post in zip(CALLS, *replies, strict=False):
-        assert post == lite, (tool, arguments)
-    assert [each["changed"] for each in replies[1][-2:]] == [True, False]
-    assert any(each["rows"] for each in replies[1] if "rows" in each)
+                results.append(call_all_tools(database))
+    from_sqlite, from_postgresql = results
+    assert {tool for (tool, _), _ in from_sqlite} == set(TOOLS)
+    for expected, actual in zip(from_sqlite, from_postgresql, strict=True):
+        assert actual == expected
+    assert [result["changed"] for _, result in from_postgresql[-2:]] == [True, False]
+    assert any(result["rows"] for _, result in from_postgresql if "rows" in result)

@@ -1,4 +1,7 @@
-"""Creates two organizations with objects at three locations, for the calls of the tests."""
+"""Creates two organizations with objects at three locations.
+
+The permission tests call every operation on them.
+"""
 
 import json
 import uuid

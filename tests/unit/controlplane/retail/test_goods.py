@@ -153,7 +153,7 @@ async def test_doubtful_values_are_accepted_and_logged(
     assert made["variations"][0]["codes"] == given["variations"][0]["codes"]
     assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
         "name is blank",
-        "vat.fee_item_id is the id of a fee that is no VAT",
+        "vat.fee_item_id is the id of a fee that is not VAT",
         "variations[0].codes[0].value must end with its check digit, which is 1",
     ]
     caplog.clear()

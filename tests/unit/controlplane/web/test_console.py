@@ -63,7 +63,7 @@ async def test_the_console_page_accepts_only_get_and_head(service: RunningServic
 
 
 @pytest.mark.parametrize("report", [REPORT, HOSTILE], ids=["plain", "hostile"])
-async def test_a_report_page_has_a_policy_without_permissions(
+async def test_a_report_page_is_sandboxed_and_loads_nothing(
     service: RunningService, report: object
 ) -> None:
     device = await service.device().enrolled()
@@ -84,8 +84,8 @@ async def test_a_report_page_requires_a_key_with_access(service: RunningService)
     body = json.dumps({"reportId": report_id})
     path = "/console/report"
     assert (await service.post(path, body, authorization="")).status_code == 401
-    elsewhere = service.make_key(can_write=False, locations=["loc-0002"])
-    assert (await service.post(path, body, api_key=elsewhere)).status_code == 403
+    key_of_other_location = service.make_key(can_write=False, locations=["loc-0002"])
+    assert (await service.post(path, body, api_key=key_of_other_location)).status_code == 403
     reader = service.make_key(can_write=False)
     assert (await service.post(path, body, api_key=reader)).status_code == 200
 
@@ -117,16 +117,17 @@ async def test_a_sign_in_with_an_invalid_code_is_refused(
     assert "key" not in reply.json()
 
 
-async def test_the_console_and_the_reports_recognise_the_same_generated_ids(
+async def test_the_console_and_the_reports_recognise_the_same_generated_install_ids(
     service: RunningService,
 ) -> None:
     script = (await service.http.get("/console/device_names.js")).text
     pattern = re.search(r"GENERATED = /(.*)/i;", script)
     assert pattern is not None
-    number = "6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77"
-    for name in (number, f"install-{number}", f"Install-{number.upper()}", "till-3", "install-3"):
-        is_number = re.search(pattern[1], name, re.IGNORECASE) is not None
-        assert is_number is (machine_name(name) is None)
+    generated_id = "6f9a2a34-6a2a-4a39-b9b0-1a0c4b6f2f77"
+    install_ids = (f"install-{generated_id}", f"Install-{generated_id.upper()}")
+    for name in (generated_id, *install_ids, "till-3", "install-3"):
+        is_generated = re.search(pattern[1], name, re.IGNORECASE) is not None
+        assert is_generated is (machine_name(name) is None)
 
 
 async def test_the_body_of_the_console_sign_in_is_limited(service: RunningService) -> None:

@@ -1,3 +1,5 @@
+"""Tests the details of printers that the agent remembers between reports."""
+
 import json
 from pathlib import Path
 
@@ -45,7 +47,7 @@ def test_damaged_file_is_set_aside_and_reported(state: StateDirectory, content: 
     assert known == NOTHING_LEARNED
     (kept,) = state.quarantine_path.iterdir()
     assert kept.read_bytes() == content
-    assert f"is damaged, it was moved to {kept}" in (reason or "")
+    assert f"is damaged and was moved to {kept}" in (reason or "")
     assert memory.load() == (NOTHING_LEARNED, None)
 
 
@@ -74,9 +76,7 @@ def test_symbolic_link_is_reported_and_never_followed(state: StateDirectory) -> 
         assert "symbolic link" in (reason or "")
 
 
-def test_a_file_that_cannot_be_written_is_logged(
-    state: StateDirectory, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_write_error_is_logged(state: StateDirectory, caplog: pytest.LogCaptureFixture) -> None:
     (state.path / "printers.json").mkdir()
     PrinterMemory(state).write(MEMORY)
     assert "cannot be written" in caplog.text

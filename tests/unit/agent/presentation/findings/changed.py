@@ -22,31 +22,34 @@ class Missing:
 
 
 Changes = Mapping[str, Value | Missing]
-"""The changed values by key. The key of a field of an interface or a peripheral begins with its id
-and a space.
+"""The changed values by key. A field of an interface or peripheral is written as
+``"<id> <key>"``, for example ``"eth0 interface.up"``.
 """
 
 
 def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
-    """Return the report of the machine ``name`` with ``changes``. Keys that it lacks are added."""
+    """Return the report of the machine ``name`` with ``changes``.
+
+    Fields that the report does not have are added.
+    """
     payload = healthy(name)
     owners = [link.id for link in payload.snapshot.interfaces]
     owners += [thing.id for thing in payload.snapshot.peripherals]
-    left = dict(changes)
+    remaining = dict(changes)
 
     def with_changes(owner: str, fields: tuple[SnapshotField, ...]) -> tuple[SnapshotField, ...]:
-        before = f"{owner} " if owner else ""
+        prefix = f"{owner} " if owner else ""
         actual = {field.key: field for field in fields}
-        for key in [key for key in left if key.startswith(before)]:
-            own = key.removeprefix(before)
+        for key in [key for key in remaining if key.startswith(prefix)]:
+            own = key.removeprefix(prefix)
             if owner or not key.startswith((*(f"{each} " for each in owners), "browser.")):
-                actual[own] = field_of(own, left.pop(key))
+                actual[own] = field_of(own, remaining.pop(key))
         return tuple(actual.values())
 
     def changed_browser_field(field: BrowserField) -> BrowserField:
-        if field.key not in left:
+        if field.key not in remaining:
             return field
-        return validate(as_plain(field.key, left.pop(field.key)), BrowserField)
+        return validate(as_plain(field.key, remaining.pop(field.key)), BrowserField)
 
     snapshot = payload.snapshot
     links = [link.model_copy(update={"fields": with_changes(link.id, link.fields)})
@@ -61,7 +64,7 @@ def changed(changes: Changes, name: str = "linux-till") -> ApplicationPayload:
         }
     )
     browser = tuple(map(changed_browser_field, payload.browser_fields))
-    assert not left, left
+    assert not remaining, remaining
     return payload.model_copy(update={"snapshot": changed_snapshot, "browser_fields": browser})
 
 

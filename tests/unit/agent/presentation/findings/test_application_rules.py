@@ -487,7 +487,7 @@ CASES = (
             "wlo1 interface.up": True,
         },
         {"enp1s0 interface.addresses": ("169.254.95.118/16",), "enp1s0 interface.up": False},
-        "The interface enp1s0 only has the address 169.254.95.118, which it gave itself.",
+        "The interface enp1s0 has only a self-assigned address: 169.254.95.118.",
     ),
     Case(
         "name-not-resolved",

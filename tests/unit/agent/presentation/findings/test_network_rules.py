@@ -1,5 +1,5 @@
-"""Applies each rule to two networks that are healthy except for one change. The rule must report
-the first change and ignore the second one.
+"""Tests each rule with two reports of a nearly healthy network: one that must cause its finding,
+and a similar one that must not.
 """
 
 from typing import NamedTuple
@@ -52,8 +52,8 @@ SWEPT = SweepResult((), (), {"02:bb:00:00:00:01": 212}, unasked=0, ended_early=F
 
 class Case(NamedTuple):
     code: str
-    seen: NetworkPayload
-    not_seen: NetworkPayload
+    problem: NetworkPayload
+    harmless: NetworkPayload
     sentence: str
 
 
@@ -62,9 +62,9 @@ def with_device(state: WatchedState, **known: str) -> NetworkPayload:
     return healthy_network().model_copy(update={"limitations": (line,)})
 
 
-HERE, AWAY = "192.168.1.40", "192.168.1.61"
+OLD_ADDRESS, NEW_ADDRESS = "192.168.1.40", "192.168.1.61"
 MAC = "02:00:00:00:00:07"
-PRESENT = with_device("present", address=HERE)
+PRESENT = with_device("present", address=OLD_ADDRESS)
 
 
 def with_printer(status: str, reason: str | None = None, **changes: object) -> NetworkPayload:
@@ -74,21 +74,21 @@ def with_printer(status: str, reason: str | None = None, **changes: object) -> N
 CASES = (
     Case(
         "device-moved",
-        with_device("moved", address=AWAY, moved_from=HERE),
+        with_device("moved", address=NEW_ADDRESS, moved_from=OLD_ADDRESS),
         PRESENT,
         "The payment terminal Bar has moved from 192.168.1.40 to 192.168.1.61.",
     ),
     Case(
         "device-replaced",
-        with_device("replaced", address=HERE, other_mac=MAC),
-        with_device("moved", address=AWAY, moved_from=HERE, other_mac=MAC),
+        with_device("replaced", address=OLD_ADDRESS, other_mac=MAC),
+        with_device("moved", address=NEW_ADDRESS, moved_from=OLD_ADDRESS, other_mac=MAC),
         "The payment terminal Bar does not answer: another device uses its address 192.168.1.40"
         " (MAC 02:00:00:00:00:07).",
     ),
     Case(
         "device-absent",
-        with_device("absent", address=HERE),
-        with_device("unknown", address=HERE, reason="the time was up"),
+        with_device("absent", address=OLD_ADDRESS),
+        with_device("unknown", address=OLD_ADDRESS, reason="the time was up"),
         "The payment terminal Bar does not answer at 192.168.1.40.",
     ),
     Case(
@@ -149,7 +149,7 @@ CASES = (
         "own-address-only",
         with_map(interfaces=(link("eth0", "192.168.1.20"), link("usb0", "169.254.95.118"))),
         with_map(interfaces=(link("eth0", "192.168.1.20"), link("usb0", "fe80::1"))),
-        "The interface usb0 only has the address 169.254.95.118, which it gave itself.",
+        "The interface usb0 has only a self-assigned address: 169.254.95.118.",
     ),
     Case(
         "gateway-silent",
@@ -231,16 +231,16 @@ CASES = (
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
 def test_each_rule_creates_its_finding(case: Case) -> None:
-    (finding,) = findings_of(case.seen)
+    (finding,) = findings_of(case.problem)
     assert (finding.code, finding.sentences) == (case.code, (case.sentence,))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
-def test_no_rule_creates_a_finding_below_its_threshold(case: Case) -> None:
-    assert case.code not in {finding.code for finding in findings_of(case.not_seen)}
+def test_no_rule_creates_a_finding_for_the_similar_harmless_report(case: Case) -> None:
+    assert case.code not in {finding.code for finding in findings_of(case.harmless)}
 
 
-def test_the_rule_compares_with_the_reason_that_collectors_give() -> None:
+def test_no_route_text_equals_the_text_of_the_collector() -> None:
     assert NO_ROUTE == progress.NO_DEFAULT_ROUTE
 
 
@@ -249,10 +249,11 @@ def test_every_rule_has_a_case() -> None:
 
 
 def test_the_fix_names_the_kind_of_the_devices() -> None:
-    (moved,) = findings_of(with_device("moved", address=AWAY, moved_from=HERE))
+    moved_terminal = with_device("moved", address=NEW_ADDRESS, moved_from=OLD_ADDRESS)
+    (moved,) = findings_of(moved_terminal)
     assert moved.advice == "Give the payment terminal a fixed address (DHCP reservation)."
-    scale = WatchedLine("Deli", "scale", "moved", AWAY, HERE)
-    lines = (*with_device("moved", address=AWAY, moved_from=HERE).limitations, str(scale))
+    scale = WatchedLine("Deli", "scale", "moved", NEW_ADDRESS, OLD_ADDRESS)
+    lines = (*moved_terminal.limitations, str(scale))
     (both,) = findings_of(healthy_network().model_copy(update={"limitations": lines}))
     assert both.advice == "Give the device a fixed address (DHCP reservation)."
 

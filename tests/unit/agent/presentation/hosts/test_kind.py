@@ -1,3 +1,5 @@
+"""Tests how the kind of a host (printer, camera, …) is determined."""
+
 from pathlib import Path
 
 import pytest
@@ -43,7 +45,7 @@ def test_names_ports_and_announcements_determine_the_kind_of_a_host(
     assert kind_of(actual, is_matched=False, is_gateway=False) == kind
 
 
-def test_known_roles_take_precedence_over_guesses() -> None:
+def test_gateway_own_machine_and_matched_printer_take_precedence_over_ports() -> None:
     printer_like = host(7, "x", 9100)
     assert kind_of(printer_like, is_matched=False, is_gateway=True) == "router"
     local = host(7, "x", 9100, sources=("local", "tcp"))
@@ -54,8 +56,8 @@ def test_known_roles_take_precedence_over_guesses() -> None:
 def test_a_refused_port_does_not_determine_the_kind_of_a_host() -> None:
     actual = host(7, None, 9100)
     refused = actual.services[0].model_copy(update={"reachable": False})
-    silent = actual.model_copy(update={"services": (refused,)})
-    assert kind_of(silent, is_matched=False, is_gateway=False) == "unknown"
+    with_refused_port = actual.model_copy(update={"services": (refused,)})
+    assert kind_of(with_refused_port, is_matched=False, is_gateway=False) == "unknown"
 
 
 def endpoint(

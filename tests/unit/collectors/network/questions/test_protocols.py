@@ -48,8 +48,8 @@ def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
 async def device(
     *replies: bytes, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[tuple[OpenPort, list[bytes]]]:
-    """Run a server that sends one reply on each connection. It repeats the last reply. Yields its
-    port, and the list of requests that it receives.
+    """Run a server that sends ``replies`` in order, one for each connection, and the last one for
+    all further connections. Yield its port and the requests that it has received.
     """
     requests: list[bytes] = []
 
@@ -66,9 +66,9 @@ async def device(
         yield OpenPort("127.0.0.1", server.sockets[0].getsockname()[1]), requests
 
 
-async def evidence_of(ask: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
+async def evidence_of(query: Awaitable[tuple[Evidence, ...]]) -> tuple[Evidence, ...]:
     async with asyncio.timeout(60):
-        return await ask
+        return await query
 
 
 async def test_the_attributes_of_a_printer_are_queried():
@@ -166,7 +166,7 @@ def test_state_reasons_serial_number_and_model_are_parsed():
 
 
 @given(st.text(max_size=200))
-def test_any_device_id_is_read(text: str):
+def test_parsing_a_device_id_never_raises(text: str):
     parse_device_id(text)
 
 
@@ -232,7 +232,7 @@ async def test_a_redirection_is_not_followed():
     assert (evidence.server, evidence.title, len(requests)) == ("s", None, 1)
 
 
-async def test_an_endless_page_is_cut():
+async def test_a_large_page_is_cut():
     page = b"HTTP/1.1 200 OK\r\n\r\n<title>Long</title>" + b"x" * 5_000_000
     async with device(page) as (port, _):
         (evidence,) = await evidence_of(ask_web(port, is_tls=False))
