@@ -10,6 +10,7 @@ Usage: python -m tests.packaging.verify_systemd [--root DIR] [--keep DIR] [--fac
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -28,6 +29,8 @@ EXPOSURE_MAX = 1.6
 LANDLOCK = ("landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
 BOOT_AND_VERIFY_WITHIN_S = 3600
 BOOT_WITHIN_S = 600
+LOCK = Path("/run/lock/venue-agent-container")
+"""Only one container is booted at a time: two would use the same control groups."""
 CHECK_UNIT = """\
 [Unit]
 Description=Verify the package
@@ -119,7 +122,8 @@ def boot(
         f"--system-call-filter={' '.join(LANDLOCK)}",
         "--boot", "systemd.wants=check.service", "systemd.log_color=0",
     )  # fmt: skip
-    with (results / "boot.log").open("wb") as log:
+    with (results / "boot.log").open("wb") as log, LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             return subprocess.run(
                 words, stdout=log, stderr=log, stdin=subprocess.DEVNULL,

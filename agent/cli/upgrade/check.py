@@ -77,6 +77,7 @@ def _document(facts: Facts) -> dict[str, Any]:
     package, status = facts.package, facts.status
     return {
         "installed": _installed(facts),
+        "daemon": _daemon(facts),
         "running": None if status is None else status.version,
         "kept": facts.kept,
         "available": None if package is None else package.available,
@@ -86,6 +87,12 @@ def _document(facts: Facts) -> dict[str, Any]:
         "outbox_reports": None if status is None else status.outbox_reports,
         "upgrade": None if facts.upgrade is None else asdict(facts.upgrade),
     }
+
+
+def _daemon(facts: Facts) -> str:
+    if not facts.is_visible:
+        return "not visible"
+    return "not running" if facts.status is None else "running"
 
 
 def _installed(facts: Facts) -> str:

@@ -56,8 +56,8 @@ def test_upgrade_check_as_json_has_the_documented_keys(
     assert main(["upgrade", "check", "--json", "--config", str(config)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document) == {
-        "installed", "running", "kept", "available", "package_manager", "is_held", "activity",
-        "outbox_reports", "upgrade",
+        "installed", "daemon", "running", "kept", "available", "package_manager", "is_held",
+        "activity", "outbox_reports", "upgrade",
     }  # fmt: skip
     assert set(document["upgrade"]) == {
         "state", "old_version", "new_version", "at", "reason", "log",
