@@ -166,11 +166,11 @@ class Verification:
         """Kill dnf and its scripts during the upgrade. One command completes it."""
         serve_site("newer")
         SYSUSERS.parent.mkdir(exist_ok=True)
-        for moment, is_reached, runs_from in (
+        for script, is_reached, runs_from in (
             ("%pre", keeps_the_version, {NEW, KEPT}),  # its files are still there
             ("%post", is_in_post, {KEPT}),
         ):
-            if moment == "%post":
+            if script == "%post":
                 os.mkfifo(SYSUSERS)
             dnf = subprocess.Popen(
                 DNF_UPGRADE, start_new_session=True,
@@ -179,14 +179,14 @@ class Verification:
             until(is_reached, WITHIN_S, every_s=0.005)
             os.killpg(dnf.pid, signal.SIGKILL)
             dnf.wait()
-            if moment == "%post":
+            if script == "%post":
                 SYSUSERS.unlink()
             until(lambda: running_directory() in runs_from, WITHIN_S)  # noqa: B023
             shell(self.repeat)
             assert installed_version() == NEXT
             self.wait_until_accepted()
             print_ok(
-                f"killed in {moment}: the kept version runs, one command completes the upgrade"
+                f"killed in {script}: the kept version runs, one command completes the upgrade"
             )
             if moment != "%post":
                 run("dnf", "--assumeyes", "downgrade", "venue-agent")
