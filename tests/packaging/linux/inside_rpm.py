@@ -188,7 +188,7 @@ class Verification:
             print_ok(
                 f"killed in {script}: the kept version runs, one command completes the upgrade"
             )
-            if moment != "%post":
+            if script != "%post":
                 run("dnf", "--assumeyes", "downgrade", "venue-agent")
                 self.wait_until_accepted()
 
