@@ -11,6 +11,7 @@ Usage: python -m tests.packaging.linux.verify_rpm
 
 import contextlib
 import json
+import os
 import shutil
 import stat
 import subprocess
@@ -208,7 +209,9 @@ def make_sites(
         publish(key, another("newer", "first"), *first, *upgrade)
         publish(key, another("broken", "newer"), *first, *upgrade, broken)
         unsigned = another("unsigned-package", "newer")
-        shutil.copy(upgrade[0], unsigned / "packages")
+        copied = Path(shutil.copy(upgrade[0], unsigned / "packages"))
+        # createrepo_c reads only packages whose time or size has changed.
+        os.utime(copied, (0, 0))
         publish(key, unsigned, *upgrade)
     for package in (another("changed-package", "newer") / "packages").glob("venue-agent-99*"):
         change(package)
