@@ -338,7 +338,7 @@ ACCOUNTS: Final = Story(
         control("service stop", 1, NO_SYSTEMD),
         control("service status", 1, NO_SYSTEMD),
         control("--debug figures --help", output="--period"),
-        control("demo --lan --dir demo --keep", 1, "not in this package"),
+        control("demo --lan --dir demo --keep", 1, "this package has no demo"),
     ),
     {"locations": "loc-0001\nloc-0002\n", "password": "correct horse battery staple\n"},
 )  # fmt: skip
