@@ -15,10 +15,12 @@ from typing import Final
 from agent.config.model import WatchedDevice
 from agent.rules.connectivity.local_faults import Key, LocalReading, LocalState
 from agent.wire.payloads.history import EventKind
+from collectors import contract
 from collectors.shared.addresses import Network, normal_mac, parse_networks
 from collectors.shared.arp.priming import PrimingSockets
 from collectors.shared.linux.rtnetlink import LinkNeighbour
 from collectors.shared.linux.rtnetlink_socket import read_neighbours
+from collectors.shared.watched_devices import Answers, Expectation, state_of
 
 SETTLED_AFTER_S: Final = 10.0
 """The kernel needs 8 s to find out that the device of an older entry is gone."""
@@ -90,17 +92,21 @@ class WatchedDevices:
             if each.mac_address
             and (each.state == "reachable" or (address in resolved and each.state not in _GONE))
         }
+        answers = Answers(there, silent=resolved - there.keys())
         states: dict[Key, LocalState] = {}
         events: list[tuple[EventKind, str]] = []
         for device in self._devices:
-            at = _address_of(device, there)
             before = self._last.get(device.name) or device.address
-            if at is not None:
-                self._last[device.name] = at
+            known = contract.WatchedDevice(device.name, device.kind, before, device.mac)
+            state = state_of(Expectation(known), answers)
+            if state.address and state.state in ("present", "moved"):
+                self._last[device.name] = state.address
                 states["device-absent", device.name] = LocalState(None)
-                if before is not None and before != at:
-                    events.append(("device-moved", f"{device.name}: from {before} to {at}"))
-            elif fault := _fault_of(device, before, there, resolved):
+                if before is not None and before != state.address:
+                    events.append(
+                        ("device-moved", f"{device.name}: from {before} to {state.address}")
+                    )
+            elif state.address in resolved and (fault := _fault_of(state)):
                 states["device-absent", device.name] = LocalState(fault)
         return LocalReading(states, events=tuple(events))
 
@@ -112,27 +118,13 @@ class WatchedDevices:
         return is_near and not any(address in each for each in self._exclude)
 
 
-def _address_of(device: WatchedDevice, there: dict[str, str]) -> str | None:
-    """Return the address at which a device answers; None if it does not."""
-    mac = normal_mac(device.mac) if device.mac else None
-    if mac is None:
-        return device.address if device.address in there else None
-    own = sorted(address for address, known in there.items() if known == mac)
-    return device.address if device.address in own else next(iter(own), None)
-
-
-def _fault_of(
-    device: WatchedDevice, address: str | None, there: dict[str, str], resolved: set[str]
-) -> str | None:
-    """Return what is wrong with a device that does not answer; None if it was not checked."""
-    if address is None or address not in resolved:
-        return None
-    other = there.get(address)
-    if other is None:
-        return f"no answer to ARP at {address}"
-    if list(there.values()).count(other) > 1:
-        return None  # a repeater, or proxy ARP, answers for several devices
-    return f"another device ({other}) answers at {address}"
+def _fault_of(state: contract.DeviceState) -> str | None:
+    """Return what is wrong with a device that does not answer; None if this is not known."""
+    if state.state == "absent":
+        return f"no answer to ARP at {state.address}"
+    if state.state == "replaced":
+        return f"another device ({state.other_mac}) answers at {state.address}"
+    return None
 
 
 def _read_table() -> Sequence[LinkNeighbour]:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.kiosk.address import DebugAddress, parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, NO_KIOSK, parse_values
 from collectors.application.kiosk.expression import BROWSER, VISIBILITY, build_expression
 from collectors.application.kiosk.session import PageSession
 from collectors.application.kiosk.targets import read_page_ids
 from collectors.application.source import Reading, Unreadable, all_absent
+from collectors.shared.devtools import DebugAddress, parse_debug_url
 
 SOURCE: Final = "kiosk browser"
 VISIBILITY_TIMEOUT_S: Final = 0.4

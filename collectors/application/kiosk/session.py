@@ -17,7 +17,7 @@ from websockets.uri import parse_uri
 
 from collectors.application.deadline import Deadline
 from collectors.application.foreign_json import load_object
-from collectors.application.kiosk.address import DebugAddress
+from collectors.shared.devtools import DebugAddress
 
 MESSAGE_MAX_BYTES: Final = 1024 * 1024
 RECEIVED_MAX_BYTES: Final = 8 * 1024 * 1024

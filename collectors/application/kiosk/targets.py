@@ -3,13 +3,12 @@
 Only the ids of the pages are returned, because their titles and addresses are private.
 """
 
-import json
 import re
 import socket
 from typing import Final
 
 from collectors.application.deadline import Deadline
-from collectors.application.kiosk.address import DebugAddress
+from collectors.shared.devtools import DebugAddress, open_pages
 from collectors.shared.http import HttpError, HttpRequest, exchange_blocking
 
 TARGETS_MAX: Final = 16
@@ -17,7 +16,6 @@ BODY_MAX_BYTES: Final = 1024 * 1024
 PEER: Final = "the DevTools port"
 
 _TARGET_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_INNER_PAGES: Final = ("devtools:", "chrome-extension:", "chrome-untrusted:")
 
 
 def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
@@ -27,23 +25,9 @@ def read_page_ids(address: DebugAddress, deadline: Deadline) -> tuple[str, ...]:
 
 def parse_page_ids(body: bytes) -> tuple[str, ...]:
     """Return the ids of the pages in a JSON list of targets. Raises ValueError for other data."""
-    try:
-        pages = json.loads(body)
-    except (ValueError, RecursionError):
-        pages = None
-    if not isinstance(pages, list):
-        raise ValueError("the DevTools port did not list its pages")
-    return tuple(target["id"] for target in pages if _is_page(target))[:TARGETS_MAX]
-
-
-def _is_page(target: object) -> bool:
-    return (
-        isinstance(target, dict)
-        and target.get("type") == "page"
-        and isinstance(target.get("id"), str)
-        and _TARGET_ID.fullmatch(target["id"]) is not None
-        and not str(target.get("url", "")).startswith(_INNER_PAGES)
-    )
+    ids = (page.get("id") for page in open_pages(body))
+    valid = (text for text in ids if isinstance(text, str) and _TARGET_ID.fullmatch(text))
+    return tuple(valid)[:TARGETS_MAX]
 
 
 def _ask(address: DebugAddress, deadline: Deadline) -> bytes:

@@ -16,13 +16,13 @@ from agent.wire.codec import validate
 from agent.wire.payloads.application import BrowserField
 from agent.wire.vocabulary import BrowserFieldKey
 from collectors.application.collector import snapshot
-from collectors.application.kiosk.address import parse_debug_url
 from collectors.application.kiosk.browser_fields import BROWSER_KEYS, parse_values
 from collectors.application.kiosk.expression import VISIBILITY
 from collectors.application.kiosk.session import parse_answer
 from collectors.application.kiosk.source import read_kiosk_browser
 from collectors.application.kiosk.targets import parse_page_ids
 from collectors.contract import ApplicationFacts, Field
+from collectors.shared.devtools import parse_debug_url
 from tests.fakes.devtools import (
     PAGE_ADDRESS,
     PAGE_TITLE,

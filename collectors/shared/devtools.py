@@ -1,12 +1,14 @@
-"""The DevTools address of the kiosk browser. It must be a loopback address."""
+"""The DevTools port of the kiosk browser: its address, which is loopback, and its open pages."""
 
+import json
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from collectors.shared.addresses import is_loopback, join_host_port
 
 _FORM: Final = "kiosk_debug_url is not of the form http://127.0.0.1:PORT"
+_INNER_PAGES: Final = ("devtools:", "chrome-extension:", "chrome-untrusted:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +44,22 @@ def parse_debug_url(url: str) -> DebugAddress:
     if not is_loopback(address):
         raise ValueError("kiosk_debug_url is not a loopback address, so it was not used")
     return DebugAddress(address, port)
+
+
+def open_pages(body: bytes) -> list[dict[str, Any]]:
+    """Return the open pages in the reply to `GET /json/list`. Raises ValueError for other data."""
+    try:
+        targets = json.loads(body)
+    except (ValueError, RecursionError):
+        targets = None
+    if not isinstance(targets, list):
+        raise ValueError("the DevTools port did not list its pages")
+    return [target for target in targets if _is_page(target)]
+
+
+def _is_page(target: object) -> bool:
+    return (
+        isinstance(target, dict)
+        and target.get("type") == "page"
+        and not str(target.get("url", "")).startswith(_INNER_PAGES)
+    )
