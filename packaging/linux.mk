@@ -7,6 +7,7 @@ SERVICE_RPM = $(REPRODUCIBLE) $(SERVICE_PYTHON) $(RPM) --program venue-control -
 rpm: onedir service-onedir ## build the RPM packages in dist/rpm (packages rpm checkpolicy semodule-utils)
 	@$(AGENT_RPM) --output dist/rpm
 	@$(SERVICE_RPM) --output dist/rpm
+	@cp dist/venue-agent.cdx.json dist/service/venue-control.cdx.json dist/rpm
 	@cd dist/rpm && sha256sum *.rpm > SHA256SUMS && cat SHA256SUMS
 
 # The repositories grow: packages of earlier releases stay in them.
@@ -29,4 +30,4 @@ test-apt: $(STAMP) test-deb ## install and upgrade from a signed apt repository,
 	@$(BIN)/python -m tests.packaging.linux.verify_apt $(ARGS)
 
 test-rpm: $(STAMP) onedir service-onedir ## install, upgrade and erase the RPM packages, alone and by dnf (root, network)
-	@$(BIN)/python -m tests.packaging.linux.verify_rpm $(ARGS)
+	@$(RELEASE_ENVIRONMENT) $(BIN)/python -m tests.packaging.linux.verify_rpm $(ARGS)

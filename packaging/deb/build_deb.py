@@ -230,15 +230,19 @@ def _gzip(content: bytes, target: Path) -> None:
     target.write_bytes(gzip.compress(content, 9, mtime=0))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description="Build the Debian package.")
+def read_options(description: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--onedir", type=Path, required=True)
     parser.add_argument("--manual", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--version", default=__version__)
     parser.add_argument("--program", choices=PROGRAMS, default="venue-agent")
     parser.add_argument("--level", type=int, default=9, help="level of compression, 0 to 9")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = read_options("Build the Debian package.")
     program = PROGRAMS[options.program]
     package = build(
         program, options.onedir, options.manual, options.output, options.version,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -82,7 +83,7 @@ def collect(dist: Path, target: Path, source: Source) -> list[Path]:
 def _bill_of_program(package: Path) -> Bill | None:
     for program in PROGRAMS:
         path = package.with_name(program + BILL_SUFFIX)
-        if package.name.startswith(f"{program}_") or package.name.startswith(f"{program}-"):
+        if re.match(rf"{program}[_-]\d", package.name):
             return json.loads(path.read_text()) if path.exists() else None
     return None
 

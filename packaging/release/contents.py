@@ -3,6 +3,9 @@
 import hashlib
 import io
 import lzma
+import re
+import stat
+import struct
 import tarfile
 import zipfile
 from pathlib import Path
@@ -12,11 +15,19 @@ Contents = dict[str, bytes]
 
 _AR_MAGIC: Final = b"!<arch>\n"
 _AR_HEADER: Final = 60
+_RPM_LEAD: Final = 96
+_RPM_HEADER: Final = struct.Struct(">4s4xII")
+_RPM_MAGIC: Final = b"\x8e\xad\xe8\x01"
+_DAMAGED: Final = (
+    OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, struct.error
+)  # fmt: skip
+_CPIO_HEADER: Final = 110
+_CPIO_MAGIC: Final = b"070701"
 
 
 def can_be_read(name: str) -> bool:
     """Return whether `contents` can read the package with this file name."""
-    return name.endswith((".deb", ".whl", ".zip", ".tar.gz"))
+    return name.endswith((".deb", ".rpm", ".whl", ".zip", ".tar.gz"))
 
 
 def contents(package: Path) -> Contents:
@@ -29,13 +40,15 @@ def contents(package: Path) -> Contents:
     try:
         if name.endswith(".deb"):
             return _deb(package.read_bytes())
+        if name.endswith(".rpm"):
+            return _cpio(lzma.decompress(_rpm_payload(package.read_bytes())))
         if name.endswith((".whl", ".zip")):
             with zipfile.ZipFile(package) as archive:
                 files = [info for info in archive.infolist() if not info.is_dir()]
                 return {info.filename: archive.read(info) for info in files}
         if name.endswith(".tar.gz"):
             return _tar(package.read_bytes(), "gz")
-    except (OSError, EOFError, tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError) as error:
+    except _DAMAGED as error:
         raise ValueError(f"cannot be unpacked: {error}") from error
     raise ValueError("a package of an unknown kind")
 
@@ -69,6 +82,46 @@ def _ar(data: bytes) -> dict[str, bytes]:
         members[header[:16].decode().strip().rstrip("/")] = data[place : place + size]
         place += size + size % 2
     return members
+
+
+def _rpm_payload(data: bytes) -> bytes:
+    """Return the compressed archive of an RPM package, which follows the lead and two headers.
+
+    Source: https://rpm-software-management.github.io/rpm/manual/format_v4.html
+    """
+    place = _RPM_LEAD
+    for boundary in (8, 1):  # only the first header, of the signatures, is padded
+        magic, entries, size = _RPM_HEADER.unpack_from(data, place)
+        if magic != _RPM_MAGIC:
+            raise ValueError("not an RPM package")
+        place += _RPM_HEADER.size + 16 * entries + size
+        place += -place % boundary
+    return data[place:]
+
+
+def _cpio(data: bytes) -> Contents:
+    """Return the regular files in a cpio(5) archive of the format "newc"."""
+    files: Contents = {}
+    by_inode: dict[int, list[str]] = {}  # hard links: only the last one has the content
+    place = 0
+    while True:
+        header = data[place : place + _CPIO_HEADER]
+        if len(header) < _CPIO_HEADER or not header.startswith(_CPIO_MAGIC):
+            raise ValueError("not a cpio archive")
+        numbers = [int(text, 16) for text in re.findall(rb".{8}", header[6:])]
+        inode, mode, links, size, name_size = (numbers[at] for at in (0, 1, 4, 6, 11))
+        start = place + _CPIO_HEADER
+        name = data[start : start + name_size - 1].decode().removeprefix("./")
+        if name == "TRAILER!!!":
+            return files
+        start += name_size + -(start + name_size) % 4
+        if stat.S_ISREG(mode):
+            files[name] = data[start : start + size]
+            if links > 1:
+                names = by_inode.setdefault(inode, [])
+                names.append(name)
+                files.update(dict.fromkeys(names, files[name]))
+        place = start + size + -size % 4
 
 
 def _tar(data: bytes, compression: str) -> Contents:

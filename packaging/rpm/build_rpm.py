@@ -8,7 +8,6 @@ Usage: python packaging/rpm/build_rpm.py --onedir DIR --manual DIR --output DIR 
        [--program venue-agent|venue-control] [--level 0-9]
 """
 
-import argparse
 import os
 import platform
 import shutil
@@ -27,10 +26,9 @@ from build_deb import (
     lay_out,
     maintainer_script,
     newest_glibc,
+    read_options,
     settle_modes,
 )
-
-from agent import __version__
 
 RPM = Path(__file__).resolve().parent
 ROOT = RPM.parents[1]
@@ -237,14 +235,7 @@ def _run(*words: str | Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Build the RPM package.")
-    parser.add_argument("--onedir", type=Path, required=True)
-    parser.add_argument("--manual", type=Path, required=True)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--version", default=__version__)
-    parser.add_argument("--program", choices=PROGRAMS, default="venue-agent")
-    parser.add_argument("--level", type=int, default=9, help="level of compression, 0 to 9")
-    options = parser.parse_args()
+    options = read_options("Build the RPM package.")
     packages = build(
         PROGRAMS[options.program], options.onedir, options.manual, options.output,
         options.version, level=options.level,

@@ -447,11 +447,19 @@ def files_of_the_system() -> frozenset[str]:
     return frozenset(path for path in paths if not path.startswith(OWN_RECORDS))
 
 
-def take(steps: list[Callable[[], None]]) -> None:
-    """Run the steps in order, and print the duration and the processor time of each step."""
+def take(steps: list[Callable[[], None]], unit: str = UNIT) -> None:
+    """Run the steps in order, and print the duration and the processor time of each step.
+
+    If a step fails, the end of the journal of ``unit`` is printed.
+    """
     for step in steps:
         began_s = processor_s()
-        wall_s = timed(step)
+        try:
+            wall_s = timed(step)
+        except (AssertionError, TimeoutError):
+            log = run("journalctl", "-u", unit, "-n", "60", "-o", "short-monotonic", expect=None)
+            sys.stderr.write(log.stdout)
+            raise
         used_s = processor_s() - began_s
         sys.stdout.write(f"    {step.__name__}: {wall_s:.1f} s, processor time {used_s:.1f} s\n")
         sys.stdout.flush()
@@ -492,12 +500,7 @@ def main() -> int:
             verification.leave_nothing,
             verification.install_without_the_package,
         ]
-        try:
-            take(steps)
-        except (AssertionError, TimeoutError):
-            log = run("journalctl", "-u", UNIT, "-n", "60", "-o", "short-monotonic", expect=None)
-            sys.stderr.write(log.stdout)
-            raise
+        take(steps)
     return 0
 
 

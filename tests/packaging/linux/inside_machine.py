@@ -1,4 +1,4 @@
-"""Shared steps of the tests that run in the machine: web server, commands of documents."""
+"""Shared steps of the tests that run in the machine: the web server, the package, documents."""
 
 import contextlib
 import shutil
@@ -10,12 +10,53 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from tests.packaging.inside_systemd import RESULTS, run
+from tests.packaging.inside_systemd import (
+    OUR_USER,
+    RESULTS,
+    WITHIN_S,
+    agent,
+    files_of_the_system,
+    print_ok,
+    run,
+)
+from tests.packaging.linux.documents import documented
 from tests.packaging.linux.machine import REPOSITORY_HOST
+from tests.packaging.local_service import LOCATION, LocalService, until
 
 SITES: Final = RESULTS / "sites"
 CURRENT: Final = RESULTS / "current"
 """A link to the directory that the web server serves."""
+
+
+class InstalledPackages:
+    """The agent's package in this machine, and the service of the test."""
+
+    def __init__(self, service: LocalService, home: Path) -> None:
+        self.service = service
+        self.home = home
+        self.before = files_of_the_system()
+        self.first = self.device = ""
+        self.blocks = documented("docs/install.md")
+
+    def wait_until_it_works(self) -> None:
+        until(lambda: run("venue-agent", "status", expect=None).returncode == 0, WITHIN_S)
+
+    def configure(self) -> None:
+        key = self.home / "key"
+        key.write_text(self.service.api_key + "\n")
+        agent("service", "install", "--base-url", self.service.base_url, "--location", LOCATION,
+              "--api-key-file", str(key))  # fmt: skip
+        self.wait_until_it_works()
+        self.device = self.service.enrolled_device()["instanceId"]
+        print_ok("venue-agent service install: `venue-agent status` ends with 0")
+
+    def require_nothing_left(self, records: str | tuple[str, ...]) -> None:
+        """Check that no file, user or group is left, except the records of the package manager."""
+        paths = files_of_the_system() - self.before
+        left = {path for path in paths if not path.startswith(records)}
+        assert not left, sorted(left)[:20]
+        for database in ("passwd", "group"):
+            run("getent", database, OUR_USER, expect=2)
 
 
 class _Handler(SimpleHTTPRequestHandler):

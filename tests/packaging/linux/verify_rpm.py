@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from release.contents import contents, digests
+
 from tests.packaging.linux import rpms
 from tests.packaging.linux.machine import (
     REPOSITORY_HOST,
@@ -88,6 +90,16 @@ class OfflineRoot:
         """Return the mode, and the owner with the group, of a file."""
         mode = stat.filemode((self.root / path).lstat().st_mode)
         return mode, self.inside("stat", "--format=%U:%G", f"/{path}").strip()
+
+
+def verify_contents(package: Path) -> None:
+    """Check that a release's bill of materials lists the same files as the package itself."""
+    query = ("rpm", "-qp", "--nosignature", "--queryformat", "[%{FILENAMES} %{FILEDIGESTS}\n]")
+    listed = subprocess.run((*query, package), capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in listed.splitlines())
+    files = {row[0].removeprefix("/"): row[1] for row in rows if len(row) == 2}
+    assert digests(contents(package)) == files
+    print_ok(f"{package.name}: its {len(files)} files can be read without rpm")
 
 
 def verify_dependencies(offline: OfflineRoot, agent: Path, place: Path) -> None:
@@ -237,6 +249,8 @@ def main() -> int:
         for package in rpms.build("venue-agent", again):
             assert package.read_bytes() == (packages / package.name).read_bytes(), package.name
         print_ok("two builds of the same directory: the same bytes")
+        for package in (agent, policy, control):
+            verify_contents(package)
         newer_agent, newer_policy = rpms.build("venue-agent", packages / "next", rpms.NEXT)
         (newer_control,) = rpms.build("venue-control", packages / "next", rpms.NEXT)
         with temporary_root(place) as root:

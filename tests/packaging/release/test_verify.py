@@ -1,8 +1,10 @@
 """A release is accepted only if every byte of it is what was signed and built."""
 
 import json
+import lzma
 import re
 import shutil
+import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -215,6 +217,35 @@ def test_content_is_not_read_if_the_signature_is_invalid(tiny: TinyRelease) -> N
 def test_contents_of_a_package_include_its_control_files(made: TinyRelease) -> None:
     names = contents(made.directory / DEB).keys()
     assert names == {"DEBIAN/control", "usr/lib/venue-agent/venue-agent"}
+
+
+def rpm(*files: tuple[str, int, int, bytes]) -> bytes:
+    """Return an RPM package without metadata. A file has a name, an inode, its links, a content."""
+    archive = b""
+    for name, inode, links, content in (*files, ("TRAILER!!!", 0, 1, b"")):
+        numbers = (inode, 0o100644, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
+        entry = b"070701" + b"".join(b"%08x" % number for number in numbers) + name.encode() + b"\0"
+        archive += entry + bytes(-len(entry) % 4) + content + bytes(-len(content) % 4)
+    empty = b"\x8e\xad\xe8\x01" + bytes(4)
+    signatures = empty + struct.pack(">II", 1, 3) + bytes(16 + 3)
+    header = empty + struct.pack(">II", 0, 1) + bytes(1)
+    return bytes(96) + signatures + bytes(-len(signatures) % 8) + header + lzma.compress(archive)
+
+
+def test_contents_of_an_rpm_are_its_files_also_those_with_two_names(tmp_path: Path) -> None:
+    package = tmp_path / "tiny.rpm"
+    package.write_bytes(
+        rpm(("./a", 1, 1, b"first"), ("./b", 2, 2, b""), ("./usr/c", 2, 2, b"both"))
+    )
+    assert contents(package) == {"a": b"first", "b": b"both", "usr/c": b"both"}
+
+
+@pytest.mark.parametrize("length", range(0, 270, 30))
+def test_an_rpm_that_ends_early_is_refused(length: int, tmp_path: Path) -> None:
+    package = tmp_path / "tiny.rpm"
+    package.write_bytes(rpm(("./a", 1, 1, b"first"))[:length])
+    with pytest.raises(ValueError, match=r"cannot be unpacked|not an? (RPM|cpio)"):
+        contents(package)
 
 
 @pytest.mark.parametrize("damaged", [None, DEB, SUMS])
