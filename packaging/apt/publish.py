@@ -11,11 +11,12 @@ import argparse
 import datetime
 import hashlib
 import lzma
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from email.utils import format_datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -119,13 +120,25 @@ def publish(
         ).stdout  # fmt: skip
         written = write_index(suite / place, listed)
         indices.update({f"{place}/{form}": content for form, content in written.items()})
-    text = release(indices, names, datetime.datetime.now(datetime.UTC), valid_days)
+    text = release(indices, names, next_date(suite / "Release"), valid_days)
     _replace(output / "venue-agent.sources", sources(url, names, key).encode())
     _replace(suite / "Release", text.encode())
     key.detach(suite / "Release", suite / "Release.gpg.new")
     key.clear_sign(suite / "Release", suite / "InRelease.new")
     for name in ("Release.gpg", "InRelease"):
         (suite / f"{name}.new").replace(suite / name)
+
+
+def next_date(published: Path) -> datetime.datetime:
+    """Return the date of the next index: now, or one second after the published index.
+
+    apt ignores an index that is older than the one that it has, by these dates in seconds.
+    """
+    now = datetime.datetime.now(datetime.UTC)
+    if not published.exists():
+        return now
+    (date,) = re.findall("^Date: (.*)$", published.read_text(), re.MULTILINE)
+    return max(now, parsedate_to_datetime(date) + datetime.timedelta(seconds=1))
 
 
 def _date(time: datetime.datetime) -> str:

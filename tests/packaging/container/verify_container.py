@@ -27,7 +27,7 @@ from tests.paths import ROOT
 CACHE: Final = ROOT / "build/container"
 PACKAGES: Final = ROOT / "build/test-debs"
 RELEASE: Final = "bookworm"
-PROGRAMS: Final = ("podman", "newuidmap", "crun", "debootstrap")
+PROGRAMS: Final = ("podman", "newuidmap", "crun", "slirp4netns", "debootstrap")
 CHECKOUT: Final = ("Makefile", "packaging", "agent/__init__.py")
 """What `make container-image` reads."""
 MODULE: Final = "tests.packaging.container.verify_container"

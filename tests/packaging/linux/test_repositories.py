@@ -35,6 +35,15 @@ def test_release_file_has_the_hash_of_each_index_and_no_end_by_default() -> None
     assert "\nValid-Until: Mon, 30 Nov 2026 20:10:30 GMT\n" in limited
 
 
+def test_an_index_is_newer_than_the_one_of_the_same_second(tmp_path: Path) -> None:
+    """apt could be given the older one again otherwise."""
+    publish = module("apt/publish.py")
+    later = datetime.datetime.now(datetime.UTC).replace(microsecond=0) + datetime.timedelta(days=1)
+    (tmp_path / "Release").write_text(publish.release({}, ["amd64"], later))
+    assert publish.next_date(tmp_path / "Release") == later + datetime.timedelta(seconds=1)
+    assert publish.next_date(tmp_path / "none") < later
+
+
 def test_documented_origin_and_suite_are_those_of_the_release_file() -> None:
     text = module("apt/publish.py").release({}, ["amd64"], NOW)
     assert "Origin: venue-agent\n" in text
