@@ -111,6 +111,8 @@ def make_root(place: Path) -> Path:
     # The tests start Python with -I, which ignores PYTHONPATH.
     (libraries_here / "checkout.pth").write_text("/checkout\n")
     run("dpkg-deb", "--extract", packages()[0], root)
+    # The package's scripts create this link. They do not run here.
+    (root / "usr/lib/venue-agent.current").symlink_to("venue-agent")
     (root / "init").write_text(INIT)
     (root / "init").chmod(0o755)
     with archive.open("wb") as output:
