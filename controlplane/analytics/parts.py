@@ -49,8 +49,9 @@ def items_part(question: Question) -> tuple[messages.CurrencyItems, ...]:
     sums = question.reader.items(question.day_ranges)
     articles = question.reader.articles({each for part in sums.values() for each in part})
     top_items = {currency: items(part.items(), articles) for currency, part in sums.items()}
+    # The models are not validated, because a currency can have 500 items.
     return tuple(
-        messages.CurrencyItems(
+        messages.CurrencyItems.model_construct(
             currency=currency,
             items=each.listed,
             omitted_count=each.omitted,

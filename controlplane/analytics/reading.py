@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final, TypeVar
-from uuid import UUID
 
 from sqlalchemy import BigInteger, ColumnElement, Row, Select, bindparam, cast, func, select
 from sqlalchemy.orm import Session
@@ -18,6 +17,7 @@ from controlplane.figures.windows import Days
 from controlplane.merchant.contributions import SPAN_DAYS
 from controlplane.storage.merchant import rollup_tables
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.columns import uuid_text
 from controlplane.storage.merchant.merchant_tables import PaymentMethod
 from controlplane.storage.statements import in_steps
 
@@ -55,7 +55,8 @@ class Reader:
     """Reads the data of one query. ``types`` limits the data to these payment types."""
 
     def __init__(self, session: Session, organization_id: str, types: Types = None) -> None:
-        self._session = session
+        # Statements of tables need no ORM.
+        self._connection = session.connection()
         self._organization_id = organization_id
         self._types = types
 
@@ -132,16 +133,17 @@ class Reader:
 
     def articles(self, snapshots: Collection[int]) -> dict[int, Article]:
         return {
-            position: Article(_text(good), _text(variation), name, unit)
-            for position, good, variation, name, unit in self._snapshots(_ARTICLES, snapshots)
+            position: Article(*columns)
+            for position, *columns in self._snapshots(_ARTICLES, snapshots)
         }
 
     def categories(self, snapshots: Collection[int]) -> dict[int, str | None]:
         """Return the category of each snapshot at the time of the sale."""
-        rows = self._snapshots(_CATEGORIES, snapshots)
-        return {position: _text(category) for position, category in rows}
+        return dict(self._snapshots(_CATEGORIES, snapshots))
 
-    def _snapshots(self, query: Select[Any], snapshots: Collection[int]) -> Iterator[Sequence[Any]]:
+    def _snapshots(
+        self, query: Select[Any], snapshots: Collection[int]
+    ) -> Iterator[Row[*tuple[Any, ...]]]:
         for some in in_steps(sorted(snapshots)):
             yield from self._rows(query, snapshots=some)
 
@@ -177,7 +179,7 @@ class Reader:
         return {row.position: row.name for row in rows}
 
     def _rows(self, query: Select[Any], **parameters: Any) -> Sequence[Row[*tuple[Any, ...]]]:
-        return self._session.execute(query, parameters).all()
+        return self._connection.execute(query, parameters).all()
 
 
 # Statements are built once, because to build one takes longer than to execute it. They select
@@ -225,13 +227,13 @@ _HOURS: Final = (
     .order_by(_hours.location, _hours.hour, _hours.currency)
 )
 _snapshots: Final = LineSnapshot.__table__.c
-_CATEGORIES: Final = select(_snapshots.position, _snapshots.category_id).where(
+_CATEGORIES: Final = select(_snapshots.position, uuid_text(_snapshots.category_id)).where(
     _in("snapshots", _snapshots.position)
 )
 _ARTICLES: Final = select(
     _snapshots.position,
-    _snapshots.good_id,
-    _snapshots.variation_id,
+    uuid_text(_snapshots.good_id),
+    uuid_text(_snapshots.variation_id),
     _snapshots.name,
     _snapshots.uom_symbol,
 ).where(_in("snapshots", _snapshots.position))
@@ -239,7 +241,3 @@ _methods: Final = PaymentMethod.__table__.c
 _METHODS: Final = select(_methods.position, _methods.name).where(
     _methods.organization_id == bindparam("organization_id")
 )
-
-
-def _text(value: UUID | None) -> str | None:
-    return None if value is None else str(value)

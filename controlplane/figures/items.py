@@ -78,18 +78,18 @@ def rank(sums: Iterable[tuple[int, ItemSums]], articles: Mapping[int, Article]) 
 def item(ranking: Ranked, total_net: int) -> Item:
     """Return an item with its share of ``whole``, the net of all items."""
     article, sums = ranking
-    return Item(
-        good_id=article.good_id,
-        variation_id=article.variation_id,
-        name=article.name,
-        quantity_unit=article.unit,
-        quantity_milli=sums.quantity_milli,
-        line_count=sums.line_count,
-        gross_cents=sums.gross,
-        discount_cents=sums.discount,
-        sale_cents=sums.gross - sums.discount,
-        refunded_quantity_milli=sums.refunded_milli,
-        refund_cents=sums.refund,
-        net_cents=ranking.net,
-        share_percent=percent(ranking.net, total_net),
-    )
+    return {
+        "goodId": article.good_id,
+        "variationId": article.variation_id,
+        "name": article.name,
+        "quantityUnit": article.unit,
+        "quantityMilli": sums.quantity_milli,
+        "lineCount": sums.line_count,
+        "grossCents": sums.gross,
+        "discountCents": sums.discount,
+        "saleCents": sums.gross - sums.discount,
+        "refundedQuantityMilli": sums.refunded_milli,
+        "refundCents": sums.refund,
+        "netCents": ranking.net,
+        "sharePercent": percent(ranking.net, total_net),
+    }

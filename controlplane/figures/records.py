@@ -122,25 +122,26 @@ class CurrencySummary(CurrencyFigures):
     buckets: Array[Bucket]
 
 
-class Item(Tolerant):
+# An item is a dictionary for the same reason: a currency can have 500 items.
+class Item(TypedDict):
     """Sums of one article. The contract does not define this record.
 
     If all fields except the sums are null, it is unknown what was sold.
     """
 
-    good_id: str | None
-    variation_id: str | None
+    goodId: str | None
+    variationId: str | None
     name: str | None
-    quantity_unit: str | None
-    quantity_milli: Cents
-    line_count: Count
-    gross_cents: Cents
-    discount_cents: Cents
-    sale_cents: Cents
-    refunded_quantity_milli: Cents
-    refund_cents: Cents
-    net_cents: Cents
-    share_percent: Number | None
+    quantityUnit: str | None
+    quantityMilli: Cents
+    lineCount: Count
+    grossCents: Cents
+    discountCents: Cents
+    saleCents: Cents
+    refundedQuantityMilli: Cents
+    refundCents: Cents
+    netCents: Cents
+    sharePercent: Number | None
 
 
 class TradingDay(Tolerant):

@@ -82,7 +82,7 @@ def page(
     columns = [each for each in (order.column, order.position) if each is not None]
     query = query.order_by(*(each.desc() if order.is_descending else each for each in columns))
     result = context.session.execute(query.limit(limit + 1))
-    rows: list[Any] = list(result.scalars() if len(result.keys()) == 1 else result)
+    rows: Sequence[Any] = result.scalars().all() if len(result.keys()) == 1 else result.all()
     if len(rows) <= limit:
         return rows, None
     return rows[:limit], context.cursors.write(listing, order.sort_key_of(rows[limit - 1]))

@@ -12,6 +12,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializeAsAny,
     StringConstraints,
     model_validator,
 )
@@ -311,6 +312,9 @@ class Page(ReplyModel, Generic[Entry]):
 
 class SalePage(Page[Sale]):
     """A page of sales."""
+
+    # The service fills a page with dictionaries (`controlplane.retail.sales`).
+    items: Array[SerializeAsAny[Sale]]
 
 
 class GoodPage(Page[Good]):

@@ -9,15 +9,16 @@ from uuid import UUID
 
 from sqlalchemy import Row, bindparam, select
 
+from agent.wire import codec
 from controlplane.operation.context import RequestContext
 from controlplane.operation.cursors import SortKey, invalid_cursor
 from controlplane.operation.errors import validation_error
 from controlplane.operation.paging import Order, listing_of, page
-from controlplane.operation.records import record_of
 from controlplane.retail import models as wire
 from controlplane.retail.limits import CURRENCY, PAGE_SIZE
-from controlplane.retail.parts import external, not_found, percentage
+from controlplane.retail.parts import not_found, percentage
 from controlplane.storage.merchant.catalog_tables import LineSnapshot
+from controlplane.storage.merchant.columns import uuid_text
 from controlplane.storage.merchant.merchant_tables import Employee, PointOfSale
 from controlplane.storage.merchant.sales_tables import Sale, SaleLine
 
@@ -26,57 +27,62 @@ COMPLETED: Final = "completed"
 Columns = Row[*tuple[Any, ...]]
 """The selected columns of a sale, or of a line with its snapshot."""
 
-# Statements are built once: to build one takes longer than to execute it. They select columns,
-# because rows with columns are made faster than objects.
+# Statements are built once: to build one takes longer than to execute it. They select columns of
+# tables, not of classes, because the ORM would take longer than the database.
+_sales: Final = Sale.__table__.c
+_lines: Final = SaleLine.__table__.c
+_snapshots: Final = LineSnapshot.__table__.c
+_points_of_sale: Final = PointOfSale.__table__.c
+_employees: Final = Employee.__table__.c
 _SALES: Final = (
     select(
-        Sale.position,
-        Sale.id,
-        Sale.number,
-        Sale.ticket_number,
-        Sale.status,
-        Sale.initiated_at,
-        Sale.created_at,
-        Sale.updated_at,
-        Sale.comment,
-        Sale.external_data,
-        Sale.discount,
-        Sale.taxable_amount,
-        Sale.tax,
-        Sale.total,
-        Sale.has_lines,
-        PointOfSale.id.label("point_of_sale_id"),
-        Employee.id.label("initiated_by_id"),
+        _sales.position,
+        uuid_text(_sales.id),
+        _sales.number,
+        _sales.ticket_number,
+        _sales.status,
+        _sales.initiated_at,
+        _sales.created_at,
+        _sales.updated_at,
+        _sales.comment,
+        _sales.external_data,
+        _sales.discount,
+        _sales.taxable_amount,
+        _sales.tax,
+        _sales.total,
+        _sales.has_lines,
+        _points_of_sale.id.label("point_of_sale_id"),
+        _employees.id.label("initiated_by_id"),
     )
-    .outerjoin(PointOfSale, PointOfSale.position == Sale.point_of_sale)
-    .outerjoin(Employee, Employee.position == Sale.employee)
-    .where(Sale.status == COMPLETED, Sale.currency == CURRENCY)
+    .outerjoin(PointOfSale.__table__, _points_of_sale.position == _sales.point_of_sale)
+    .outerjoin(Employee.__table__, _employees.position == _sales.employee)
+    .where(_sales.status == COMPLETED, _sales.currency == CURRENCY)
 )
 _LINES: Final = (
     select(
-        SaleLine.sale,
-        SaleLine.number,
-        SaleLine.quantity,
-        SaleLine.unit_price,
-        SaleLine.discount,
-        SaleLine.total,
-        SaleLine.tax,
-        LineSnapshot.name,
-        LineSnapshot.source,
-        LineSnapshot.good_id,
-        LineSnapshot.variation_id,
-        LineSnapshot.codes,
-        LineSnapshot.uom_id,
-        LineSnapshot.uom_name,
-        LineSnapshot.uom_symbol,
-        LineSnapshot.exponent,
-        LineSnapshot.fee_item_id,
-        LineSnapshot.fee_name,
-        LineSnapshot.percentage_milli,
+        _lines.sale,
+        _lines.number,
+        _lines.quantity,
+        _lines.unit_price,
+        _lines.discount,
+        _lines.total,
+        _lines.tax,
+        _snapshots.name,
+        _snapshots.source,
+        uuid_text(_snapshots.good_id),
+        uuid_text(_snapshots.variation_id),
+        _snapshots.codes,
+        uuid_text(_snapshots.uom_id),
+        _snapshots.uom_name,
+        _snapshots.uom_symbol,
+        _snapshots.exponent,
+        uuid_text(_snapshots.fee_item_id),
+        _snapshots.fee_name,
+        _snapshots.percentage_milli,
     )
-    .join(LineSnapshot, LineSnapshot.position == SaleLine.snapshot)
-    .where(SaleLine.sale.in_(bindparam("sales", expanding=True)))
-    .order_by(SaleLine.sale, SaleLine.number)
+    .join(LineSnapshot.__table__, _snapshots.position == _lines.snapshot)
+    .where(_lines.sale.in_(bindparam("sales", expanding=True)))
+    .order_by(_lines.sale, _lines.number)
 )
 
 
@@ -89,13 +95,13 @@ def sale(context: RequestContext, parameters: wire.SaleQuery) -> wire.Sale:
     except ValueError:
         raise not_found() from None
     query = _SALES.where(
-        Sale.id == sale_id,
-        Sale.organization_id == context.organization_id,
+        _sales.id == sale_id,
+        _sales.organization_id == context.organization_id,
     )
     row = context.session.execute(query).first()
     if row is None:
         raise not_found()
-    return next(_replies(context, [row]))
+    return codec.validate(next(_replies(context, [row])), wire.Sale)
 
 
 def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage:
@@ -105,7 +111,7 @@ def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage
     begins after the last sale of this page, even if that sale has changed.
     """
     name, _, direction = parameters.sort.rpartition("_")
-    order = Order(Sale.position, _COLUMNS[name], is_descending=direction == "desc")
+    order = Order(_sales.position, _COLUMNS[name], is_descending=direction == "desc")
     if name == "number":
         order = replace(order, value_at=partial(_number_at, context))
     listing = listing_of(context, "sales", parameters)
@@ -117,14 +123,14 @@ def sales(context: RequestContext, parameters: wire.SalesQuery) -> wire.SalePage
         cursor=parameters.cursor,
         limit=PAGE_SIZE,
     )
-    return wire.SalePage(cursor=cursor, items=tuple(_replies(context, rows)))
+    return wire.SalePage.model_construct(cursor=cursor, items=tuple(_replies(context, rows)))
 
 
 _COLUMNS: Final[dict[str, Any]] = {
-    "initiated_at": Sale.initiated_at,
-    "created_at": Sale.created_at,
-    "updated_at": Sale.updated_at,
-    "number": Sale.number,
+    "initiated_at": _sales.initiated_at,
+    "created_at": _sales.created_at,
+    "updated_at": _sales.updated_at,
+    "number": _sales.number,
 }
 
 
@@ -132,11 +138,11 @@ def _matching(context: RequestContext, parameters: wire.SalesQuery) -> Any:
     first, last = parameters.initiated_at_from, parameters.initiated_at_to
     if first is not None and last is not None and last < first:
         raise validation_error({"initiated_at_to": ("must not be before initiated_at_from",)})
-    query = _SALES.where(Sale.organization_id == context.organization_id)
+    query = _SALES.where(_sales.organization_id == context.organization_id)
     if first is not None:
-        query = query.where(Sale.initiated_at >= first)
+        query = query.where(_sales.initiated_at >= first)
     if last is not None:
-        query = query.where(Sale.initiated_at <= last)
+        query = query.where(_sales.initiated_at <= last)
     return query
 
 
@@ -155,29 +161,47 @@ def _number_at(context: RequestContext, sort_key: SortKey) -> str:
 # ---------------------------------------------------------------------------- replies
 
 
-def _replies(context: RequestContext, rows: Sequence[Columns]) -> Iterator[wire.Sale]:
-    """Yield the replies for these sales. Each kind of part is read with one query."""
+def _replies(context: RequestContext, rows: Sequence[Columns]) -> Iterator[Json]:
+    """Yield a `wire.Sale` for each of these sales. Their lines are read with one query.
+
+    A reply is a dictionary, because a model of each part would take longer than everything else.
+    """
     lines: defaultdict[int, list[Columns]] = defaultdict(list)
-    for line in context.session.execute(_LINES, {"sales": [row.position for row in rows]}):
+    sales = {"sales": [row.position for row in rows]}
+    for line in context.session.execute(_LINES, sales).all():
         lines[line.sale].append(line)
     for row in rows:
-        yield record_of(
-            wire.Sale,
-            row,
-            id=str(row.id),
-            external_data=external(row.external_data),
-            positions=_positions(row, lines[row.position]),
-            totals=_totals(row),
-        )
+        yield _reply(row, lines[row.position])
 
 
-def _totals(row: Columns) -> Json:
+def _reply(sale: Columns, lines: Sequence[Columns]) -> Json:
+    """Return a `wire.Sale`."""
+    comment = {} if sale.comment is None else {"comment": sale.comment}
     return {
-        "discount": _money(row.discount) if row.discount else None,
-        "taxable_amount": _money(row.taxable_amount),
-        "tax": _money(row.tax),
-        "total": _money(row.total),
+        "id": sale.id,
+        "number": sale.number,
+        "ticket_number": sale.ticket_number,
+        "status": sale.status,
+        "initiated_at": sale.initiated_at,
+        **comment,
+        "point_of_sale_id": sale.point_of_sale_id,
+        "initiated_by_id": sale.initiated_by_id,
+        "external_data": _external(sale.external_data),
+        "positions": _positions(sale, lines),
+        "totals": {
+            "discount": _money(sale.discount) if sale.discount else None,
+            "taxable_amount": _money(sale.taxable_amount),
+            "tax": _money(sale.tax),
+            "total": _money(sale.total),
+        },
+        "created_at": sale.created_at,
+        "updated_at": sale.updated_at,
     }
+
+
+def _external(stored: Json | None) -> Json | None:
+    """Return a `wire.ExternalData`. Its ``id`` comes first."""
+    return None if stored is None else {"id": stored["id"], **stored}
 
 
 def _positions(sale: Columns, lines: Sequence[Columns]) -> list[Json] | None:
@@ -186,7 +210,7 @@ def _positions(sale: Columns, lines: Sequence[Columns]) -> list[Json] | None:
     """
     if not sale.has_lines or not all(_is_complete(line) for line in lines):
         return None
-    return [_position(str(sale.id), line) for line in lines]
+    return [_position(sale.id, line) for line in lines]
 
 
 def _is_complete(line: Columns) -> bool:
@@ -197,25 +221,22 @@ def _is_complete(line: Columns) -> bool:
 def _position(sale_id: str, line: Columns) -> Json:
     """Return a `wire.Position`."""
     tax = percentage(line.percentage_milli)
+    vat = {"fee_item_id": line.fee_item_id, "fee_item_name": line.fee_name}
     return {
         "id": f"{sale_id}-{line.number}",
         "name": line.name,
         "quantity": {
             "value": line.quantity,
             "exponent": line.exponent,
-            "uom_id": str(line.uom_id),
+            "uom_id": line.uom_id,
             "uom_name": line.uom_name,
             "uom_symbol": line.uom_symbol,
         },
-        "codes": tuple({"type": kind, "value": value} for kind, value in line.codes),
+        "codes": [{"type": kind, "value": value} for kind, value in line.codes],
         "catalog_good_id": line.good_id,
         "catalog_good_variation_id": line.variation_id,
         "source": line.source,
-        "vat": {
-            "fee_item_id": line.fee_item_id,
-            "fee_item_name": line.fee_name,
-            "fee_item_percentage": tax,
-        },
+        "vat": vat if tax is None else {**vat, "fee_item_percentage": tax},
         "unit_price_including_tax": _money(line.unit_price),
         "total_price": _money(line.total),
         "discount_amount": _money(line.discount) if line.discount else None,

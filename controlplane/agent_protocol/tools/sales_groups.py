@@ -331,7 +331,7 @@ def _by_article(
 
 
 def _item(ranking: Ranked) -> Mapping[str, Any]:
-    return to_plain(item(ranking, ranking.net))
+    return item(ranking, ranking.net)
 
 
 def _split(

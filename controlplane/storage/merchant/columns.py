@@ -3,7 +3,16 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from sqlalchemy import JSON, BigInteger, Dialect, TypeDecorator
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnElement,
+    Dialect,
+    Label,
+    TypeDecorator,
+    Uuid,
+    type_coerce,
+)
 from sqlalchemy.orm import mapped_column
 
 from controlplane.storage.tables import Position
@@ -37,6 +46,36 @@ class Microseconds(TypeDecorator[datetime]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         return None if value is None else from_microseconds(int(value))
+
+
+class UuidText(Uuid[str]):
+    """The text of a UUID column, for replies.
+
+    SQLite stores 32 hexadecimal digits. The text is made directly, because a UUID object in between
+    takes ten times as long.
+    """
+
+    cache_ok = True
+
+    def __init__(self) -> None:
+        super().__init__(as_uuid=False)
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        if dialect.supports_native_uuid:
+            return super().result_processor(dialect, coltype)  # type: ignore[no-untyped-call]
+        return _with_hyphens
+
+
+def uuid_text(column: ColumnElement[Any]) -> Label[str]:
+    """Return a UUID column, to be selected as text."""
+    return type_coerce(column, UuidText()).label(column.key)
+
+
+def _with_hyphens(digits: str | None) -> str | None:
+    """Return the canonical text of a UUID (RFC 9562, section 4)."""
+    if digits is None:
+        return None
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 Money = Annotated[int, mapped_column(BigInteger)]

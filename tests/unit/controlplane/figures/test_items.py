@@ -15,7 +15,7 @@ def test_a_renamed_article_is_one_item_under_its_latest_name() -> None:
         8: Article("g", "v", "Karak", "kg"),
     }
     result = items([(1, sold(100)), (7, sold(50)), (8, sold(1))], articles)
-    assert [(each.name, each.quantity_unit, each.net_cents) for each in result.listed] == [
+    assert [(each["name"], each["quantityUnit"], each["netCents"]) for each in result.listed] == [
         ("Karak", "pcs", 150),
         ("Karak", "kg", 1),
     ]
@@ -26,9 +26,9 @@ def test_items_beyond_the_limit_are_counted() -> None:
     ranked = items([(at, sold(at)) for at in articles], articles)
     assert len(ranked.listed) == ITEMS_MAX
     assert (ranked.omitted, ranked.omitted_net) == (2, 1 + 2)
-    assert ranked.listed[0].net_cents == ITEMS_MAX + 2
+    assert ranked.listed[0]["netCents"] == ITEMS_MAX + 2
 
 
 def test_an_unknown_article_has_no_name() -> None:
     (item,) = items([(0, sold(5))], {}).listed
-    assert (item.name, item.variation_id, item.share_percent) == (None, None, 100.0)
+    assert (item["name"], item["variationId"], item["sharePercent"]) == (None, None, 100.0)
